@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * base: what every other folder stands on. Read in this order: context and errors, memory, threads, randomness,
+ * text and files, options.
+ *
+ * Rules of the whole library: it never prints, never exits and has no mutable globals. A function that can fail
+ * returns enum oa_error and leaves a sentence in the context (oa_fail); the first failure stays until it is cleared.
+ * Whoever makes an object frees it; arguments are borrowed, and const unless written.
+ */
+#ifndef ORTHANT_BASE_H
+#define ORTHANT_BASE_H
+
+#include "orthant/orthant.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* ---- errors -------------------------------------------------------------------------------------------------- */
+
+#if defined(__GNUC__)
+#define OA_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#else
+#define OA_PRINTF(format, first)
+#endif
+
+/* Records a failure and returns `code`. The first failure is kept; later ones are dropped. Safe from any thread.
+ * The sentence says what was found, what was expected and what to do, with the numbers in it. */
+enum oa_error oa_fail(oa_context *c, enum oa_error code, const char *format, ...) OA_PRINTF(3, 4);
+enum oa_error oa_status(const oa_context *c); /* OA_OK, or the code of the failure that is recorded */
+
+/* Forwards a failure to the caller: the only macro of the project that hides control flow. */
+#define OA_TRY(expression)                                                                                            \
+    do {                                                                                                              \
+        enum oa_error oa_try_code = (expression);                                                                     \
+        if (oa_try_code != OA_OK)                                                                                     \
+            return oa_try_code;                                                                                       \
+    } while (0)
+
+/* One line to the caller's log callback (level 0 = notice, 1 = progress); nothing happens without a callback. */
+void oa_log(oa_context *c, int level, const char *format, ...) OA_PRINTF(3, 4);
+/* The number of the signal that asked for a stop (SIGINT, SIGTERM), or 0. Long work polls it between steps. */
+int oa_stop_requested(const oa_context *c);
+
+/* ---- memory -------------------------------------------------------------------------------------------------- */
+
+#define OA_ALIGN 64 /* bytes: a cache line and the widest vector */
+
+/* Zeroed, OA_ALIGN-aligned memory, or NULL with OA_NO_MEMORY recorded. oa_allocations counts every call (tests). */
+void *oa_alloc(oa_context *c, size_t bytes);
+void *oa_grow(oa_context *c, void *old, size_t old_bytes, size_t bytes); /* like realloc; the new part is zeroed */
+void oa_free(void *memory);
+char *oa_copy_text(oa_context *c, const char *text);
+long oa_allocations(const oa_context *c);
+
+/* An arena hands out memory by moving a mark. It is a list of chunks that is merged into one when it is reset, so the
+ * second use of the same size allocates nothing. A dry arena hands out addresses that must not be touched and only
+ * counts: that is how `plan` knows the memory of a step before anything runs. */
+struct oa_arena {
+    oa_context *context;
+    struct oa_chunk *chunks; /* newest first */
+    size_t used, peak;       /* bytes in use, and the most since the arena was made */
+    bool dry, poison;        /* poison: fill what is handed out with NaN (test builds) */
+};
+void oa_arena_init(struct oa_arena *a, oa_context *c, bool dry);
+void oa_arena_free(struct oa_arena *a);
+void oa_arena_reset(struct oa_arena *a);
+void *oa_arena_take(struct oa_arena *a, size_t bytes); /* aligned, NOT zeroed; NULL after a recorded failure */
+size_t oa_arena_mark(const struct oa_arena *a);
+void oa_arena_release(struct oa_arena *a, size_t mark); /* gives back all that was taken since the mark */
+
+/* ---- threads ------------------------------------------------------------------------------------------------- */
+
+/* A worker's view of a parallel call: its number and its own scratch arena (released after each item). */
+struct oa_worker {
+    int index;
+    struct oa_arena *scratch;
+};
+typedef void oa_task(void *argument, long item, const struct oa_worker *worker);
+
+/* Runs task(argument, i, …) for every i in 0 … items-1, on the context's threads, in any order, and returns when all
+ * are done. Determinism rests on one rule: items are cut by size, never by thread count, and no two items write the
+ * same place; sums over items are added afterwards in item order. Not to be nested. */
+void oa_parallel(oa_context *c, long items, oa_task *task, void *argument);
+int oa_thread_count(const oa_context *c);
+
+/* ---- randomness ---------------------------------------------------------------------------------------------- */
+
+/* Counter-based (Philox4x32-10, Salmon et al., SC 2011): the value is a function of (stream, index) alone, so it is
+ * free of order, of threads and of history. A stream is named by (seed, name), e.g. (1, "init/decoder.layers.0.…");
+ * changing the attention of a model changes no other stream. */
+struct oa_stream {
+    uint64_t key, id;
+};
+struct oa_stream oa_stream_named(uint64_t seed, const char *name);
+struct oa_stream oa_stream_child(struct oa_stream parent, uint64_t number); /* e.g. one for each training step */
+void oa_random_block(struct oa_stream s, uint64_t index, uint32_t out[4]);
+double oa_random_uniform(struct oa_stream s, uint64_t index);              /* in (0,1): (x + 0.5)·2⁻³² */
+double oa_random_normal(struct oa_stream s, uint64_t index);               /* Box–Muller, in double */
+uint64_t oa_random_below(struct oa_stream s, uint64_t index, uint64_t n);  /* 0 … n-1 */
+
+/* ---- text ---------------------------------------------------------------------------------------------------- */
+
+/* A growing string; `s` is always terminated once something was added. A failed growth is recorded in the context. */
+struct oa_text {
+    oa_context *context;
+    char *s;
+    size_t length, capacity;
+};
+void oa_text_init(struct oa_text *t, oa_context *c);
+void oa_text_free(struct oa_text *t);
+void oa_text_add(struct oa_text *t, const char *s, size_t n);
+void oa_text_printf(struct oa_text *t, const char *format, ...) OA_PRINTF(2, 3);
+/* The candidate nearest to `word` by edit distance, or NULL when none is near (for "did you mean"). */
+const char *oa_nearest(const char *word, const char *const *candidates, int count);
+
+/* ---- files --------------------------------------------------------------------------------------------------- */
+
+/* A whole file in memory, gzip unpacked transparently; `*data` has a terminating 0 beyond `*length`. oa_free it. */
+enum oa_error oa_file_read(oa_context *c, const char *path, char **data, size_t *length);
+/* Writes path.tmp, fsyncs, renames over path, fsyncs the directory: a reader sees the old file or the new one. */
+enum oa_error oa_file_write(oa_context *c, const char *path, const void *data, size_t length);
+enum oa_error oa_file_append(oa_context *c, const char *path, const void *data, size_t length);
+enum oa_error oa_directory_make(oa_context *c, const char *path); /* with its parents */
+bool oa_file_exists(const char *path);
+
+/* ---- types --------------------------------------------------------------------------------------------------- */
+
+enum oa_type { OA_F32, OA_BF16, OA_F64, OA_I32, OA_I64, OA_U8, OA_TYPES };
+size_t oa_type_size(enum oa_type t);
+const char *oa_type_name(enum oa_type t); /* as safetensors spells it: "F32", "BF16" … */
+
+static inline float oa_bf16_to_float(uint16_t x)
+{
+    union { uint32_t u; float f; } v = { .u = (uint32_t)x << 16 };
+    return v.f;
+}
+
+static inline uint16_t oa_float_to_bf16(float x) /* round to nearest even; NaN stays NaN */
+{
+    union { float f; uint32_t u; } v = { .f = x };
+    if ((v.u & 0x7fffffffu) > 0x7f800000u)
+        return (uint16_t)((v.u >> 16) | 0x40u);
+    return (uint16_t)((v.u + 0x7fffu + ((v.u >> 16) & 1u)) >> 16);
+}
+
+/* ---- safetensors --------------------------------------------------------------------------------------------- */
+
+/* One tensor of a file: name, type, shape, and its bytes (row-major, little-endian). */
+struct oa_array {
+    char *name;
+    enum oa_type type;
+    int dims;
+    long dim[8];
+    const void *data;
+    size_t bytes;
+};
+struct oa_tensors; /* an opened file, mapped read-only and fully validated (bounds, overlap, holes, duplicates) */
+enum oa_error oa_tensors_open(oa_context *c, const char *path, struct oa_tensors **out);
+void oa_tensors_close(struct oa_tensors *f);
+int oa_tensors_count(const struct oa_tensors *f);
+const struct oa_array *oa_tensors_at(const struct oa_tensors *f, int i);
+const struct oa_array *oa_tensors_find(const struct oa_tensors *f, const char *name);
+const char *oa_tensors_metadata(const struct oa_tensors *f, const char *key); /* NULL when absent */
+int oa_tensors_metadata_at(const struct oa_tensors *f, int i, const char **key, const char **value); /* 0 past the end */
+/* Writes atomically and durably (as oa_file_write), streaming from the arrays: no second copy in memory.
+ * metadata: pairs key, value, …, ended by NULL; may be NULL. */
+enum oa_error oa_tensors_write(oa_context *c, const char *path, const struct oa_array *arrays, int count,
+                               const char *const *metadata);
+/* Element i of an array as a double, whatever its type. */
+double oa_array_value(const struct oa_array *a, size_t i);
+
+/* ---- options ------------------------------------------------------------------------------------------------- */
+
+/* One row of options.def each gives the struct below, the parser, --help, the man page, the YAML configuration and
+ * the report. A text option holds at most OA_OPTION_TEXT-1 bytes. */
+#define OA_OPTION_TEXT 1024
+struct oa_options {
+#define OA_INT(section, name, fallback, low, high, help) long section##_##name;
+#define OA_REAL(section, name, fallback, low, high, help) double section##_##name;
+#define OA_BOOL(section, name, fallback, help) bool section##_##name;
+#define OA_TEXT(section, name, fallback, help) char section##_##name[OA_OPTION_TEXT];
+#define OA_CHOICE(section, name, fallback, choices, help) char section##_##name[OA_OPTION_TEXT];
+#include "options.def"
+#undef OA_INT
+#undef OA_REAL
+#undef OA_BOOL
+#undef OA_TEXT
+#undef OA_CHOICE
+};
+void oa_options_default(struct oa_options *o);
+/* key: "model.layers", "threads" …; an unknown key or a value out of range is refused with the nearest spelling. */
+enum oa_error oa_options_set(oa_context *c, struct oa_options *o, const char *key, const char *value);
+enum oa_error oa_options_get(oa_context *c, const struct oa_options *o, const char *key, struct oa_text *value);
+/* YAML (libyaml): sections are maps, `model: {layers: 4}` or `model.layers: 4`. Errors name file and line. */
+enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *path);
+void oa_options_yaml(const struct oa_options *o, struct oa_text *out); /* complete, with the help as comments */
+void oa_options_json(const struct oa_options *o, struct oa_text *out); /* {"model": {"layers": 4, …}, …} */
+enum oa_error oa_options_from_json(oa_context *c, struct oa_options *o, const char *path, const char *json);
+
+/* ---- the processor ------------------------------------------------------------------------------------------- */
+
+enum oa_isa { OA_ISA_REF, OA_ISA_AVX2, OA_ISA_AVX512, OA_ISA_AMX }; /* each includes the ones before it */
+struct oa_cpu {
+    char name[64];
+    bool avx2, fma, f16c, avx512, avx512_bf16, amx_bf16; /* present, and enabled by the operating system */
+    int cores;
+    size_t l1, l2, l3, memory; /* bytes; 0 = unknown */
+};
+void oa_cpu_detect(struct oa_cpu *cpu);
+enum oa_isa oa_cpu_isa(const struct oa_cpu *cpu); /* the best that this processor has */
+const char *oa_isa_name(enum oa_isa isa);         /* "ref", "avx2", "avx512", "amx" */
+
+/* ---- context ------------------------------------------------------------------------------------------------- */
+
+const struct oa_cpu *oa_context_cpu(const oa_context *c);
+enum oa_isa oa_context_isa(const oa_context *c); /* after --isa */
+double oa_clock(void);                           /* monotonic seconds */
+
+#endif
