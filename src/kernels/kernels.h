@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kernels: what one core does. Pure functions on pointers: no threads, no allocation, no knowledge of tensors.
+ *
+ * One table per precision. `act` is the type activations and matrix operands are stored in, `real` the type of sums,
+ * statistics, parameters, gradients of parameters and optimiser state:
+ *
+ *     precision   act    real
+ *     f32         f32    f32
+ *     bf16        bf16   f32      (matrix units are fed bf16, sums are f32)
+ *     f64         f64    f64      (plain C: for gradient checks and --precision f64)
+ *
+ * Everything exists in plain C first (ref_*.c), the definition of right, and a faster version overwrites a pointer of
+ * the table when the processor has what it needs. Pointers marked act/real below point to elements of these types.
+ * Matrices are row-major with a leading dimension (elements from one row to the next). x may equal y where both are of
+ * one type and the comment says "in place". Sums are made in a fixed order that depends on sizes only.
+ */
+#ifndef ORTHANT_KERNELS_H
+#define ORTHANT_KERNELS_H
+
+#include "base/base.h"
+
+enum oa_precision { OA_PRECISION_F32, OA_PRECISION_BF16, OA_PRECISION_F64 };
+const char *oa_precision_name(enum oa_precision p);
+bool oa_precision_parse(const char *name, enum oa_precision *out);
+
+/* C [m, n] = (accumulate ? C : 0) + op(A) [m, k] · op(B) [k, n], A and B of type act, C real or act (bf16: rounded once
+ * at the end). ta: A is stored [k, m]; tb: B is stored [n, k]. accumulate needs real_out. k = 0 gives zeros. */
+struct oa_gemm {
+    long m, n, k;
+    long lda, ldb, ldc;
+    bool ta, tb, accumulate, real_out;
+};
+/* What a matrix product keeps between calls (oneDNN primitives by shape, a scratch pad): one for each worker. */
+struct oa_gemm_state;
+
+struct oa_adamw {
+    double lr, beta1, beta2, epsilon, weight_decay; /* decoupled: w ← w − lr·weight_decay·w */
+    double correction1, correction2;                /* 1 − beta1^t, 1 − beta2^t */
+    double gradient_scale;                          /* clipping: g is multiplied by it first */
+};
+
+enum oa_feature { OA_FEATURE_ELU, OA_FEATURE_RELU, OA_FEATURE_COS, OA_FEATURE_POWER };
+
+struct oa_kernels {
+    enum oa_precision precision;
+    enum oa_isa isa; /* the highest that contributed */
+    enum oa_type act, real;
+    size_t act_size, real_size;
+    const char *gemm_name; /* "onednn 2.6.3 avx512_core_bf16", "ref" */
+
+    /* Block sizes, beside the pointers because they are tuned with them. */
+    long query_block, key_block; /* attention tiles: rows and columns of S; a tile of reals stays in the L2 cache */
+    long row_block;              /* rows of activations handled together in elementwise work */
+    long gemm_block;             /* rows of C one parallel item computes */
+
+    /* ---- matrix products ---- */
+    struct oa_gemm_state *(*gemm_open)(oa_context *c, enum oa_precision p); /* NULL + recorded error on failure */
+    void (*gemm_close)(struct oa_gemm_state *s);
+    void (*gemm)(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c);
+
+    /* ---- conversions, elementwise ---- */
+    void (*act_from_real)(long n, const void *x, void *y);
+    void (*real_from_act)(long n, const void *x, void *y);
+    void (*add)(long n, const void *x, const void *y, void *sum);            /* act + act → act, in place allowed */
+    void (*add_to_real)(long n, double a, const void *x, void *y);           /* y real += a · x act */
+    void (*axpy)(long n, double a, const void *x, void *y);                  /* y real += a · x real */
+    double (*dot)(long n, const void *x, const void *y);                     /* real · real, summed in double */
+    void (*scale_rows)(long rows, long cols, const void *factor, void *x, long ldx); /* real row i *= real factor[i] */
+    void (*multiply)(long n, const void *factor, const void *x, void *y);    /* y act = x act · factor real, in place */
+    void (*multiply_gradient)(long n, const void *x, const void *dy, void *dfactor); /* real dfactor += x · dy (act) */
+    void (*add_bias)(long rows, long cols, const void *bias, void *y, long ldy);      /* act rows += real bias */
+    void (*column_sums)(long rows, long cols, const void *x, long ldx, void *sums);   /* real sums += column sums of act */
+    void (*gelu)(long n, const void *x, void *y); /* act; ½x(1 + tanh(√(2/π)(x + 0.044715x³))), Hendrycks & Gimpel */
+    void (*gelu_gradient)(long n, const void *x, const void *dy, void *dx); /* in place on dy allowed */
+    void (*relu)(long n, const void *x, void *y);
+    void (*relu_gradient)(long n, const void *x, const void *dy, void *dx); /* relu'(0) = 0 */
+    /* y = x·u/keep, u[i] = 1 when word (first+i)%4 of oa_random_block(s, (first+i)/4) < keep·2³²; the backward pass is the
+     * same call on the gradient. In place. first is a multiple of 4. */
+    void (*dropout)(long n, struct oa_stream s, uint64_t first, double keep, const void *x, void *y);
+    /* The same on rows of reals: element (i, j) takes word j%4 of block row_block0 + i·blocks_a_row + j/4. In place. */
+    void (*dropout_tile)(long rows, long cols, struct oa_stream s, uint64_t block0, uint64_t blocks_a_row, double keep,
+                         void *x, long ldx);
+    void (*rotate)(long heads, long width, const void *cosine, const void *sine, double sign, void *x);
+    /* rotary positions (Su et al. 2021) of one token: each head's first and second half form the pairs;
+     * cosine, sine: real [width/2]; sign = −1 is the inverse (and the backward pass). In place. */
+
+    /* ---- layer norm ----  y = (x − mean)·rstd·gain + bias; x, y act [rows, cols], contiguous; bias may be NULL */
+    void (*norm)(long rows, long cols, const void *x, const void *gain, const void *bias, double epsilon, void *y,
+                 void *mean, void *rstd);
+    /* dx act is overwritten; dgain, dbias real are added to (dbias may be NULL). */
+    void (*norm_gradient)(long rows, long cols, const void *x, const void *gain, const void *mean, const void *rstd,
+                          const void *dy, void *dx, void *dgain, void *dbias);
+
+    /* ---- softmax over tiles of logits (Milakov & Gimelshein 2018; Dao et al. 2022) ----
+     * s real [rows, cols]; row i sees columns low[i] ≤ j < high[i] only (nothing when low ≥ high); what it does not see
+     * may hold anything, NaN included, and is never read. A seen logit may be −∞ (weight 0). */
+    /* Online step: with t = scale·s, m' = max(m, max t), rescale = e^{m − m'}, z ← z·rescale + Σ e^{t − m'}, m ← m',
+     * s ← e^{t − m'} (0 where not seen); m = −∞, z = 0 at first. m, z, rescale real [rows]. A row that has seen nothing
+     * keeps m = −∞, gets rescale = 1 and zeros. */
+    void (*softmax_tile)(long rows, long cols, double scale, const int32_t *low, const int32_t *high, void *s, long lds,
+                         void *m, void *z, void *rescale);
+    /* s ← e^{scale·s − lse[i]}, 0 where not seen or when lse[i] = −∞. */
+    void (*softmax_again)(long rows, long cols, double scale, const int32_t *low, const int32_t *high, const void *lse,
+                          void *s, long lds);
+    /* ds act = scale · p·(dp − delta[i]); p, dp real; 0 where p is 0 (dp is not read into the result there). */
+    void (*softmax_gradient)(long rows, long cols, double scale, const void *p, long ldp, const void *dp, long lddp,
+                             const void *delta, void *ds, long ldds);
+    /* Rounds a tile for the matrix units: y act = x real. */
+    void (*tile_to_act)(long rows, long cols, const void *x, long ldx, void *y, long ldy);
+    void (*tile_to_real)(long rows, long cols, const void *x, long ldx, void *y, long ldy);
+    /* y act = x real where low ≤ j < high, else 0; sums real [rows] += the row sums of what was kept (may be NULL). */
+    void (*mask_tile)(long rows, long cols, const int32_t *low, const int32_t *high, const void *x, long ldx, void *y,
+                      long ldy, void *sums);
+    /* out[i] = Σ_j x[i][j]·y[i][j]; x, y act; out real. */
+    void (*row_dots)(long rows, long cols, const void *x, long ldx, const void *y, long ldy, void *out);
+
+    /* ---- feature maps of linear attention ---- act x [rows, width] → act y [rows, width·(POWER: degree)]:
+     * elu: x + 1 for x > 0, else e^x; relu; cos; power: [x, x², … x^degree]. gradient: dx act overwritten. */
+    void (*feature)(enum oa_feature f, int degree, long rows, long width, const void *x, long ldx, void *y, long ldy);
+    void (*feature_gradient)(enum oa_feature f, int degree, long rows, long width, const void *x, long ldx, const void *dy,
+                             long lddy, void *dx, long lddx);
+
+    /* ---- loss ---- one row: logits real [n] → −log softmax[target]; the row becomes the gradient, act [n] in `d`,
+     * times scale. d may be NULL (no gradient). Also accurate for n = 1 and for logits of ±1e4. */
+    double (*cross_entropy)(long n, const void *logits, long target, double scale, void *d);
+
+    /* ---- optimisers ---- all real [n] */
+    void (*adamw)(long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g);
+    void (*sgd)(long n, double lr, double momentum, double weight_decay, double gradient_scale, void *w, void *m,
+                const void *g); /* m ← momentum·m + g; w ← w − lr·(m + weight_decay·w) */
+    double (*sum_squares)(long n, const void *x); /* in double; NaN or ∞ anywhere shows in the result */
+};
+
+/* Fills the table for a precision with the best versions up to `isa`. f64 and OA_ISA_REF are the plain C ones. */
+void oa_kernels_init(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu);
+
+/* The parts, each overwriting what it improves; called by oa_kernels_init, and one by one by the checker. */
+void oa_kernels_ref(struct oa_kernels *k, enum oa_precision p);
+void oa_kernels_avx2(struct oa_kernels *k);
+void oa_kernels_avx512(struct oa_kernels *k);
+void oa_kernels_onednn(struct oa_kernels *k, enum oa_isa isa);
+
+#endif
