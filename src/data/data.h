@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * data: text → tokens → batches. Read in this order: text, tokenizers, corpus, batches. A run does
+ *
+ *     oa_tokenizer_open(c, "bpe:1000", train_files, valid_files, &tok);
+ *     oa_corpus_open(c, tok, train_files, valid_files, 0.1, &corpus);
+ *     oa_batches_open(c, &corpus.train, 12, 64, seed, &train);           for each step, micro-batch:
+ *     oa_batches_random(train, step, micro, &batch);
+ *     oa_batches_open(c, &corpus.valid, 12, 64, 0, &valid);
+ *     oa_batches_cover(valid, tok, eval_tokens, &cover);                 for i in 0 … cover.batches-1:
+ *     oa_batches_window(valid, i, &batch);
+ *
+ * Lists of files are written with commas between, read as if by cat (end to end, nothing in between); gzip is unpacked.
+ * Text is bytes. Nothing is normalised, no newline is translated, no byte is lost: decode(encode(text)) = text for
+ * every kind that the library makes. docs/tokenizers.md says what equals Hugging Face and how that was measured.
+ */
+#ifndef ORTHANT_DATA_H
+#define ORTHANT_DATA_H
+
+#include "base/base.h"
+
+/* ---- text ---------------------------------------------------------------------------------------------------- */
+
+/* Reads a list of files in pieces, in bounded memory. */
+struct oa_reader;
+enum oa_error oa_reader_open(oa_context *c, const char *files, struct oa_reader **out);
+/* The next piece, valid until the next call; *length is 0 at the end of the last file. */
+enum oa_error oa_reader_next(struct oa_reader *r, const char **piece, size_t *length);
+void oa_reader_close(struct oa_reader *r);
+/* All files of a list in one buffer with a 0 behind it; oa_free it. */
+enum oa_error oa_files_read(oa_context *c, const char *files, char **data, size_t *length);
+
+/* Characters of a text: bytes that do not continue a UTF-8 sequence (so invalid text has a count as well). */
+uint64_t oa_text_characters(const char *text, size_t length);
+/* Code point at text[0 … length-1] and its length in bytes, 0 where the bytes are not UTF-8 (RFC 3629). */
+int oa_utf8_decode(const char *text, size_t length, uint32_t *code);
+int oa_utf8_encode(uint32_t code, char out[4]);
+
+/* ---- tokenizers ---------------------------------------------------------------------------------------------- */
+
+/* Kinds.
+ * char  one token a character (code point), ids in order of code points, as nanoGPT: tiny Shakespeare has ids 0 … 64.
+ *       A character that is not in the vocabulary is refused by name and position, and so is text that is not UTF-8;
+ *       a loaded file may map it to its unk_token instead.
+ * byte  256 tokens, id = byte.
+ * bpe   byte-level byte-pair encoding with the GPT-2 split into words. Bytes that are not UTF-8 are encoded as they
+ *       are: each maximal invalid stretch is a word of its own.
+ * One tokenizer is used from one thread at a time (encoding keeps a cache). */
+enum oa_tokenizer_kind { OA_TOKENIZER_CHAR, OA_TOKENIZER_BYTE, OA_TOKENIZER_BPE };
+struct oa_tokenizer;
+
+/* A growable array of token ids. */
+struct oa_ids {
+    oa_context *context;
+    int32_t *id;
+    size_t count, capacity;
+};
+void oa_ids_init(struct oa_ids *ids, oa_context *c);
+void oa_ids_free(struct oa_ids *ids);
+enum oa_error oa_ids_add(struct oa_ids *ids, int32_t id);
+
+/* spec: "char", "byte", "bpe:N" (N tokens in all, at least 256) or the path of a tokenizer.json. char collects the
+ * characters of both lists; bpe is trained on train_files alone. Either list may be empty or NULL. */
+enum oa_error oa_tokenizer_open(oa_context *c, const char *spec, const char *train_files, const char *valid_files,
+                                struct oa_tokenizer **out);
+/* tokenizer.json of the Hugging Face tokenizers library: byte-level BPE, or the WordLevel form that save writes for
+ * char. Whatever would change the ids and is not known here is refused by name; padding, truncation and post-processor
+ * are kept for saving and not applied (as add_special_tokens=False), which is logged. */
+enum oa_error oa_tokenizer_load(oa_context *c, const char *path, struct oa_tokenizer **out);
+enum oa_error oa_tokenizer_parse(oa_context *c, const char *name, const char *json, size_t length,
+                                 struct oa_tokenizer **out); /* the same from memory; name is for messages */
+enum oa_error oa_tokenizer_save(oa_context *c, const struct oa_tokenizer *tok, const char *path);
+/* Trains on what the reader gives. Same text, same merges as BpeTrainer with the ByteLevel alphabet. */
+enum oa_error oa_tokenizer_train_bpe(oa_context *c, struct oa_reader *text, long size, struct oa_tokenizer **out);
+void oa_tokenizer_close(struct oa_tokenizer *tok);
+
+enum oa_tokenizer_kind oa_tokenizer_kind_of(const struct oa_tokenizer *tok);
+const char *oa_tokenizer_kind_name(const struct oa_tokenizer *tok); /* "char", "byte", "bpe" */
+int32_t oa_tokenizer_size(const struct oa_tokenizer *tok);          /* largest id + 1: rows of an embedding */
+/* The spelling of an id in the file ("Ġthe"), NULL for an id without a token; and back, -1 when there is none. */
+const char *oa_tokenizer_piece(const struct oa_tokenizer *tok, int32_t id);
+int32_t oa_tokenizer_find(const struct oa_tokenizer *tok, const char *piece);
+/* The bytes that an id stands for; they may be part of a character. Streaming output is one call a token. */
+const char *oa_tokenizer_bytes(const struct oa_tokenizer *tok, int32_t id, size_t *length);
+/* Adds a special token such as "</s>" (found in the text before anything else), or finds it. */
+enum oa_error oa_tokenizer_add_special(struct oa_tokenizer *tok, const char *content, int32_t *id);
+bool oa_tokenizer_is_special(const struct oa_tokenizer *tok, int32_t id);
+
+/* Appends the ids of a text; appends the bytes of ids. An id out of range is an error that names it. */
+enum oa_error oa_tokenizer_encode(struct oa_tokenizer *tok, const char *text, size_t length, struct oa_ids *ids);
+enum oa_error oa_tokenizer_decode(const struct oa_tokenizer *tok, const int32_t *ids, size_t count,
+                                  struct oa_text *out);
+
+/* ---- corpus -------------------------------------------------------------------------------------------------- */
+
+/* One side of a corpus: token ids end to end, and what they were made from. */
+struct oa_tokens {
+    int32_t *ids;
+    size_t count;
+    uint64_t characters, bytes;
+    uint64_t fingerprint; /* of the ids: a checkpoint keeps it and notices other data */
+};
+
+struct oa_corpus {
+    struct oa_tokens train, valid; /* valid.count is 0 when nothing was kept */
+};
+
+/* Without valid_files the last valid_fraction of the training text is kept for validation: of L characters the first
+ * ⌊L·(1 − fraction)⌋ train. The cut is made in the text before encoding and is the same for every tokenizer, so that
+ * bits per character compare. Encoding takes the memory of the text and four bytes a token. */
+enum oa_error oa_corpus_open(oa_context *c, struct oa_tokenizer *tok, const char *train_files, const char *valid_files,
+                             double valid_fraction, struct oa_corpus *out);
+void oa_corpus_close(struct oa_corpus *corpus);
+
+/* ---- batches ------------------------------------------------------------------------------------------------- */
+
+#define OA_IGNORED (-1) /* a target that is not there: no loss, no gradient */
+
+/* [rows, length], row-major; target[r][t] is the token after input[r][t]. Valid until the next call. */
+struct oa_batch {
+    int rows, length;
+    const int32_t *input, *target;
+};
+
+/* The tokens are borrowed. After oa_batches_open nothing allocates. Fewer than 2 tokens are refused here, fewer than
+ * length + 1 by oa_batches_random. */
+struct oa_batches;
+enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int rows, int length, uint64_t seed,
+                              struct oa_batches **out);
+void oa_batches_close(struct oa_batches *b);
+
+/* Random crops as nanoGPT: each row starts at a uniform position 0 … count-length-1, a function of (seed, step,
+ * micro·rows + row) alone: free of history, and equal for 4 micro-batches of 8 rows and for 1 of 32. */
+enum oa_error oa_batches_random(struct oa_batches *b, uint64_t step, uint64_t micro, struct oa_batch *out);
+
+/* Validation: windows end to end in text order, so each token but the first is a target exactly once. The last window
+ * is filled with input 0 and target OA_IGNORED; the last batch may have fewer rows. */
+struct oa_cover {
+    long batches;
+    uint64_t targets;           /* predicted tokens: the divisor of a mean loss */
+    uint64_t characters, bytes; /* of the predicted tokens: bits/character = nats · targets / characters / ln 2 */
+};
+/* limit: at most so many targets, 0 = all. */
+enum oa_error oa_batches_cover(struct oa_batches *b, const struct oa_tokenizer *tok, uint64_t limit,
+                               struct oa_cover *out);
+/* i in 0 … batches-1 of the last oa_batches_cover. */
+enum oa_error oa_batches_window(struct oa_batches *b, long i, struct oa_batch *out);
+
+#endif
