@@ -20,16 +20,16 @@ extern "C" {
 #define ORTHANT_VERSION "0.1.0"
 
 /* name, text */
-#define OA_ERRORS(X)                                                                                                  \
-    X(OK, "success")                                                                                                  \
-    X(NO_MEMORY, "out of memory")                                                                                     \
-    X(ARGUMENT, "invalid option or argument")                                                                         \
-    X(SHAPE, "shapes do not fit")                                                                                     \
-    X(IO, "cannot read or write")                                                                                     \
-    X(FORMAT, "malformed file or text")                                                                               \
-    X(UNSUPPORTED, "this cannot be done")                                                                             \
-    X(DIVERGED, "a number is not finite")                                                                             \
-    X(INTERRUPTED, "stopped by a signal after saving")                                                                \
+#define OA_ERRORS(X)                                                                                                   \
+    X(OK, "success")                                                                                                   \
+    X(NO_MEMORY, "out of memory")                                                                                      \
+    X(ARGUMENT, "invalid option or argument")                                                                          \
+    X(SHAPE, "shapes do not fit")                                                                                      \
+    X(IO, "cannot read or write")                                                                                      \
+    X(FORMAT, "malformed file or text")                                                                                \
+    X(UNSUPPORTED, "this cannot be done")                                                                              \
+    X(DIVERGED, "a number is not finite")                                                                              \
+    X(INTERRUPTED, "stopped by a signal after saving")                                                                 \
     X(INTERNAL, "internal error")
 
 enum oa_error {
@@ -42,12 +42,12 @@ enum oa_error {
 
 typedef struct oa_context oa_context;
 
-struct oa_settings {                                       /* all zero = defaults */
-    int threads;                                           /* 0 = all cores */
-    const char *isa;                                       /* "ref", "avx2", "avx512", "amx"; NULL or "auto" = best */
+struct oa_settings { /* all zero = defaults */
+    int threads;     /* 0 = all cores */
+    const char *isa; /* "ref", "avx2", "avx512", "amx"; NULL or "auto" = best */
     void (*log)(void *argument, int level, const char *line); /* level 0 notice, 1 progress; may be NULL */
     void *log_argument;
-    volatile int *stop;                                    /* set it to a signal number: long work saves and returns */
+    volatile int *stop; /* set it to a signal number: long work saves and returns */
 };
 
 oa_context *oa_open(const struct oa_settings *settings); /* NULL settings = defaults; NULL when out of memory */

@@ -31,11 +31,11 @@ enum oa_error oa_fail(oa_context *c, enum oa_error code, const char *format, ...
 enum oa_error oa_status(const oa_context *c); /* OA_OK, or the code of the failure that is recorded */
 
 /* Forwards a failure to the caller: the only macro of the project that hides control flow. */
-#define OA_TRY(expression)                                                                                            \
-    do {                                                                                                              \
-        enum oa_error oa_try_code = (expression);                                                                     \
-        if (oa_try_code != OA_OK)                                                                                     \
-            return oa_try_code;                                                                                       \
+#define OA_TRY(expression)                                                                                             \
+    do {                                                                                                               \
+        enum oa_error oa_try_code = (expression);                                                                      \
+        if (oa_try_code != OA_OK)                                                                                      \
+            return oa_try_code;                                                                                        \
     } while (0)
 
 /* One line to the caller's log callback (level 0 = notice, 1 = progress); nothing happens without a callback. */
@@ -96,9 +96,9 @@ struct oa_stream {
 struct oa_stream oa_stream_named(uint64_t seed, const char *name);
 struct oa_stream oa_stream_child(struct oa_stream parent, uint64_t number); /* e.g. one for each training step */
 void oa_random_block(struct oa_stream s, uint64_t index, uint32_t out[4]);
-double oa_random_uniform(struct oa_stream s, uint64_t index);              /* in (0,1): (x + 0.5)·2⁻³² */
-double oa_random_normal(struct oa_stream s, uint64_t index);               /* Box–Muller, in double */
-uint64_t oa_random_below(struct oa_stream s, uint64_t index, uint64_t n);  /* 0 … n-1 */
+double oa_random_uniform(struct oa_stream s, uint64_t index);             /* in (0,1): (x + 0.5)·2⁻³² */
+double oa_random_normal(struct oa_stream s, uint64_t index);              /* Box–Muller, in double */
+uint64_t oa_random_below(struct oa_stream s, uint64_t index, uint64_t n); /* 0 … n-1 */
 
 /* ---- text ---------------------------------------------------------------------------------------------------- */
 
@@ -133,13 +133,19 @@ const char *oa_type_name(enum oa_type t); /* as safetensors spells it: "F32", "B
 
 static inline float oa_bf16_to_float(uint16_t x)
 {
-    union { uint32_t u; float f; } v = { .u = (uint32_t)x << 16 };
+    union {
+        uint32_t u;
+        float f;
+    } v = { .u = (uint32_t)x << 16 };
     return v.f;
 }
 
 static inline uint16_t oa_float_to_bf16(float x) /* round to nearest even; NaN stays NaN */
 {
-    union { float f; uint32_t u; } v = { .f = x };
+    union {
+        float f;
+        uint32_t u;
+    } v = { .f = x };
     if ((v.u & 0x7fffffffu) > 0x7f800000u)
         return (uint16_t)((v.u >> 16) | 0x40u);
     return (uint16_t)((v.u + 0x7fffu + ((v.u >> 16) & 1u)) >> 16);
@@ -163,7 +169,8 @@ int oa_tensors_count(const struct oa_tensors *f);
 const struct oa_array *oa_tensors_at(const struct oa_tensors *f, int i);
 const struct oa_array *oa_tensors_find(const struct oa_tensors *f, const char *name);
 const char *oa_tensors_metadata(const struct oa_tensors *f, const char *key); /* NULL when absent */
-int oa_tensors_metadata_at(const struct oa_tensors *f, int i, const char **key, const char **value); /* 0 past the end */
+int oa_tensors_metadata_at(const struct oa_tensors *f, int i, const char **key,
+                           const char **value); /* 0 past the end */
 /* Writes atomically and durably (as oa_file_write), streaming from the arrays: no second copy in memory.
  * metadata: pairs key, value, …, ended by NULL; may be NULL. */
 enum oa_error oa_tensors_write(oa_context *c, const char *path, const struct oa_array *arrays, int count,

@@ -62,21 +62,22 @@ struct oa_kernels {
     /* ---- conversions, elementwise ---- */
     void (*act_from_real)(long n, const void *x, void *y);
     void (*real_from_act)(long n, const void *x, void *y);
-    void (*add)(long n, const void *x, const void *y, void *sum);            /* act + act → act, in place allowed */
-    void (*add_to_real)(long n, double a, const void *x, void *y);           /* y real += a · x act */
-    void (*axpy)(long n, double a, const void *x, void *y);                  /* y real += a · x real */
-    double (*dot)(long n, const void *x, const void *y);                     /* real · real, summed in double */
+    void (*add)(long n, const void *x, const void *y, void *sum);  /* act + act → act, in place allowed */
+    void (*add_to_real)(long n, double a, const void *x, void *y); /* y real += a · x act */
+    void (*axpy)(long n, double a, const void *x, void *y);        /* y real += a · x real */
+    double (*dot)(long n, const void *x, const void *y);           /* real · real, summed in double */
     void (*scale_rows)(long rows, long cols, const void *factor, void *x, long ldx); /* real row i *= real factor[i] */
-    void (*multiply)(long n, const void *factor, const void *x, void *y);    /* y act = x act · factor real, in place */
+    void (*multiply)(long n, const void *factor, const void *x, void *y); /* y act = x act · factor real, in place */
     void (*multiply_gradient)(long n, const void *x, const void *dy, void *dfactor); /* real dfactor += x · dy (act) */
-    void (*add_bias)(long rows, long cols, const void *bias, void *y, long ldy);      /* act rows += real bias */
-    void (*column_sums)(long rows, long cols, const void *x, long ldx, void *sums);   /* real sums += column sums of act */
+    void (*add_bias)(long rows, long cols, const void *bias, void *y, long ldy);     /* act rows += real bias */
+    void (*column_sums)(long rows, long cols, const void *x, long ldx,
+                        void *sums);              /* real sums += column sums of act */
     void (*gelu)(long n, const void *x, void *y); /* act; ½x(1 + tanh(√(2/π)(x + 0.044715x³))), Hendrycks & Gimpel */
     void (*gelu_gradient)(long n, const void *x, const void *dy, void *dx); /* in place on dy allowed */
     void (*relu)(long n, const void *x, void *y);
     void (*relu_gradient)(long n, const void *x, const void *dy, void *dx); /* relu'(0) = 0 */
-    /* y = x·u/keep, u[i] = 1 when word (first+i)%4 of oa_random_block(s, (first+i)/4) < keep·2³²; the backward pass is the
-     * same call on the gradient. In place. first is a multiple of 4. */
+    /* y = x·u/keep, u[i] = 1 when word (first+i)%4 of oa_random_block(s, (first+i)/4) < keep·2³²; the backward pass is
+     * the same call on the gradient. In place. first is a multiple of 4. */
     void (*dropout)(long n, struct oa_stream s, uint64_t first, double keep, const void *x, void *y);
     /* The same on rows of reals: element (i, j) takes word j%4 of block row_block0 + i·blocks_a_row + j/4. In place. */
     void (*dropout_tile)(long rows, long cols, struct oa_stream s, uint64_t block0, uint64_t blocks_a_row, double keep,
@@ -118,8 +119,8 @@ struct oa_kernels {
     /* ---- feature maps of linear attention ---- act x [rows, width] → act y [rows, width·(POWER: degree)]:
      * elu: x + 1 for x > 0, else e^x; relu; cos; power: [x, x², … x^degree]. gradient: dx act overwritten. */
     void (*feature)(enum oa_feature f, int degree, long rows, long width, const void *x, long ldx, void *y, long ldy);
-    void (*feature_gradient)(enum oa_feature f, int degree, long rows, long width, const void *x, long ldx, const void *dy,
-                             long lddy, void *dx, long lddx);
+    void (*feature_gradient)(enum oa_feature f, int degree, long rows, long width, const void *x, long ldx,
+                             const void *dy, long lddy, void *dx, long lddx);
 
     /* ---- loss ---- one row: logits real [n] → −log softmax[target]; the row becomes the gradient, act [n] in `d`,
      * times scale. d may be NULL (no gradient). Also accurate for n = 1 and for logits of ±1e4. */
@@ -128,7 +129,7 @@ struct oa_kernels {
     /* ---- optimisers ---- all real [n] */
     void (*adamw)(long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g);
     void (*sgd)(long n, double lr, double momentum, double weight_decay, double gradient_scale, void *w, void *m,
-                const void *g); /* m ← momentum·m + g; w ← w − lr·(m + weight_decay·w) */
+                const void *g);                   /* m ← momentum·m + g; w ← w − lr·(m + weight_decay·w) */
     double (*sum_squares)(long n, const void *x); /* in double; NaN or ∞ anywhere shows in the result */
 };
 

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device: operations on whole tensors. The second and last dispatch table; nothing above it mentions hardware.
+ *
+ * Two devices fill the table: `cpu` computes, cutting work into items by size and running them on the context's
+ * threads; `plan` computes nothing and counts FLOPs and bytes, so a training step that runs on it (with dry arenas)
+ * says what the real one will cost. `act` and `real` are the types of the kernels' table (kernels.h).
+ *
+ * Shape letters, everywhere: B batch, T queries (rows of one sequence), S keys, D model width, H heads,
+ * K query/key width of a head, V value width of a head, N longest length (of tables). Activations are row-major
+ * [B·T, columns] with a leading dimension; head h of a projection is the columns h·K … h·K+K−1.
+ */
+#ifndef ORTHANT_DEVICE_H
+#define ORTHANT_DEVICE_H
+
+#include "kernels/kernels.h"
+
+struct oa_device {
+    oa_context *context;
+    const struct oa_device_ops *ops;
+    struct oa_kernels kernels;
+    struct oa_gemm_state **gemm; /* one a worker */
+    bool dry;                    /* the plan device: pointers are not to be touched */
+    double flops, bytes;         /* counted by the plan device: multiply-add = 2; bytes read and written */
+};
+
+enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struct oa_device **out);
+void oa_device_close(struct oa_device *d);
+
+/* ---- attention: what all engines share ----------------------------------------------------------------------- */
+
+struct oa_attention_shape {
+    long batch, queries, keys, heads; /* B, T, S, H */
+    long value_width;                 /* V */
+    bool causal;                      /* key j is seen by query i only if j ≤ i (needs queries = keys) */
+    const int32_t *key_lengths;       /* [B] true lengths, 0 … keys; keys beyond are padding. NULL = no padding */
+    const int32_t *query_lengths;     /* [B] rows of queries beyond get 0 and send no gradient. NULL = all are real */
+};
+
+/* Which keys a query may see, beside causality and padding: sparse supports are iterated by tiles, never as n×n.
+ * NULL = all. Implementations: attention/support_*.c. */
+struct oa_support {
+    const char *name;
+    long parameter[4];
+    const int32_t *layout;
+    /* Keys that queries i0 ≤ i < i1 of a head can see at all lie in [*low, *high). */
+    void (*range)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
+                  long *low, long *high);
+    /* True when no pair of the tile i0…i1−1 × j0…j1−1 is visible: the tile is skipped. May be NULL (= never). */
+    bool (*empty)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1, long j0,
+                  long j1);
+    /* The visible keys of row i, when they are one interval; NULL when they are not, then `visible` decides pair by
+     * pair. Causality and padding are applied by the engine on top. */
+    void (*row)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
+                long *high);
+    bool (*visible)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j);
+    /* Number of visible pairs of a head, for FLOP counts (causality included, padding not). */
+    double (*pairs)(const struct oa_support *s, const struct oa_attention_shape *a, long head);
+};
+
+/* ---- logits engine: S = Σ_c α_c S_c, softmax over the visible keys, O = P V (mechanisms.md §1.4) --------------- */
+
+enum oa_part_kind {
+    OA_PART_DOT,   /* S_ij = scale·q_i·k_j + bias_j: softmax attention; the dense synthesizer (keys are a table) */
+    OA_PART_TABLE, /* S_ij = table[h][i][j]: the random synthesizer */
+};
+/* One addend of the logits. Gradients: pointers that are NULL are not wanted. Act gradients are overwritten, real ones
+ * are added to. */
+struct oa_part {
+    enum oa_part_kind kind;
+    long width;    /* DOT: K */
+    double scale;  /* DOT: τ */
+    const void *q; /* DOT: act [B·T, ≥ H·width] */
+    long ldq;
+    void *dq;      /* act, same leading dimension */
+    const void *k; /* DOT: act [B·S, ≥ H·width]; or, k_table, act [H or 1][N][width] for all batch items */
+    long ldk;
+    bool k_table;
+    long k_head_stride; /* elements between the tables of two heads; 0 = one table for all heads */
+    void *dk;           /* act [B·S, …] like k, overwritten; or, k_table, real like the table, added to */
+    const void *bias;   /* DOT, may be NULL: real [H or 1][N] */
+    long bias_head_stride;
+    void *dbias;       /* real */
+    const void *table; /* TABLE: real [H][N][N] */
+    long table_length; /* N */
+    void *dtable;      /* real */
+};
+
+#define OA_MAX_PARTS 6
+struct oa_logits {
+    struct oa_attention_shape shape;
+    const struct oa_support *support; /* NULL = every key */
+    int parts;
+    struct oa_part part[OA_MAX_PARTS];
+    const void *alpha; /* real [H, parts]: weights of the parts; NULL = 1 */
+    void *dalpha;      /* real [H, parts], added to: Σ_ij dS_ij S^c_ij */
+    const void *v;     /* act [B·S, ≥ H·V] */
+    long ldv;
+    void *dv; /* act, overwritten (0 at padded keys) */
+    void *o;  /* act [B·T, ≥ H·V] */
+    long ldo;
+    const void *d_o; /* act, gradient of o, same leading dimension */
+    void *lse;   /* real [B, H, T]: log Σ exp of each row (−∞: empty row), written by forward, read by backward */
+    double keep; /* dropout of P: the probability to keep; 1 = none */
+    struct oa_stream dropout;
+};
+
+/* ---- kernel engine: O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)·Σ_j φ(k_j)) (mechanisms.md §1.5), O(n) ------------- */
+
+enum oa_denominator { OA_DENOMINATOR_ADD, OA_DENOMINATOR_SIGN, OA_DENOMINATOR_CLAMP, OA_DENOMINATOR_NONE };
+/* ADD: den + ε. SIGN: sign(den)·max(|den|, ε), sign(0) = +1. CLAMP: max(den, ε). A denominator of exactly 0 gives 0.
+ * Where a clamp is active the denominator sends no gradient. */
+struct oa_linear_attention {
+    struct oa_attention_shape shape;
+    long features;       /* r, the width of φ of a head */
+    const void *fq, *fk; /* act [B·T, H·r], [B·S, H·r]: φ(q), φ(k); padded rows are never read */
+    long ldfq, ldfk;
+    void *dfq, *dfk; /* act, overwritten, same leading dimensions (0 at padded rows) */
+    const void *v;
+    long ldv;
+    void *dv;
+    void *o;
+    long ldo;
+    const void *d_o;
+    void *den; /* real [B, H, T]: denominator after its policy, saved for backward */
+    enum oa_denominator policy;
+    double epsilon;
+};
+
+/* ---- given weights: fixed patterns (mechanisms.md P1), O(n) by shifts and prefix sums -------------------------- */
+
+enum oa_pattern {
+    OA_PATTERN_CURRENT,
+    OA_PATTERN_PREVIOUS,
+    OA_PATTERN_NEXT,
+    OA_PATTERN_LEFT,
+    OA_PATTERN_RIGHT,
+    OA_PATTERN_END,
+    OA_PATTERN_START,
+    OA_PATTERN_LAST
+};
+enum oa_edge { OA_EDGE_ZERO, OA_EDGE_SELF, OA_EDGE_CLAMP };
+struct oa_pattern_attention {
+    struct oa_attention_shape shape;
+    enum oa_pattern pattern;
+    enum oa_edge edge;
+    const int32_t *words; /* [B·S] word numbers: patterns over words (unit=word); NULL = over tokens */
+    const void *v;
+    long ldv;
+    void *dv;
+    void *o;
+    long ldo;
+    const void *d_o;
+};
+
+/* ---- the rest of a Transformer ------------------------------------------------------------------------------- */
+
+struct oa_dropout {
+    double keep; /* 1 = none */
+    struct oa_stream stream;
+};
+
+/* sum = x + dropout(branch) (branch may be NULL: sum = x, and need not be stored when it is x); y = norm(sum). */
+struct oa_residual_norm {
+    long rows, cols;
+    const void *x, *branch;
+    struct oa_dropout dropout;
+    void *sum;               /* act */
+    const void *gain, *bias; /* real; bias may be NULL */
+    double epsilon;
+    void *y, *mean, *rstd; /* act; real [rows] */
+    /* backward: dy of y, dsum of sum from later uses (may be NULL) → dx (overwritten), dbranch (NULL when no branch) */
+    const void *dy, *dsum;
+    void *dx, *dbranch, *dgain, *dbias;
+};
+
+/* y[t] = dropout(table[id[t]] + position[t mod T]); position may be NULL. */
+struct oa_embedding {
+    long tokens, length, width, vocabulary; /* length = T */
+    const int32_t *ids;
+    const void *table, *position; /* real */
+    struct oa_dropout dropout;
+    void *y; /* act */
+    const void *dy;
+    void *dtable, *dposition; /* real, added to; dposition may be NULL */
+};
+
+/* loss = −Σ log softmax(x Wᵀ)[target] over rows with target ≥ 0; logits exist for a block of rows only. With dx given
+ * the gradient of scale·loss is made in the same pass. */
+struct oa_linear_loss {
+    long rows, width, vocabulary;
+    const void *x, *w;     /* act [rows, D], act [vocabulary, D] */
+    const int32_t *target; /* [rows], < 0 = ignored */
+    double scale;          /* usually 1 / number of targets of the whole step */
+    void *dx, *dw;         /* act, overwritten; real, added to. NULL: no gradient */
+    double *row_loss;      /* [rows]: 0 where ignored */
+};
+
+struct oa_device_ops {
+    const char *name;
+    void (*zero)(struct oa_device *d, size_t bytes, void *x);
+    void (*act_from_real)(struct oa_device *d, long n, const void *x, void *y);
+    void (*real_from_act)(struct oa_device *d, long n, const void *x, void *y);
+    void (*add)(struct oa_device *d, long n, const void *x, const void *y, void *sum); /* act */
+    /* C = op(A) op(B) as kernels.h; big products are cut into items by rows and columns of C. */
+    void (*gemm)(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b, void *c);
+    void (*add_bias)(struct oa_device *d, long rows, long cols, const void *bias, void *y, long ldy);
+    void (*column_sums)(struct oa_device *d, long rows, long cols, const void *x, long ldx, void *sums);
+    void (*gelu)(struct oa_device *d, long n, const void *x, void *y);
+    void (*gelu_gradient)(struct oa_device *d, long n, const void *x, const void *dy, void *dx);
+    void (*relu)(struct oa_device *d, long n, const void *x, void *y);
+    void (*relu_gradient)(struct oa_device *d, long n, const void *x, const void *dy, void *dx);
+    void (*feature)(struct oa_device *d, enum oa_feature f, int degree, long rows, long width, const void *x, long ldx,
+                    void *y, long ldy);
+    void (*feature_gradient)(struct oa_device *d, enum oa_feature f, int degree, long rows, long width, const void *x,
+                             long ldx, const void *dy, long lddy, void *dx, long lddx);
+    /* y row = x row, or zeros where the row is padding: row b·length + t with t ≥ lengths[b]. By selection: NaN in
+     * padding does not matter. */
+    void (*select_rows)(struct oa_device *d, long rows, long cols, long length, const int32_t *lengths, const void *x,
+                        long ldx, void *y, long ldy);
+    /* y row = x row · factor (real [cols]); the gradient of factor is added to dfactor. */
+    void (*scale_columns)(struct oa_device *d, long rows, long cols, const void *factor, const void *x, long ldx,
+                          void *y, long ldy);
+    void (*scale_columns_gradient)(struct oa_device *d, long rows, long cols, const void *x, long ldx, const void *dy,
+                                   long lddy, void *dfactor);
+    /* Rotary positions of every token, in place; tables real [length, width/2]; sign −1 = backward. */
+    void (*rotate)(struct oa_device *d, long tokens, long length, long heads, long width, const void *cosine,
+                   const void *sine, double sign, void *x, long ldx);
+    void (*residual_norm)(struct oa_device *d, const struct oa_residual_norm *a);
+    void (*residual_norm_gradient)(struct oa_device *d, const struct oa_residual_norm *a);
+    void (*embed)(struct oa_device *d, const struct oa_embedding *a);
+    void (*embed_gradient)(struct oa_device *d, const struct oa_embedding *a);
+    void (*linear_loss)(struct oa_device *d, const struct oa_linear_loss *a);
+    void (*logits)(struct oa_device *d, const struct oa_logits *a);
+    void (*logits_gradient)(struct oa_device *d, const struct oa_logits *a);
+    void (*linear_attention)(struct oa_device *d, const struct oa_linear_attention *a);
+    void (*linear_attention_gradient)(struct oa_device *d, const struct oa_linear_attention *a);
+    void (*pattern)(struct oa_device *d, const struct oa_pattern_attention *a);
+    void (*pattern_gradient)(struct oa_device *d, const struct oa_pattern_attention *a);
+    void (*adamw)(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g);
+    void (*sgd)(struct oa_device *d, long n, double lr, double momentum, double weight_decay, double gradient_scale,
+                void *w, void *m, const void *g);
+    double (*sum_squares)(struct oa_device *d, long n, const void *x);
+};
+
+extern const struct oa_device_ops oa_device_cpu, oa_device_plan;
+
+#endif

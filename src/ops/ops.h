@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ops: tensors, an eager tape, the parameter store, and the differentiable operations.
+ *
+ * An op runs at once on the device and, when the tape records, leaves a node with what its backward pass needs;
+ * oa_tape_backward walks the nodes back. Mechanisms and models are written forward only; hand-written derivatives
+ * exist in the ops and engines alone. The first failure stays in the context, an op given NULL returns NULL: code that
+ * composes ops has no error branches, its caller checks oa_status once.
+ */
+#ifndef ORTHANT_OPS_H
+#define ORTHANT_OPS_H
+
+#include "device/device.h"
+
+/* ---- parameters ---------------------------------------------------------------------------------------------- */
+
+enum oa_init { OA_INIT_ZERO, OA_INIT_ONE, OA_INIT_NORMAL, OA_INIT_UNIFORM, OA_INIT_CUSTOM };
+
+/* One named parameter. Trainable ones lie one after the other in flat arrays (values, gradients, moments), so that
+ * clipping, updates and saving are one loop each; frozen ones have a value only, made again from the seed. */
+struct oa_parameter {
+    char name[160];
+    int dims;
+    long dim[4];
+    long count;
+    bool trainable, decay; /* decay: weight decay applies (matrices) */
+    bool matrix;           /* used as an operand of matrix products: an act copy is kept */
+    enum oa_init init;
+    double scale; /* NORMAL: standard deviation; UNIFORM: limit */
+    /* CUSTOM: writes `count` doubles; called once, when the store is allocated or regenerated. */
+    enum oa_error (*fill)(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out);
+    long fill_argument[6];
+    char stream[160]; /* name of the random stream; default "init/" + name */
+    void *value;      /* real [count] */
+    void *act;        /* act [count], equal to value (f32, f64: the same memory); only with `matrix` */
+    void *gradient;   /* real [count]; NULL when frozen */
+};
+
+struct oa_store {
+    oa_context *context;
+    struct oa_device *device;
+    struct oa_parameter **parameter;
+    int count, capacity;
+    long trainable, frozen;                              /* elements */
+    void *values, *acts, *gradients, *moment1, *moment2; /* flat; trainable ones first */
+    bool allocated;
+};
+
+void oa_store_init(struct oa_store *s, struct oa_device *d);
+void oa_store_free(struct oa_store *s);
+/* Registers a copy of `p`; the pointer stays valid. A name that exists already is returned if the shape is equal
+ * (layers that share), else it is an error. */
+struct oa_parameter *oa_store_add(struct oa_store *s, const struct oa_parameter *p);
+/* Lays out and initialises everything from `seed`; with `training`, gradients and moments too. No-op values on the plan
+ * device. Nothing can be added afterwards. */
+enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training);
+struct oa_parameter *oa_store_find(const struct oa_store *s, const char *name);
+/* After values changed (an update, a load): makes the act copies again. */
+void oa_store_refresh(struct oa_store *s);
+void oa_store_zero_gradients(struct oa_store *s);
+
+/* ---- tensors and the tape ------------------------------------------------------------------------------------- */
+
+typedef struct oa_tensor oa_tensor;
+struct oa_tensor {
+    void *data;     /* act [rows, cols], row-major, leading dimension ld */
+    void *gradient; /* like data (same ld); NULL until something flows back */
+    long rows, cols, ld;
+    bool wants_gradient;
+    oa_tensor *base; /* a view of columns of another tensor: data and gradient lie in the base */
+    long first;      /* first column in the base */
+};
+
+typedef struct oa_tape oa_tape;
+struct oa_tape {
+    oa_context *context;
+    struct oa_device *device;
+    struct oa_arena arena; /* activations, saved values, gradients: reset at each step */
+    struct oa_node *last;
+    bool record;           /* keep nodes for backward */
+    bool train;            /* dropout is on */
+    struct oa_stream step; /* stream of this step: dropout streams are children of it */
+    uint64_t sites;        /* number of dropout sites so far in this step */
+};
+
+void oa_tape_init(oa_tape *t, struct oa_device *d);
+void oa_tape_free(oa_tape *t);
+void oa_tape_reset(oa_tape *t, bool record, bool train, struct oa_stream step);
+void *oa_tape_take(oa_tape *t, size_t bytes);               /* from the step's arena */
+oa_tensor *oa_tensor_new(oa_tape *t, long rows, long cols); /* act, not initialised */
+oa_tensor *oa_tensor_from(oa_tape *t, const void *act, long rows, long cols, long ld, bool wants_gradient);
+/* Columns first … first+count−1 of x as a tensor: engines write the heads of a group into a view of the concatenation.
+ * Views are outputs: their gradient is read from the base's, never written. */
+oa_tensor *oa_columns(oa_tape *t, oa_tensor *x, long first, long count);
+typedef void oa_backward(oa_tape *t, void *saved);
+/* Leaves a node; `saved` lives in the tape's arena. No-op unless the tape records. */
+void oa_record(oa_tape *t, oa_backward *backward, void *saved);
+void oa_tape_backward(oa_tape *t);
+
+/* Gradients of a tensor with several consumers add up. An op that sends a gradient to x asks where to write (whole
+ * matrix, leading dimension x->ld, to be overwritten) and says when it is done. NULL: no gradient is wanted. */
+void *oa_gradient_begin(oa_tape *t, oa_tensor *x);
+void oa_gradient_end(oa_tape *t, oa_tensor *x, void *written);
+/* The gradient that reached an output (NULL when nothing did: the op's backward then does nothing). */
+const void *oa_gradient_of(const oa_tensor *y);
+
+/* A dropout site: its own stream, keep = 1 when not training or p = 0. Sites are numbered in order of their making. */
+struct oa_dropout oa_dropout_site(oa_tape *t, double p);
+
+/* ---- operations ----------------------------------------------------------------------------------------------- */
+
+/* y = x Wᵀ + b. W [out, in] (matrix), b [out] or NULL. Frozen W gets no gradient, x does. */
+oa_tensor *oa_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b);
+/* A linear map of each head: y[:, h·out … ] = in_h W[h]ᵀ + b[h], W [H, out, in]; in_h = all of x, or with `slice` the
+ * columns first + h·in … of x (mechanisms.md S1). */
+oa_tensor *oa_head_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b, bool slice,
+                          long first);
+oa_tensor *oa_gelu(oa_tape *t, oa_tensor *x);
+oa_tensor *oa_relu(oa_tape *t, oa_tensor *x);
+oa_tensor *oa_feature(oa_tape *t, oa_tensor *x, enum oa_feature f, int degree, long heads);
+oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads, const void *cosine, const void *sine);
+/* Rows of padding (t ≥ lengths[b] in sequences of `length` rows) become 0, forward and backward, by selection. */
+oa_tensor *oa_select_rows(oa_tape *t, oa_tensor *x, long length, const int32_t *lengths);
+/* y = x · s · temperature[h] · diagonal[h, ·]; either parameter may be NULL. */
+oa_tensor *oa_scale_heads(oa_tape *t, oa_tensor *x, long heads, double s, struct oa_parameter *temperature,
+                          struct oa_parameter *diagonal);
+/* sum = x + dropout(branch), returned in *sum; the result is norm(sum). */
+oa_tensor *oa_residual_norm_op(oa_tape *t, oa_tensor *x, oa_tensor *branch, double dropout, struct oa_parameter *gain,
+                               struct oa_parameter *bias, oa_tensor **sum);
+oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, long tokens, long length, struct oa_parameter *table,
+                    struct oa_parameter *position, double dropout);
+/* Sum of −log softmax over targets ≥ 0, in nats, unscaled; the gradient that flows is scale times it. */
+double oa_linear_loss_op(oa_tape *t, oa_tensor *x, struct oa_parameter *w, const int32_t *target, double scale);
+
+/* Engines as ops: fill the struct's shape, inputs as tensors; o is a view to write into. */
+struct oa_part_tensors { /* one part of the logits in terms of tensors and parameters */
+    enum oa_part_kind kind;
+    double scale;
+    long width;
+    oa_tensor *q, *k;             /* DOT; k NULL when the keys are a table */
+    struct oa_parameter *k_table; /* [H, N, width] or [N, width] */
+    struct oa_parameter *bias;    /* [H, N] or [N] */
+    struct oa_parameter *table;   /* TABLE: [H, N, N] */
+};
+struct oa_mixture { /* α of the parts from θ (contract.md: mix) */
+    enum { OA_MIX_NONE, OA_MIX_SOFTMAX, OA_MIX_SIGMOID, OA_MIX_FIXED } kind; /* NONE: plain sum */
+    struct oa_parameter *theta;                                              /* SOFTMAX [H, C]; SIGMOID [1] */
+    double weight[OA_MAX_PARTS];                                             /* FIXED */
+};
+void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape, const struct oa_support *support, int parts,
+                  const struct oa_part_tensors *part, const struct oa_mixture *mixture, oa_tensor *v, double dropout,
+                  oa_tensor *o);
+void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
+                            oa_tensor *v, enum oa_denominator policy, double epsilon, oa_tensor *o);
+void oa_pattern_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_pattern pattern, enum oa_edge edge,
+                   const int32_t *words, oa_tensor *v, oa_tensor *o);
+
+#endif
