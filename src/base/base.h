@@ -12,6 +12,7 @@
 
 #include "orthant/orthant.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,9 +21,9 @@
 /* ---- errors -------------------------------------------------------------------------------------------------- */
 
 #if defined(__GNUC__)
-#define OA_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define OA_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
-#define OA_PRINTF(format, first)
+#define OA_PRINTF(text, first)
 #endif
 
 /* Records a failure and returns `code`. The first failure is kept; later ones are dropped. Safe from any thread.
@@ -112,6 +113,10 @@ void oa_text_init(struct oa_text *t, oa_context *c);
 void oa_text_free(struct oa_text *t);
 void oa_text_add(struct oa_text *t, const char *s, size_t n);
 void oa_text_printf(struct oa_text *t, const char *format, ...) OA_PRINTF(2, 3);
+void oa_text_real(struct oa_text *t, double value); /* the fewest digits that read back as the same double */
+/* Numbers have a decimal point whatever the locale of the program: in every printf of this library, and here. */
+int oa_format(char *out, size_t size, const char *format, va_list arguments) OA_PRINTF(3, 0); /* like vsnprintf */
+bool oa_parse_real(const char *text, double *value);                                         /* the whole text */
 /* The candidate nearest to `word` by edit distance, or NULL when none is near (for "did you mean"). */
 const char *oa_nearest(const char *word, const char *const *candidates, int count);
 

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arenas. Positions (`used`, marks) count the bytes taken, rounded up to OA_ALIGN each, whatever chunk they lie in; the
+ * free tail that a full chunk leaves behind is not counted. So a dry arena, which has no chunks, counts the same, and
+ * one chunk of `peak` bytes is exactly enough for a second use.
+ *
+ * To reserve: take the planned bytes once, then reset.
+ */
+#include "base/context.h"
+
+#include <string.h>
+
+#define SMALLEST_CHUNK ((size_t)64 << 10)
+
+struct oa_chunk {
+    struct oa_chunk *older;
+    size_t start; /* position of the arena at which this chunk begins */
+    size_t used, size;
+};
+
+static char *chunk_memory(struct oa_chunk *k)
+{
+    return (char *)k + OA_ALIGN;
+}
+
+void oa_arena_init(struct oa_arena *a, oa_context *c, bool dry)
+{
+    *a = (struct oa_arena){ .context = c, .dry = dry };
+#ifdef ORTHANT_POISON
+    a->poison = true;
+#endif
+}
+
+static void free_chunks(struct oa_arena *a)
+{
+    while (a->chunks) {
+        struct oa_chunk *k = a->chunks;
+        a->chunks = k->older;
+        oa_free(k);
+    }
+}
+
+void oa_arena_free(struct oa_arena *a)
+{
+    free_chunks(a);
+    a->used = 0;
+}
+
+static bool add_chunk(struct oa_arena *a, size_t size)
+{
+    struct oa_chunk *k = NULL;
+    if (size > SIZE_MAX - OA_ALIGN)
+        oa_fail(a->context, OA_NO_MEMORY, "out of memory: %zu bytes in one piece", size);
+    else
+        k = oa_alloc_raw(a->context, OA_ALIGN + size);
+    if (!k)
+        return false;
+    *k = (struct oa_chunk){ .older = a->chunks, .start = a->used, .size = size };
+    a->chunks = k;
+    return true;
+}
+
+/* At least doubles the arena, so that the number of chunks stays small. */
+static bool grow_for(struct oa_arena *a, size_t bytes)
+{
+    size_t size = a->used > SMALLEST_CHUNK ? a->used : SMALLEST_CHUNK;
+    return add_chunk(a, bytes > size ? bytes : size);
+}
+
+void oa_arena_reset(struct oa_arena *a)
+{
+    a->used = 0;
+    if (a->chunks && a->chunks->older) {
+        free_chunks(a);
+        add_chunk(a, a->peak);
+    }
+    if (a->chunks)
+        a->chunks->start = a->chunks->used = 0;
+}
+
+/* Addresses of a dry arena are never touched; they only have to differ from NULL and be aligned. */
+static void *take_dry(const struct oa_arena *a)
+{
+    return (void *)(uintptr_t)(OA_ALIGN + a->used);
+}
+
+static void *take_real(struct oa_arena *a, size_t bytes)
+{
+    struct oa_chunk *k = a->chunks;
+    if (!k || k->size - k->used < bytes) {
+        if (!grow_for(a, bytes))
+            return NULL;
+        k = a->chunks;
+    }
+    char *memory = chunk_memory(k) + k->used;
+    k->used += bytes;
+    return a->poison ? memset(memory, 0xff, bytes) : memory;
+}
+
+void *oa_arena_take(struct oa_arena *a, size_t bytes)
+{
+    if (bytes > SIZE_MAX / 2 || a->used > SIZE_MAX / 2) {
+        oa_fail(a->context, OA_NO_MEMORY, "out of memory: %zu bytes in use and %zu more wanted", a->used, bytes);
+        return NULL;
+    }
+    bytes = bytes ? (bytes + OA_ALIGN - 1) / OA_ALIGN * OA_ALIGN : OA_ALIGN;
+    void *memory = a->dry ? take_dry(a) : take_real(a, bytes);
+    if (memory) {
+        a->used += bytes;
+        a->peak = a->used > a->peak ? a->used : a->peak;
+    }
+    return memory;
+}
+
+size_t oa_arena_mark(const struct oa_arena *a)
+{
+    return a->used;
+}
+
+/* Of the chunks that become empty only the newest, which is the largest, is kept for what comes next. */
+static void drop_empty_chunks(struct oa_arena *a, size_t mark)
+{
+    struct oa_chunk *newest = a->chunks;
+    if (newest->start < mark)
+        return;
+    while (newest->older && newest->older->start >= mark) {
+        struct oa_chunk *k = newest->older;
+        newest->older = k->older;
+        oa_free(k);
+    }
+    newest->start = mark;
+}
+
+void oa_arena_release(struct oa_arena *a, size_t mark)
+{
+    if (mark == 0) {
+        oa_arena_reset(a);
+        return;
+    }
+    a->used = mark;
+    if (!a->chunks)
+        return;
+    drop_empty_chunks(a, mark);
+    struct oa_chunk *k = a->chunks;
+    k->used = mark - k->start;
+    if (k->older && k->used == 0)
+        k->older->used = mark - k->older->start;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the processor has: instruction sets (present and enabled by the operating system), cores that this process may
+ * use, caches, memory. Limits of a container (cgroup v2) count as limits of the machine.
+ */
+#include "base/base.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* ---- instruction sets ---------------------------------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+#include <sys/syscall.h>
+
+#define XCR0_AVX 0x6u     /* xmm and the upper halves of ymm are saved */
+#define XCR0_AVX512 0xe6u /* and masks, upper halves of zmm, zmm 16 to 31 */
+#define XCR0_AMX 0x60000u /* tile configuration and tiles */
+#define ARCH_REQ_XCOMP_PERM 0x1023
+#define XFEATURE_XTILEDATA 18
+
+struct leaf {
+    unsigned a, b, c, d;
+};
+
+static struct leaf cpuid(unsigned number, unsigned part)
+{
+    struct leaf l = { 0, 0, 0, 0 };
+    __get_cpuid_count(number, part, &l.a, &l.b, &l.c, &l.d);
+    return l;
+}
+
+static bool bit(unsigned word, int i)
+{
+    return word >> i & 1;
+}
+
+static uint64_t enabled_state(struct leaf one)
+{
+    if (!bit(one.c, 27)) /* OSXSAVE: xgetbv may be used */
+        return 0;
+    unsigned low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+static bool saves(uint64_t state, uint64_t parts)
+{
+    return (state & parts) == parts;
+}
+
+/* Linux gives the memory for tiles only to processes that ask. Threads started later inherit the permission. */
+static bool tiles_permitted(void)
+{
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+}
+
+static void detect_instructions(struct oa_cpu *cpu)
+{
+    struct leaf one = cpuid(1, 0), seven = cpuid(7, 0), seven1 = cpuid(7, 1);
+    uint64_t state = enabled_state(one);
+    if (saves(state, XCR0_AVX)) {
+        cpu->fma = bit(one.c, 12);
+        cpu->f16c = bit(one.c, 29);
+        cpu->avx2 = bit(seven.b, 5);
+    }
+    if (saves(state, XCR0_AVX512)) {
+        cpu->avx512 = bit(seven.b, 16) && bit(seven.b, 17) && bit(seven.b, 28) && bit(seven.b, 30) && bit(seven.b, 31);
+        cpu->avx512_bf16 = cpu->avx512 && bit(seven1.a, 5);
+    }
+    bool tiles = bit(seven.d, 24) && bit(seven.d, 22); /* AMX-TILE, AMX-BF16 */
+    cpu->amx_bf16 = tiles && saves(state, XCR0_AMX) && tiles_permitted();
+}
+
+static bool brand_name(char name[64])
+{
+    char brand[49] = "";
+    if (cpuid(0x80000000u, 0).a < 0x80000004u)
+        return false;
+    for (unsigned i = 0; i < 3; i++) {
+        struct leaf l = cpuid(0x80000002u + i, 0);
+        memcpy(brand + 16 * i, &l, 16);
+    }
+    snprintf(name, 64, "%s", brand + strspn(brand, " "));
+    return name[0] != 0;
+}
+
+#else
+
+static void detect_instructions(struct oa_cpu *cpu)
+{
+    (void)cpu;
+}
+
+static bool brand_name(char name[64])
+{
+    (void)name;
+    return false;
+}
+
+#endif
+
+static void detect_name(struct oa_cpu *cpu)
+{
+    struct utsname u;
+    if (brand_name(cpu->name))
+        return;
+    if (uname(&u) == 0)
+        snprintf(cpu->name, sizeof cpu->name, "%.63s", u.machine);
+}
+
+enum oa_isa oa_cpu_isa(const struct oa_cpu *cpu)
+{
+    if (!(cpu->avx2 && cpu->fma && cpu->f16c))
+        return OA_ISA_REF;
+    if (!cpu->avx512)
+        return OA_ISA_AVX2;
+    return cpu->avx512_bf16 && cpu->amx_bf16 ? OA_ISA_AMX : OA_ISA_AVX512;
+}
+
+const char *oa_isa_name(enum oa_isa isa)
+{
+    static const char *const names[] = { "ref", "avx2", "avx512", "amx" };
+    return names[isa];
+}
+
+/* ---- sizes --------------------------------------------------------------------------------------------------- */
+
+/* The first word of a small file of the system; false when there is none. */
+static bool read_word(const char *path, char word[32])
+{
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return false;
+    bool found = fscanf(f, "%31s", word) == 1;
+    fclose(f);
+    return found;
+}
+
+/* "2048K", "32M" or plain bytes; 0 for anything else, "max" for instance. */
+static size_t read_size(const char *path)
+{
+    char word[32];
+    unsigned long long value;
+    char unit = 0;
+    if (!read_word(path, word) || sscanf(word, "%llu%c", &value, &unit) < 1)
+        return 0;
+    return (size_t)value << (unit == 'K' ? 10 : unit == 'M' ? 20 : 0);
+}
+
+static void detect_caches(struct oa_cpu *cpu)
+{
+    static const char folder[] = "/sys/devices/system/cpu/cpu0/cache/index";
+    for (int i = 0; i < 8; i++) {
+        char path[96], type[32];
+        snprintf(path, sizeof path, "%s%d/type", folder, i);
+        if (!read_word(path, type) || strcmp(type, "Instruction") == 0)
+            continue;
+        snprintf(path, sizeof path, "%s%d/level", folder, i);
+        size_t level = read_size(path);
+        snprintf(path, sizeof path, "%s%d/size", folder, i);
+        if (level >= 1 && level <= 3)
+            *(level == 1 ? &cpu->l1 : level == 2 ? &cpu->l2 : &cpu->l3) = read_size(path);
+    }
+}
+
+static int cores_of_container(void)
+{
+    double quota, period;
+    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "r");
+    if (!f)
+        return 0;
+    bool limited = fscanf(f, "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0;
+    fclose(f);
+    return limited ? (int)((quota + period - 1) / period) : 0;
+}
+
+static void detect_cores(struct oa_cpu *cpu)
+{
+    cpu_set_t mine;
+    int cores = sched_getaffinity(0, sizeof mine, &mine) == 0 ? CPU_COUNT(&mine) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    int limit = cores_of_container();
+    if (limit > 0 && limit < cores)
+        cores = limit;
+    cpu->cores = cores > 1 ? cores : 1;
+}
+
+static void detect_memory(struct oa_cpu *cpu)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    cpu->memory = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
+    size_t limit = read_size("/sys/fs/cgroup/memory.max");
+    if (limit > 0 && limit < cpu->memory)
+        cpu->memory = limit;
+}
+
+void oa_cpu_detect(struct oa_cpu *cpu)
+{
+    memset(cpu, 0, sizeof *cpu);
+    detect_name(cpu);
+    detect_instructions(cpu);
+    detect_cores(cpu);
+    detect_caches(cpu);
+    detect_memory(cpu);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Aligned memory. Large blocks start on a huge page and ask for huge pages: a step walks through hundreds of megabytes,
+ * and with pages of 4 kB the processor would spend its time looking addresses up.
+ */
+#include "base/context.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+static size_t round_up(size_t bytes, size_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+void *oa_alloc_raw(oa_context *c, size_t bytes)
+{
+    atomic_fetch_add_explicit(&c->allocations, 1, memory_order_relaxed);
+    void *memory = NULL;
+    if (bytes <= SIZE_MAX / 2) {
+        size_t unit = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : OA_ALIGN;
+        size_t whole = round_up(bytes ? bytes : 1, unit);
+        memory = aligned_alloc(unit, whole);
+#ifdef MADV_HUGEPAGE
+        if (memory && unit == HUGE_PAGE)
+            (void)madvise(memory, whole, MADV_HUGEPAGE); /* a wish: without it all works, only slower */
+#endif
+    }
+    if (!memory)
+        oa_fail(c, OA_NO_MEMORY, "out of memory: %zu bytes (%.1f MiB) are not to be had", bytes,
+                (double)bytes / 1048576.0);
+    return memory;
+}
+
+void *oa_alloc(oa_context *c, size_t bytes)
+{
+    void *memory = oa_alloc_raw(c, bytes);
+    if (memory)
+        memset(memory, 0, bytes);
+    return memory;
+}
+
+void *oa_grow(oa_context *c, void *old, size_t old_bytes, size_t bytes)
+{
+    char *memory = oa_alloc_raw(c, bytes);
+    if (!memory)
+        return NULL;
+    size_t kept = old_bytes < bytes ? old_bytes : bytes;
+    if (kept)
+        memcpy(memory, old, kept);
+    memset(memory + kept, 0, bytes - kept);
+    oa_free(old);
+    return memory;
+}
+
+void oa_free(void *memory)
+{
+    free(memory);
+}
+
+char *oa_copy_text(oa_context *c, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = oa_alloc_raw(c, bytes);
+    return copy ? memcpy(copy, text, bytes) : NULL;
+}
+
+long oa_allocations(const oa_context *c)
+{
+    return atomic_load_explicit(&c->allocations, memory_order_relaxed);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A pool of threads for calls as short as ten microseconds. The caller takes part as worker 0; helpers join while the
+ * gate is open, and take items from a common counter. When the items have run out the caller shuts the gate and waits
+ * only for helpers that are inside: one that was asleep and wakes too late finds the gate shut and costs nothing.
+ *
+ * The gate is one atomic word: the number of the job, whether it is open, and how many helpers are inside. Opening it
+ * publishes the job, entering reads it, leaving publishes what the helper wrote. Helpers and caller watch the gate for
+ * a moment before they sleep, because the next call of a training step usually comes at once; with more threads than
+ * cores they sleep directly, since watching would take the core from the one who works.
+ */
+#include "base/context.h"
+
+#include <signal.h>
+#include <stdalign.h>
+#include <string.h>
+
+#define WATCH_SECONDS 50e-6
+
+#define GATE_OPEN ((uint64_t)1 << 15)
+#define GATE_INSIDE (GATE_OPEN - 1)
+#define GATE_JOB_SHIFT 16
+
+struct member {
+    struct oa_pool *pool;
+    struct oa_worker worker;
+    struct oa_arena scratch;
+    pthread_t thread;
+    uint64_t served; /* the last job this helper took part in */
+};
+
+struct oa_pool {
+    struct member *members; /* the first is the caller */
+    int threads;
+    double watch; /* seconds before a thread that waits goes to sleep */
+    oa_task *task;
+    void *argument;
+    long items;
+    alignas(OA_ALIGN) _Atomic uint64_t gate;
+    alignas(OA_ALIGN) atomic_long next; /* the item to be handed out */
+    alignas(OA_ALIGN) pthread_mutex_t lock;
+    pthread_cond_t opened, emptied;
+    atomic_int sleepers; /* helpers that sleep on `opened` */
+    atomic_bool caller_sleeps, quit, running;
+};
+
+static void pause_core(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* ---- the gate ------------------------------------------------------------------------------------------------ */
+
+static bool called(const struct member *m)
+{
+    uint64_t gate = atomic_load(&m->pool->gate);
+    return atomic_load(&m->pool->quit) || ((gate & GATE_OPEN) && gate >> GATE_JOB_SHIFT != m->served);
+}
+
+static bool empty(const struct member *m)
+{
+    return (atomic_load(&m->pool->gate) & GATE_INSIDE) == 0;
+}
+
+static bool enter(struct member *m)
+{
+    uint64_t gate = atomic_load(&m->pool->gate);
+    while (gate & GATE_OPEN) {
+        if (atomic_compare_exchange_weak(&m->pool->gate, &gate, gate + 1)) {
+            m->served = gate >> GATE_JOB_SHIFT;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void leave(struct oa_pool *p)
+{
+    uint64_t gate = atomic_fetch_sub(&p->gate, 1) - 1;
+    if ((gate & (GATE_OPEN | GATE_INSIDE)) == 0 && atomic_load(&p->caller_sleeps)) {
+        pthread_mutex_lock(&p->lock);
+        pthread_cond_signal(&p->emptied);
+        pthread_mutex_unlock(&p->lock);
+    }
+}
+
+/* Watches for a moment; false: it is time to sleep. */
+static bool watch(const struct member *m, bool (*condition)(const struct member *))
+{
+    if (condition(m))
+        return true;
+    if (m->pool->watch <= 0)
+        return false;
+    double end = oa_clock() + m->pool->watch;
+    do {
+        for (int i = 0; i < 16; i++) {
+            pause_core();
+            if (condition(m))
+                return true;
+        }
+    } while (oa_clock() < end);
+    return false;
+}
+
+/* ---- workers ------------------------------------------------------------------------------------------------- */
+
+static void run_item(struct oa_pool *p, struct member *m, long item)
+{
+    size_t mark = oa_arena_mark(&m->scratch);
+    p->task(p->argument, item, &m->worker);
+    oa_arena_release(&m->scratch, mark);
+}
+
+static void run_items(struct oa_pool *p, struct member *m)
+{
+    long item;
+    while ((item = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed)) < p->items)
+        run_item(p, m, item);
+}
+
+static void sleep_until_called(struct member *m)
+{
+    struct oa_pool *p = m->pool;
+    pthread_mutex_lock(&p->lock);
+    atomic_fetch_add(&p->sleepers, 1);
+    while (!called(m))
+        pthread_cond_wait(&p->opened, &p->lock);
+    atomic_fetch_sub(&p->sleepers, 1);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void *helper(void *argument)
+{
+    struct member *m = argument;
+    for (;;) {
+        if (!watch(m, called))
+            sleep_until_called(m);
+        if (atomic_load(&m->pool->quit))
+            return NULL;
+        if (enter(m)) {
+            run_items(m->pool, m);
+            leave(m->pool);
+        }
+    }
+}
+
+/* ---- the caller ---------------------------------------------------------------------------------------------- */
+
+/* Wakes as many sleepers as there are items left for them. A sleeper that is not woken is never waited for. */
+static void wake(struct oa_pool *p, long wanted)
+{
+    if (atomic_load(&p->sleepers) == 0)
+        return;
+    pthread_mutex_lock(&p->lock);
+    if (wanted >= atomic_load(&p->sleepers))
+        pthread_cond_broadcast(&p->opened);
+    else
+        for (long i = 0; i < wanted; i++)
+            pthread_cond_signal(&p->opened);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void open_gate(struct oa_pool *p, long items, oa_task *task, void *argument)
+{
+    p->task = task;
+    p->argument = argument;
+    p->items = items;
+    atomic_store_explicit(&p->next, 0, memory_order_relaxed);
+    uint64_t job = (atomic_load(&p->gate) >> GATE_JOB_SHIFT) + 1;
+    atomic_store(&p->gate, job << GATE_JOB_SHIFT | GATE_OPEN);
+    wake(p, items - 1);
+}
+
+static void shut_gate(struct oa_pool *p)
+{
+    atomic_fetch_and(&p->gate, ~GATE_OPEN);
+    struct member *caller = &p->members[0];
+    if (watch(caller, empty))
+        return;
+    pthread_mutex_lock(&p->lock);
+    atomic_store(&p->caller_sleeps, true);
+    while (!empty(caller))
+        pthread_cond_wait(&p->emptied, &p->lock);
+    atomic_store(&p->caller_sleeps, false);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void run_alone(struct oa_pool *p, long items, oa_task *task, void *argument)
+{
+    p->task = task;
+    p->argument = argument;
+    for (long i = 0; i < items; i++)
+        run_item(p, &p->members[0], i);
+}
+
+void oa_parallel(oa_context *c, long items, oa_task *task, void *argument)
+{
+    struct oa_pool *p = c->pool;
+    if (atomic_exchange(&p->running, true)) {
+        oa_fail(c, OA_INTERNAL, "a parallel call inside a parallel call, or from two threads at once");
+        return;
+    }
+    if (p->threads == 1 || items <= 1) {
+        run_alone(p, items, task, argument);
+    } else {
+        open_gate(p, items, task, argument);
+        run_items(p, &p->members[0]);
+        shut_gate(p);
+    }
+    atomic_store(&p->running, false);
+}
+
+int oa_thread_count(const oa_context *c)
+{
+    return c->pool->threads;
+}
+
+/* ---- making and freeing -------------------------------------------------------------------------------------- */
+
+static void init_member(struct oa_pool *p, oa_context *c, int i)
+{
+    struct member *m = &p->members[i];
+    m->pool = p;
+    oa_arena_init(&m->scratch, c, false);
+    m->worker = (struct oa_worker){ .index = i, .scratch = &m->scratch };
+}
+
+/* Signals are for the program's own threads: helpers block them all. */
+static void start_helpers(struct oa_pool *p, oa_context *c, int threads)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (p->threads = 1; p->threads < threads; p->threads++) {
+        struct member *m = &p->members[p->threads];
+        int e = pthread_create(&m->thread, NULL, helper, m);
+        if (e) {
+            oa_log(c, 0, "only %d of %d threads could be started: %s", p->threads, threads, strerror(e));
+            break;
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+struct oa_pool *oa_pool_make(oa_context *c, int threads)
+{
+    struct oa_pool *p = oa_alloc(c, sizeof *p);
+    if (!p)
+        return NULL;
+    p->members = oa_alloc(c, (size_t)threads * sizeof *p->members);
+    if (!p->members) {
+        oa_free(p);
+        return NULL;
+    }
+    for (int i = 0; i < threads; i++)
+        init_member(p, c, i);
+    p->watch = threads > c->cpu.cores ? 0 : WATCH_SECONDS;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->opened, NULL);
+    pthread_cond_init(&p->emptied, NULL);
+    start_helpers(p, c, threads);
+    return p;
+}
+
+void oa_pool_free(struct oa_pool *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    atomic_store(&p->quit, true);
+    pthread_cond_broadcast(&p->opened);
+    pthread_mutex_unlock(&p->lock);
+    for (int i = 1; i < p->threads; i++)
+        pthread_join(p->members[i].thread, NULL);
+    for (int i = 0; i < p->threads; i++)
+        oa_arena_free(&p->members[i].scratch);
+    pthread_cond_destroy(&p->emptied);
+    pthread_cond_destroy(&p->opened);
+    pthread_mutex_destroy(&p->lock);
+    oa_free(p->members);
+    oa_free(p);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Element types, as safetensors names them.
+ */
+#include "base/base.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    size_t size;
+} types[OA_TYPES] = {
+    [OA_F32] = { "F32", 4 }, [OA_BF16] = { "BF16", 2 }, [OA_F64] = { "F64", 8 },
+    [OA_I32] = { "I32", 4 }, [OA_I64] = { "I64", 8 },   [OA_U8] = { "U8", 1 },
+};
+
+size_t oa_type_size(enum oa_type t)
+{
+    return types[t].size;
+}
+
+const char *oa_type_name(enum oa_type t)
+{
+    return types[t].name;
+}
+
+/* Tensors of a file need not be aligned, so every element is copied out. */
+double oa_array_value(const struct oa_array *a, size_t i)
+{
+    const char *at = (const char *)a->data + i * oa_type_size(a->type);
+    union {
+        float f32;
+        uint16_t bf16;
+        double f64;
+        int32_t i32;
+        int64_t i64;
+        uint8_t u8;
+    } v;
+    memcpy(&v, at, oa_type_size(a->type));
+    switch (a->type) {
+    case OA_F32:
+        return (double)v.f32;
+    case OA_BF16:
+        return (double)oa_bf16_to_float(v.bf16);
+    case OA_F64:
+        return v.f64;
+    case OA_I32:
+        return (double)v.i32;
+    case OA_I64:
+        return (double)v.i64;
+    case OA_U8:
+        return (double)v.u8;
+    default:
+        return 0;
+    }
+}
