@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Matrix products by oneDNN: the one place that knows its two interfaces (2.x in Debian 12, 3.x in Debian 13).
+ *
+ * oneDNN compiles a "primitive" for one shape, one set of strides and one number of threads, which costs about a
+ * millisecond; running it costs about half a microsecond beside the arithmetic. So every worker keeps the primitives it
+ * has met in a hash table, with their memory objects and the arguments ready made; a call only changes three pointers.
+ * Everything runs on the calling thread: OpenMP is told so around each call, since oneDNN asks for the number of
+ * threads both when it makes a primitive and when it runs one. Results therefore do not depend on any thread count.
+ * On a processor with AMX the bf16 products use it; the operating system's permission is asked for in base.
+ */
+#include "kernels/kernels.h"
+
+#include <dnnl.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { MOST_PRIMITIVES = 4096 }; /* then the table starts anew: a stream of odd shapes must not fill the memory */
+
+struct product {
+    struct oa_gemm shape;
+    dnnl_primitive_t primitive;
+    dnnl_memory_t a, b, c, scratch;
+    dnnl_exec_arg_t arguments[4];
+};
+
+struct oa_gemm_state {
+    oa_context *context;
+    dnnl_data_type_t act;
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    struct product **table; /* open addressing; size is a power of two, at most half full */
+    size_t size, count;
+    struct product *last;
+    void *scratch;
+    size_t scratch_bytes;
+};
+
+/* ---- threads ---- */
+
+#if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
+/* From OpenMP; <omp.h> belongs to one compiler, these two functions to all. */
+int omp_get_max_threads(void);
+void omp_set_num_threads(int n);
+
+static int one_thread(void)
+{
+    int before = omp_get_max_threads();
+    if (before != 1)
+        omp_set_num_threads(1);
+    return before;
+}
+
+static void restore_threads(int before)
+{
+    if (before != 1)
+        omp_set_num_threads(before);
+}
+#else
+static int one_thread(void)
+{
+    return 1;
+}
+
+static void restore_threads(int before)
+{
+    (void)before;
+}
+#endif
+
+/* ---- the two interfaces ---- */
+
+struct descriptions {
+    dnnl_primitive_desc_t primitive;
+#if DNNL_VERSION_MAJOR >= 3
+    dnnl_memory_desc_t a, b, c;
+    const_dnnl_memory_desc_t scratch;
+#else
+    dnnl_memory_desc_t a, b, c;
+    const dnnl_memory_desc_t *scratch;
+#endif
+};
+
+/* A logical rows × cols matrix; transposed: stored cols × rows. */
+static dnnl_status_t describe(dnnl_memory_desc_t *d, dnnl_data_type_t type, long rows, long cols, long ld,
+                              bool transposed)
+{
+    dnnl_dims_t dims = { rows, cols }, strides = { transposed ? 1 : ld, transposed ? ld : 1 };
+#if DNNL_VERSION_MAJOR >= 3
+    return dnnl_memory_desc_create_with_strides(d, 2, dims, type, strides);
+#else
+    return dnnl_memory_desc_init_by_strides(d, 2, dims, type, strides);
+#endif
+}
+
+static dnnl_status_t describe_primitive(struct descriptions *d, dnnl_engine_t engine, dnnl_primitive_attr_t attributes)
+{
+#if DNNL_VERSION_MAJOR >= 3
+    return dnnl_matmul_primitive_desc_create(&d->primitive, engine, d->a, d->b, NULL, d->c, attributes);
+#else
+    dnnl_matmul_desc_t matmul;
+    dnnl_status_t status = dnnl_matmul_desc_init(&matmul, &d->a, &d->b, NULL, &d->c);
+    if (status != dnnl_success)
+        return status;
+    return dnnl_primitive_desc_create(&d->primitive, &matmul, attributes, engine, NULL);
+#endif
+}
+
+static size_t describe_scratch(struct descriptions *d)
+{
+#if DNNL_VERSION_MAJOR >= 3
+    d->scratch = dnnl_primitive_desc_query_md(d->primitive, dnnl_query_scratchpad_md, 0);
+    return dnnl_memory_desc_get_size(d->scratch);
+#else
+    d->scratch = dnnl_primitive_desc_query_md(d->primitive, dnnl_query_scratchpad_md, 0);
+    return d->scratch ? dnnl_memory_desc_get_size(d->scratch) : 0;
+#endif
+}
+
+static dnnl_status_t make_memory(struct descriptions *d, dnnl_engine_t engine, struct product *p)
+{
+    dnnl_status_t status = dnnl_success;
+#if DNNL_VERSION_MAJOR >= 3
+    const_dnnl_memory_desc_t a = d->a, b = d->b, c = d->c;
+#else
+    const dnnl_memory_desc_t *a = &d->a, *b = &d->b, *c = &d->c;
+#endif
+    if (status == dnnl_success)
+        status = dnnl_memory_create(&p->a, a, engine, DNNL_MEMORY_NONE);
+    if (status == dnnl_success)
+        status = dnnl_memory_create(&p->b, b, engine, DNNL_MEMORY_NONE);
+    if (status == dnnl_success)
+        status = dnnl_memory_create(&p->c, c, engine, DNNL_MEMORY_NONE);
+    if (status == dnnl_success && d->scratch)
+        status = dnnl_memory_create(&p->scratch, d->scratch, engine, DNNL_MEMORY_NONE);
+    return status;
+}
+
+static void forget_descriptions(struct descriptions *d)
+{
+    if (d->primitive)
+        dnnl_primitive_desc_destroy(d->primitive);
+#if DNNL_VERSION_MAJOR >= 3
+    if (d->a)
+        dnnl_memory_desc_destroy(d->a);
+    if (d->b)
+        dnnl_memory_desc_destroy(d->b);
+    if (d->c)
+        dnnl_memory_desc_destroy(d->c);
+#endif
+}
+
+static dnnl_status_t append_sum(dnnl_post_ops_t operations)
+{
+#if DNNL_VERSION_MAJOR >= 3
+    return dnnl_post_ops_append_sum(operations, 1.0f, 0, dnnl_data_type_undef);
+#else
+    return dnnl_post_ops_append_sum(operations, 1.0f);
+#endif
+}
+
+/* Scratch memory is ours; accumulate = C is added to the product. */
+static dnnl_status_t make_attributes(bool accumulate, dnnl_primitive_attr_t *out)
+{
+    dnnl_status_t status = dnnl_primitive_attr_create(out);
+    if (status == dnnl_success)
+        status = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
+    if (status != dnnl_success || !accumulate)
+        return status;
+    dnnl_post_ops_t operations;
+    status = dnnl_post_ops_create(&operations);
+    if (status != dnnl_success)
+        return status;
+    status = append_sum(operations);
+    if (status == dnnl_success)
+        status = dnnl_primitive_attr_set_post_ops(*out, operations);
+    dnnl_post_ops_destroy(operations);
+    return status;
+}
+
+/* ---- products ---- */
+
+static void free_product(struct product *p)
+{
+    if (!p)
+        return;
+    dnnl_memory_t memory[] = { p->a, p->b, p->c, p->scratch };
+    for (int i = 0; i < 4; i++)
+        if (memory[i])
+            dnnl_memory_destroy(memory[i]);
+    if (p->primitive)
+        dnnl_primitive_destroy(p->primitive);
+    oa_free(p);
+}
+
+static dnnl_status_t grow_scratch(struct oa_gemm_state *s, size_t bytes)
+{
+    if (bytes <= s->scratch_bytes)
+        return dnnl_success;
+    oa_free(s->scratch);
+    s->scratch_bytes = 0;
+    s->scratch = oa_alloc(s->context, bytes);
+    if (!s->scratch)
+        return dnnl_out_of_memory;
+    s->scratch_bytes = bytes;
+    return dnnl_success;
+}
+
+static dnnl_status_t fill_product(struct oa_gemm_state *s, struct product *p, struct descriptions *d,
+                                  dnnl_primitive_attr_t attributes)
+{
+    const struct oa_gemm *g = &p->shape;
+    dnnl_status_t status = describe(&d->a, s->act, g->m, g->k, g->lda, g->ta);
+    if (status == dnnl_success)
+        status = describe(&d->b, s->act, g->k, g->n, g->ldb, g->tb);
+    if (status == dnnl_success)
+        status = describe(&d->c, g->real_out ? dnnl_f32 : s->act, g->m, g->n, g->ldc, false);
+    if (status == dnnl_success)
+        status = describe_primitive(d, s->engine, attributes);
+    if (status == dnnl_success)
+        status = grow_scratch(s, describe_scratch(d));
+    if (status == dnnl_success)
+        status = dnnl_primitive_create(&p->primitive, d->primitive);
+    if (status == dnnl_success)
+        status = make_memory(d, s->engine, p);
+    return status;
+}
+
+static struct product *make_product(struct oa_gemm_state *s, const struct oa_gemm *g)
+{
+    struct product *p = oa_alloc(s->context, sizeof *p);
+    if (!p)
+        return NULL;
+    p->shape = *g;
+    struct descriptions d = { 0 };
+    dnnl_primitive_attr_t attributes = NULL;
+    int threads = one_thread();
+    dnnl_status_t status = make_attributes(g->accumulate, &attributes);
+    if (status == dnnl_success)
+        status = fill_product(s, p, &d, attributes);
+    if (attributes)
+        dnnl_primitive_attr_destroy(attributes);
+    forget_descriptions(&d);
+    restore_threads(threads);
+    if (status != dnnl_success) {
+        free_product(p);
+        oa_fail(s->context, OA_INTERNAL,
+                "oneDNN made no matrix product of %ld x %ld x %ld (status %d); --isa avx2 or ref does without it", g->m,
+                g->n, g->k, (int)status);
+        return NULL;
+    }
+    p->arguments[0] = (dnnl_exec_arg_t){ DNNL_ARG_SRC, p->a };
+    p->arguments[1] = (dnnl_exec_arg_t){ DNNL_ARG_WEIGHTS, p->b };
+    p->arguments[2] = (dnnl_exec_arg_t){ DNNL_ARG_DST, p->c };
+    p->arguments[3] = (dnnl_exec_arg_t){ DNNL_ARG_SCRATCHPAD, p->scratch };
+    return p;
+}
+
+/* ---- the table ---- */
+
+static bool same_shape(const struct oa_gemm *a, const struct oa_gemm *b)
+{
+    return a->m == b->m && a->n == b->n && a->k == b->k && a->lda == b->lda && a->ldb == b->ldb && a->ldc == b->ldc &&
+           a->ta == b->ta && a->tb == b->tb && a->accumulate == b->accumulate && a->real_out == b->real_out;
+}
+
+static size_t hash_shape(const struct oa_gemm *g)
+{
+    uint64_t h = (uint64_t)g->m;
+    h = h * 0x9e3779b97f4a7c15u + (uint64_t)g->n;
+    h = h * 0x9e3779b97f4a7c15u + (uint64_t)g->k;
+    h = h * 0x9e3779b97f4a7c15u + (uint64_t)(g->lda ^ g->ldb << 20 ^ g->ldc << 40);
+    h = h * 0x9e3779b97f4a7c15u + (uint64_t)(g->ta | g->tb << 1 | g->accumulate << 2 | g->real_out << 3);
+    h *= 0x9e3779b97f4a7c15u;
+    return (size_t)(h >> 32);
+}
+
+static struct product **find_place(struct product **table, size_t size, const struct oa_gemm *g)
+{
+    size_t at = hash_shape(g) & (size - 1);
+    while (table[at] && !same_shape(&table[at]->shape, g))
+        at = (at + 1) & (size - 1);
+    return &table[at];
+}
+
+static bool grow_table(struct oa_gemm_state *s)
+{
+    size_t size = s->size ? s->size * 2 : 128;
+    struct product **table = oa_alloc(s->context, size * sizeof *table);
+    if (!table)
+        return false;
+    for (size_t i = 0; i < s->size; i++)
+        if (s->table[i])
+            *find_place(table, size, &s->table[i]->shape) = s->table[i];
+    oa_free(s->table);
+    s->table = table;
+    s->size = size;
+    return true;
+}
+
+static void empty_table(struct oa_gemm_state *s)
+{
+    for (size_t i = 0; i < s->size; i++) {
+        free_product(s->table[i]);
+        s->table[i] = NULL;
+    }
+    s->count = 0;
+    s->last = NULL;
+}
+
+static struct product *find_product(struct oa_gemm_state *s, const struct oa_gemm *g)
+{
+    if (s->last && same_shape(&s->last->shape, g))
+        return s->last;
+    struct product **place = find_place(s->table, s->size, g);
+    if (!*place) {
+        if (s->count >= MOST_PRIMITIVES)
+            empty_table(s);
+        if (s->count * 2 >= s->size && !grow_table(s))
+            return NULL;
+        place = find_place(s->table, s->size, g);
+        *place = make_product(s, g);
+        s->count += *place != NULL;
+    }
+    s->last = *place;
+    return *place;
+}
+
+/* ---- the kernels ---- */
+
+static void gemm_close(struct oa_gemm_state *s)
+{
+    if (!s)
+        return;
+    empty_table(s);
+    if (s->stream)
+        dnnl_stream_destroy(s->stream);
+    if (s->engine)
+        dnnl_engine_destroy(s->engine);
+    oa_free(s->table);
+    oa_free(s->scratch);
+    oa_free(s);
+}
+
+static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
+{
+    struct oa_gemm_state *s = oa_alloc(c, sizeof *s);
+    if (!s)
+        return NULL;
+    s->context = c;
+    s->act = p == OA_PRECISION_BF16 ? dnnl_bf16 : dnnl_f32;
+    if (!grow_table(s)) {
+        gemm_close(s);
+        return NULL;
+    }
+    if (dnnl_engine_create(&s->engine, dnnl_cpu, 0) != dnnl_success ||
+        dnnl_stream_create(&s->stream, s->engine, dnnl_stream_default_flags) != dnnl_success) {
+        gemm_close(s);
+        oa_fail(c, OA_INTERNAL, "oneDNN offers no CPU engine; --isa avx2 or ref does without it");
+        return NULL;
+    }
+    return s;
+}
+
+static void clear(struct oa_gemm_state *s, const struct oa_gemm *g, void *c)
+{
+    size_t size = g->real_out || s->act == dnnl_f32 ? sizeof(float) : sizeof(uint16_t);
+    for (long i = 0; i < g->m; i++)
+        memset((char *)c + (size_t)(i * g->ldc) * size, 0, (size_t)g->n * size);
+}
+
+static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c)
+{
+    if (g->m <= 0 || g->n <= 0)
+        return;
+    if (g->k <= 0) {
+        if (!g->accumulate)
+            clear(s, g, c);
+        return;
+    }
+    struct product *p = find_product(s, g);
+    if (!p)
+        return;
+    dnnl_memory_set_data_handle(p->a, (void *)a);
+    dnnl_memory_set_data_handle(p->b, (void *)b);
+    dnnl_memory_set_data_handle(p->c, c);
+    if (p->scratch)
+        dnnl_memory_set_data_handle(p->scratch, s->scratch);
+    int threads = one_thread();
+    dnnl_status_t status = dnnl_primitive_execute(p->primitive, s->stream, p->scratch ? 4 : 3, p->arguments);
+    restore_threads(threads);
+    if (status != dnnl_success)
+        oa_fail(s->context, OA_INTERNAL, "oneDNN failed on a matrix product of %ld x %ld x %ld (status %d)", g->m, g->n,
+                g->k, (int)status);
+}
+
+/* ---- what this oneDNN uses here ---- */
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+#define ONEDNN "onednn " TEXT(DNNL_VERSION_MAJOR) "." TEXT(DNNL_VERSION_MINOR) "." TEXT(DNNL_VERSION_PATCH) " "
+
+/* From strong to weak: the bits of an instruction set hold those of the ones it includes. */
+static const struct level {
+    unsigned bits;
+    enum oa_isa f32, bf16; /* what it uses for products of this precision; OA_ISA_REF: it cannot */
+    const char *name;
+} levels[] = {
+    { dnnl_cpu_isa_avx512_core_amx, OA_ISA_AVX512, OA_ISA_AMX, ONEDNN "avx512_core_amx" },
+    { dnnl_cpu_isa_avx512_core_bf16, OA_ISA_AVX512, OA_ISA_AVX512, ONEDNN "avx512_core_bf16" },
+    { dnnl_cpu_isa_avx512_core, OA_ISA_AVX512, OA_ISA_AVX512, ONEDNN "avx512_core" },
+    { dnnl_cpu_isa_avx2, OA_ISA_AVX2, OA_ISA_REF, ONEDNN "avx2" },
+};
+
+/* oneDNN's own limit on instruction sets holds for the whole process, and only before its first use; so for a level
+ * below what it would choose it is not asked at all. */
+void oa_kernels_onednn(struct oa_kernels *k, enum oa_isa isa)
+{
+    if (k->precision == OA_PRECISION_F64)
+        return;
+    unsigned effective = (unsigned)dnnl_get_effective_cpu_isa();
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        if ((effective & levels[i].bits) != levels[i].bits)
+            continue;
+        enum oa_isa used = k->precision == OA_PRECISION_BF16 ? levels[i].bf16 : levels[i].f32;
+        if (used == OA_ISA_REF || used > isa)
+            return;
+        k->gemm_open = gemm_open;
+        k->gemm_close = gemm_close;
+        k->gemm = gemm;
+        k->gemm_name = levels[i].name;
+        if (used > k->isa)
+            k->isa = used;
+        return;
+    }
+}

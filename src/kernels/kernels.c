@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kernels: filling the table. Plain C first, then every version the processor can run, weakest to strongest, each
+ * overwriting the pointers it improves. Matrix products come last: oneDNN where it may be used.
+ */
+#include "kernels/kernels.h"
+
+#include <string.h>
+
+static const char *const precision_names[] = { "f32", "bf16", "f64" };
+
+const char *oa_precision_name(enum oa_precision p)
+{
+    return precision_names[p];
+}
+
+bool oa_precision_parse(const char *name, enum oa_precision *out)
+{
+    for (int p = 0; p < 3; p++)
+        if (strcmp(name, precision_names[p]) == 0) {
+            *out = (enum oa_precision)p;
+            return true;
+        }
+    return false;
+}
+
+void oa_kernels_init(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu)
+{
+    enum oa_isa best = oa_cpu_isa(cpu);
+    if (isa > best)
+        isa = best;
+    oa_kernels_ref(k, p);
+    if (p == OA_PRECISION_F64 || isa == OA_ISA_REF)
+        return;
+#ifdef ORTHANT_ONEDNN
+    oa_kernels_onednn(k, isa);
+#endif
+}

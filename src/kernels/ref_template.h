@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The plain C version of every kernel: the definition of right. Compiled once for each precision by ref_f32.c,
+ * ref_bf16.c and ref_f64.c, which define
+ *
+ *     ACT, REAL        the two types of kernels.h
+ *     LOAD(a)          act → real
+ *     STORE(r)         real → act, rounded to nearest even
+ *     FN(name)         expf for exp, … : the function of <math.h> for REAL
+ *     PRECISION, ACT_TYPE, REAL_TYPE, NAME(f)
+ *     BLOCK_*          block sizes of matrix products, see gemm_template.h
+ *
+ * What each function means is said in kernels.h. Sums run from the first element to the last.
+ */
+#include "kernels/gemm_template.h"
+#include "kernels/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What row i sees, cut to the tile: columns low … high-1. */
+static long first_seen(const int32_t *low, long i)
+{
+    return low[i] < 0 ? 0 : low[i];
+}
+
+static long end_seen(const int32_t *high, long i, long cols)
+{
+    return high[i] > cols ? cols : high[i];
+}
+
+/* ---- conversions, elementwise ---- */
+
+static void act_from_real(long n, const void *x, void *y)
+{
+    const REAL *from = x;
+    ACT *to = y;
+    for (long i = 0; i < n; i++)
+        to[i] = STORE(from[i]);
+}
+
+static void real_from_act(long n, const void *x, void *y)
+{
+    const ACT *from = x;
+    REAL *to = y;
+    for (long i = 0; i < n; i++)
+        to[i] = LOAD(from[i]);
+}
+
+static void add(long n, const void *x, const void *y, void *sum)
+{
+    const ACT *a = x, *b = y;
+    ACT *out = sum;
+    for (long i = 0; i < n; i++)
+        out[i] = STORE(LOAD(a[i]) + LOAD(b[i]));
+}
+
+static void add_to_real(long n, double a, const void *x, void *y)
+{
+    const ACT *from = x;
+    REAL *to = y;
+    for (long i = 0; i < n; i++)
+        to[i] += (REAL)a * LOAD(from[i]);
+}
+
+static void axpy(long n, double a, const void *x, void *y)
+{
+    const REAL *from = x;
+    REAL *to = y;
+    for (long i = 0; i < n; i++)
+        to[i] += (REAL)a * from[i];
+}
+
+static double dot(long n, const void *x, const void *y)
+{
+    const REAL *a = x, *b = y;
+    double sum = 0;
+    for (long i = 0; i < n; i++)
+        sum += (double)a[i] * (double)b[i];
+    return sum;
+}
+
+static void scale_rows(long rows, long cols, const void *factor, void *x, long ldx)
+{
+    const REAL *f = factor;
+    for (long i = 0; i < rows; i++) {
+        REAL *row = (REAL *)x + i * ldx;
+        for (long j = 0; j < cols; j++)
+            row[j] *= f[i];
+    }
+}
+
+static void multiply(long n, const void *factor, const void *x, void *y)
+{
+    const REAL *f = factor;
+    const ACT *from = x;
+    ACT *to = y;
+    for (long i = 0; i < n; i++)
+        to[i] = STORE(LOAD(from[i]) * f[i]);
+}
+
+static void multiply_gradient(long n, const void *x, const void *dy, void *dfactor)
+{
+    const ACT *a = x, *b = dy;
+    REAL *to = dfactor;
+    for (long i = 0; i < n; i++)
+        to[i] += LOAD(a[i]) * LOAD(b[i]);
+}
+
+static void add_bias(long rows, long cols, const void *bias, void *y, long ldy)
+{
+    const REAL *b = bias;
+    for (long i = 0; i < rows; i++) {
+        ACT *row = (ACT *)y + i * ldy;
+        for (long j = 0; j < cols; j++)
+            row[j] = STORE(LOAD(row[j]) + b[j]);
+    }
+}
+
+static void column_sums(long rows, long cols, const void *x, long ldx, void *sums)
+{
+    REAL *to = sums;
+    for (long i = 0; i < rows; i++) {
+        const ACT *row = (const ACT *)x + i * ldx;
+        for (long j = 0; j < cols; j++)
+            to[j] += LOAD(row[j]);
+    }
+}
+
+/* ---- activations ---- */
+
+#define GELU_A ((REAL)0.79788456080286535588) /* √(2/π) */
+#define GELU_B ((REAL)0.044715)
+
+static void gelu(long n, const void *x, void *y)
+{
+    const ACT *from = x;
+    ACT *to = y;
+    for (long i = 0; i < n; i++) {
+        REAL v = LOAD(from[i]);
+        REAL t = FN(tanh)(GELU_A * (v + GELU_B * v * v * v));
+        to[i] = STORE((REAL)0.5 * v * (1 + t));
+    }
+}
+
+/* With u the argument of tanh and t = tanh u: d/dx ½x(1 + t) = ½(1 + t) + ½x(1 − t²)u'. */
+static void gelu_gradient(long n, const void *x, const void *dy, void *dx)
+{
+    const ACT *from = x, *gradient = dy;
+    ACT *to = dx;
+    for (long i = 0; i < n; i++) {
+        REAL v = LOAD(from[i]);
+        REAL t = FN(tanh)(GELU_A * (v + GELU_B * v * v * v));
+        REAL slope = GELU_A * (1 + 3 * GELU_B * v * v);
+        REAL bend = 1 - t * t == 0 ? 0 : v * (1 - t * t) * slope; /* 0·∞ far out */
+        to[i] = STORE(LOAD(gradient[i]) * (REAL)0.5 * (1 + t + bend));
+    }
+}
+
+static void relu(long n, const void *x, void *y)
+{
+    const ACT *from = x;
+    ACT *to = y;
+    for (long i = 0; i < n; i++) {
+        REAL v = LOAD(from[i]);
+        to[i] = STORE(v <= 0 ? 0 : v); /* NaN stays NaN */
+    }
+}
+
+static void relu_gradient(long n, const void *x, const void *dy, void *dx)
+{
+    const ACT *from = x, *gradient = dy;
+    ACT *to = dx;
+    for (long i = 0; i < n; i++)
+        to[i] = STORE(LOAD(from[i]) > 0 ? LOAD(gradient[i]) : 0);
+}
+
+/* ---- dropout ---- */
+
+static void dropout(long n, struct oa_stream s, uint64_t first, double keep, const void *x, void *y)
+{
+    const ACT *from = x;
+    ACT *to = y;
+    double limit = keep * 4294967296.0;
+    REAL grow = (REAL)(1 / keep);
+    for (long i = 0; i < n; i += 4) {
+        uint32_t word[4];
+        oa_random_block(s, (first + (uint64_t)i) / 4, word);
+        for (long j = i; j < n && j < i + 4; j++)
+            to[j] = STORE(word[j - i] < limit ? LOAD(from[j]) * grow : 0);
+    }
+}
+
+static void dropout_tile(long rows, long cols, struct oa_stream s, uint64_t block0, uint64_t blocks_a_row, double keep,
+                         void *x, long ldx)
+{
+    double limit = keep * 4294967296.0;
+    REAL grow = (REAL)(1 / keep);
+    for (long i = 0; i < rows; i++) {
+        REAL *row = (REAL *)x + i * ldx;
+        for (long j = 0; j < cols; j++) {
+            uint32_t word[4];
+            oa_random_block(s, block0 + (uint64_t)i * blocks_a_row + (uint64_t)j / 4, word);
+            for (long e = j; e < cols && e < j + 4; e++)
+                row[e] = word[e - j] < limit ? row[e] * grow : 0;
+            j += 3;
+        }
+    }
+}
+
+static void rotate(long heads, long width, const void *cosine, const void *sine, double sign, void *x)
+{
+    const REAL *c = cosine, *s = sine;
+    long half = width / 2;
+    for (long h = 0; h < heads; h++) {
+        ACT *a = (ACT *)x + h * width, *b = a + half;
+        for (long j = 0; j < half; j++) {
+            REAL p = LOAD(a[j]), q = LOAD(b[j]), turn = (REAL)sign * s[j];
+            a[j] = STORE(p * c[j] - q * turn);
+            b[j] = STORE(q * c[j] + p * turn);
+        }
+    }
+}
+
+/* ---- layer norm ---- */
+
+static void norm(long rows, long cols, const void *x, const void *gain, const void *bias, double epsilon, void *y,
+                 void *mean, void *rstd)
+{
+    const REAL *g = gain, *b = bias;
+    for (long i = 0; i < rows; i++) {
+        const ACT *from = (const ACT *)x + i * cols;
+        ACT *to = (ACT *)y + i * cols;
+        REAL sum = 0, squares = 0;
+        for (long j = 0; j < cols; j++)
+            sum += LOAD(from[j]);
+        REAL centre = sum / (REAL)cols;
+        for (long j = 0; j < cols; j++)
+            squares += (LOAD(from[j]) - centre) * (LOAD(from[j]) - centre);
+        REAL r = 1 / FN(sqrt)(squares / (REAL)cols + (REAL)epsilon);
+        for (long j = 0; j < cols; j++)
+            to[j] = STORE((LOAD(from[j]) - centre) * r * g[j] + (b ? b[j] : 0));
+        ((REAL *)mean)[i] = centre;
+        ((REAL *)rstd)[i] = r;
+    }
+}
+
+/* With h = (x − mean)·rstd and e = dy·gain: dx = rstd·(e − mean(e) − h·mean(e·h)); dgain += dy·h; dbias += dy. */
+static void norm_gradient(long rows, long cols, const void *x, const void *gain, const void *mean, const void *rstd,
+                          const void *dy, void *dx, void *dgain, void *dbias)
+{
+    const REAL *g = gain;
+    REAL *dg = dgain, *db = dbias;
+    for (long i = 0; i < rows; i++) {
+        const ACT *from = (const ACT *)x + i * cols, *gradient = (const ACT *)dy + i * cols;
+        ACT *to = (ACT *)dx + i * cols;
+        REAL centre = ((const REAL *)mean)[i], r = ((const REAL *)rstd)[i];
+        REAL sum_e = 0, sum_eh = 0;
+        for (long j = 0; j < cols; j++) {
+            REAL h = (LOAD(from[j]) - centre) * r, d = LOAD(gradient[j]);
+            sum_e += d * g[j];
+            sum_eh += d * g[j] * h;
+            dg[j] += d * h;
+            if (db)
+                db[j] += d;
+        }
+        sum_e /= (REAL)cols;
+        sum_eh /= (REAL)cols;
+        for (long j = 0; j < cols; j++) {
+            REAL h = (LOAD(from[j]) - centre) * r;
+            to[j] = STORE(r * (LOAD(gradient[j]) * g[j] - sum_e - h * sum_eh));
+        }
+    }
+}
+
+/* ---- softmax over tiles ---- */
+
+/* Writes zeros where a row does not see. */
+static void clear_unseen(long cols, long begin, long end, REAL *row)
+{
+    if (begin >= end)
+        begin = end = cols;
+    for (long j = 0; j < begin; j++)
+        row[j] = 0;
+    for (long j = end; j < cols; j++)
+        row[j] = 0;
+}
+
+static void softmax_tile(long rows, long cols, double scale, const int32_t *low, const int32_t *high, void *s, long lds,
+                         void *m, void *z, void *rescale)
+{
+    for (long i = 0; i < rows; i++) {
+        REAL *row = (REAL *)s + i * lds;
+        REAL old = ((REAL *)m)[i], top = old, sum = 0;
+        long begin = first_seen(low, i), end = end_seen(high, i, cols);
+        for (long j = begin; j < end; j++)
+            if ((REAL)scale * row[j] > top)
+                top = (REAL)scale * row[j];
+        bool empty = top == -(REAL)INFINITY;
+        REAL origin = empty ? 0 : top; /* −∞ − 0 gives weight 0; a NaN still shows */
+        for (long j = begin; j < end; j++) {
+            row[j] = FN(exp)((REAL)scale * row[j] - origin);
+            sum += row[j];
+        }
+        clear_unseen(cols, begin, end, row);
+        REAL factor = empty ? 1 : FN(exp)(old - top);
+        ((REAL *)m)[i] = top;
+        ((REAL *)z)[i] = ((REAL *)z)[i] * factor + sum;
+        ((REAL *)rescale)[i] = factor;
+    }
+}
+
+static void softmax_again(long rows, long cols, double scale, const int32_t *low, const int32_t *high, const void *lse,
+                          void *s, long lds)
+{
+    for (long i = 0; i < rows; i++) {
+        REAL *row = (REAL *)s + i * lds, l = ((const REAL *)lse)[i];
+        long begin = first_seen(low, i), end = end_seen(high, i, cols);
+        if (l == -(REAL)INFINITY)
+            end = begin;
+        for (long j = begin; j < end; j++)
+            row[j] = FN(exp)((REAL)scale * row[j] - l);
+        clear_unseen(cols, begin, end, row);
+    }
+}
+
+static void softmax_gradient(long rows, long cols, double scale, const void *p, long ldp, const void *dp, long lddp,
+                             const void *delta, void *ds, long ldds)
+{
+    for (long i = 0; i < rows; i++) {
+        const REAL *prob = (const REAL *)p + i * ldp, *gradient = (const REAL *)dp + i * lddp;
+        REAL shift = ((const REAL *)delta)[i];
+        ACT *to = (ACT *)ds + i * ldds;
+        for (long j = 0; j < cols; j++)
+            to[j] = STORE(prob[j] == 0 ? 0 : (REAL)scale * prob[j] * (gradient[j] - shift));
+    }
+}
+
+static void tile_to_act(long rows, long cols, const void *x, long ldx, void *y, long ldy)
+{
+    for (long i = 0; i < rows; i++)
+        act_from_real(cols, (const REAL *)x + i * ldx, (ACT *)y + i * ldy);
+}
+
+static void tile_to_real(long rows, long cols, const void *x, long ldx, void *y, long ldy)
+{
+    for (long i = 0; i < rows; i++)
+        real_from_act(cols, (const ACT *)x + i * ldx, (REAL *)y + i * ldy);
+}
+
+static void mask_tile(long rows, long cols, const int32_t *low, const int32_t *high, const void *x, long ldx, void *y,
+                      long ldy, void *sums)
+{
+    for (long i = 0; i < rows; i++) {
+        const REAL *from = (const REAL *)x + i * ldx;
+        ACT *to = (ACT *)y + i * ldy;
+        long begin = first_seen(low, i), end = end_seen(high, i, cols);
+        REAL sum = 0;
+        for (long j = 0; j < cols; j++) {
+            bool seen = j >= begin && j < end;
+            to[j] = STORE(seen ? from[j] : 0);
+            sum += seen ? from[j] : 0;
+        }
+        if (sums)
+            ((REAL *)sums)[i] += sum;
+    }
+}
+
+static void row_dots(long rows, long cols, const void *x, long ldx, const void *y, long ldy, void *out)
+{
+    for (long i = 0; i < rows; i++) {
+        const ACT *a = (const ACT *)x + i * ldx, *b = (const ACT *)y + i * ldy;
+        REAL sum = 0;
+        for (long j = 0; j < cols; j++)
+            sum += LOAD(a[j]) * LOAD(b[j]);
+        ((REAL *)out)[i] = sum;
+    }
+}
+
+/* ---- feature maps ---- */
+
+static REAL feature_value(enum oa_feature f, REAL x)
+{
+    switch (f) {
+    case OA_FEATURE_ELU:
+        return x > 0 ? x + 1 : FN(exp)(x);
+    case OA_FEATURE_RELU:
+        return x <= 0 ? 0 : x;
+    case OA_FEATURE_COS:
+        return FN(cos)(x);
+    default:
+        return x;
+    }
+}
+
+static REAL feature_slope(enum oa_feature f, REAL x)
+{
+    switch (f) {
+    case OA_FEATURE_ELU:
+        return x > 0 ? 1 : FN(exp)(x);
+    case OA_FEATURE_RELU:
+        return x > 0 ? 1 : 0;
+    case OA_FEATURE_COS:
+        return -FN(sin)(x);
+    default:
+        return 1;
+    }
+}
+
+static void powers(int degree, long width, const ACT *x, ACT *y)
+{
+    for (long j = 0; j < width; j++) {
+        REAL v = LOAD(x[j]), power = v;
+        for (int p = 0; p < degree; p++, power *= v)
+            y[p * width + j] = STORE(power);
+    }
+}
+
+static void powers_gradient(int degree, long width, const ACT *x, const ACT *dy, ACT *dx)
+{
+    for (long j = 0; j < width; j++) {
+        REAL v = LOAD(x[j]), power = 1, sum = 0;
+        for (int p = 0; p < degree; p++, power *= v)
+            sum += (REAL)(p + 1) * power * LOAD(dy[p * width + j]);
+        dx[j] = STORE(sum);
+    }
+}
+
+static void feature(enum oa_feature f, int degree, long rows, long width, const void *x, long ldx, void *y, long ldy)
+{
+    for (long i = 0; i < rows; i++) {
+        const ACT *from = (const ACT *)x + i * ldx;
+        ACT *to = (ACT *)y + i * ldy;
+        if (f == OA_FEATURE_POWER)
+            powers(degree, width, from, to);
+        else
+            for (long j = 0; j < width; j++)
+                to[j] = STORE(feature_value(f, LOAD(from[j])));
+    }
+}
+
+static void feature_gradient(enum oa_feature f, int degree, long rows, long width, const void *x, long ldx,
+                             const void *dy, long lddy, void *dx, long lddx)
+{
+    for (long i = 0; i < rows; i++) {
+        const ACT *from = (const ACT *)x + i * ldx, *gradient = (const ACT *)dy + i * lddy;
+        ACT *to = (ACT *)dx + i * lddx;
+        if (f == OA_FEATURE_POWER)
+            powers_gradient(degree, width, from, gradient, to);
+        else
+            for (long j = 0; j < width; j++)
+                to[j] = STORE(feature_slope(f, LOAD(from[j])) * LOAD(gradient[j]));
+    }
+}
+
+/* ---- loss ---- */
+
+static double cross_entropy(long n, const void *logits, long target, double scale, void *d)
+{
+    const REAL *x = logits;
+    ACT *to = d;
+    REAL top = x[0];
+    double sum = 0;
+    for (long i = 1; i < n; i++)
+        if (x[i] > top)
+            top = x[i];
+    for (long i = 0; i < n; i++)
+        sum += FN(exp)(x[i] - top);
+    double loss = log(sum) + ((double)top - (double)x[target]);
+    if (to) {
+        REAL factor = (REAL)(scale / sum);
+        REAL right = (REAL)scale * (FN(exp)(x[target] - top) / (REAL)sum - 1);
+        for (long i = 0; i < n; i++)
+            to[i] = STORE(factor * FN(exp)(x[i] - top));
+        to[target] = STORE(right);
+    }
+    return loss;
+}
+
+/* ---- optimisers ---- */
+
+static void adamw(long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g)
+{
+    REAL *weight = w, *first = m, *second = v;
+    const REAL *gradient = g;
+    REAL b1 = (REAL)h->beta1, b2 = (REAL)h->beta2, a1 = (REAL)(1 - h->beta1), a2 = (REAL)(1 - h->beta2);
+    REAL step = (REAL)(h->lr / h->correction1), root = (REAL)(1 / sqrt(h->correction2));
+    REAL shrink = (REAL)(1 - h->lr * h->weight_decay);
+    for (long i = 0; i < n; i++) {
+        REAL d = (REAL)h->gradient_scale * gradient[i];
+        first[i] = b1 * first[i] + a1 * d;
+        second[i] = b2 * second[i] + a2 * d * d;
+        weight[i] = shrink * weight[i] - step * first[i] / (FN(sqrt)(second[i]) * root + (REAL)h->epsilon);
+    }
+}
+
+static void sgd(long n, double lr, double momentum, double weight_decay, double gradient_scale, void *w, void *m,
+                const void *g)
+{
+    REAL *weight = w, *speed = m;
+    const REAL *gradient = g;
+    for (long i = 0; i < n; i++) {
+        speed[i] = (REAL)momentum * speed[i] + (REAL)gradient_scale * gradient[i];
+        weight[i] -= (REAL)lr * (speed[i] + (REAL)weight_decay * weight[i]);
+    }
+}
+
+static double sum_squares(long n, const void *x)
+{
+    return dot(n, x, x);
+}
+
+/* ---- the table ---- */
+
+static const struct oa_kernels table = {
+    .precision = PRECISION,
+    .isa = OA_ISA_REF,
+    .act = ACT_TYPE,
+    .real = REAL_TYPE,
+    .act_size = sizeof(ACT),
+    .real_size = sizeof(REAL),
+    .gemm_name = "ref",
+    .query_block = 64,
+    .key_block = 512,
+    .row_block = 64,
+    .gemm_block = 256,
+    .gemm_open = gemm_open,
+    .gemm_close = gemm_close,
+    .gemm = gemm,
+    .act_from_real = act_from_real,
+    .real_from_act = real_from_act,
+    .add = add,
+    .add_to_real = add_to_real,
+    .axpy = axpy,
+    .dot = dot,
+    .scale_rows = scale_rows,
+    .multiply = multiply,
+    .multiply_gradient = multiply_gradient,
+    .add_bias = add_bias,
+    .column_sums = column_sums,
+    .gelu = gelu,
+    .gelu_gradient = gelu_gradient,
+    .relu = relu,
+    .relu_gradient = relu_gradient,
+    .dropout = dropout,
+    .dropout_tile = dropout_tile,
+    .rotate = rotate,
+    .norm = norm,
+    .norm_gradient = norm_gradient,
+    .softmax_tile = softmax_tile,
+    .softmax_again = softmax_again,
+    .softmax_gradient = softmax_gradient,
+    .tile_to_act = tile_to_act,
+    .tile_to_real = tile_to_real,
+    .mask_tile = mask_tile,
+    .row_dots = row_dots,
+    .feature = feature,
+    .feature_gradient = feature_gradient,
+    .cross_entropy = cross_entropy,
+    .adamw = adamw,
+    .sgd = sgd,
+    .sum_squares = sum_squares,
+};
+
+void NAME(oa_kernels_ref)(struct oa_kernels *k)
+{
+    *k = table;
+}
