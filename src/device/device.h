@@ -20,6 +20,7 @@ struct oa_device {
     const struct oa_device_ops *ops;
     struct oa_kernels kernels;
     struct oa_gemm_state **gemm; /* one a worker */
+    struct oa_arena scratch;     /* of the calling thread: partial sums, blocks of logits; released after each op */
     bool dry;                    /* the plan device: pointers are not to be touched */
     double flops, bytes;         /* counted by the plan device: multiply-add = 2; bytes read and written */
 };
@@ -193,7 +194,7 @@ struct oa_linear_loss {
     const int32_t *target; /* [rows], < 0 = ignored */
     double scale;          /* usually 1 / number of targets of the whole step */
     void *dx, *dw;         /* act, overwritten; real, added to. NULL: no gradient */
-    double *row_loss;      /* [rows]: 0 where ignored */
+    double *loss;      /* [rows]: 0 where ignored */
 };
 
 struct oa_device_ops {

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to src/device: the functions of the CPU device, file by file, and how they cut work. */
+#ifndef ORTHANT_DEVICE_CPU_H
+#define ORTHANT_DEVICE_CPU_H
+
+#include "device/device.h"
+
+/* Address of element i of an array of `size`-byte elements. */
+static inline void *oa_at(const void *x, size_t size, long i)
+{
+    return (char *)(uintptr_t)x + (size_t)i * size;
+}
+
+static inline void *oa_act_at(const struct oa_device *d, const void *x, long i)
+{
+    return oa_at(x, d->kernels.act_size, i);
+}
+
+static inline void *oa_real_at(const struct oa_device *d, const void *x, long i)
+{
+    return oa_at(x, d->kernels.real_size, i);
+}
+
+static inline double oa_real_get(const struct oa_device *d, const void *x, long i)
+{
+    return d->kernels.real == OA_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
+}
+
+static inline void oa_real_set(const struct oa_device *d, void *x, long i, double value)
+{
+    if (d->kernels.real == OA_F64)
+        ((double *)x)[i] = value;
+    else
+        ((float *)x)[i] = (float)value;
+}
+
+static inline long oa_min(long a, long b)
+{
+    return a < b ? a : b;
+}
+
+static inline long oa_max(long a, long b)
+{
+    return a > b ? a : b;
+}
+
+/* Number of blocks of `block` that cover n. */
+static inline long oa_blocks(long n, long block)
+{
+    return (n + block - 1) / block;
+}
+
+/* Rows an item of elementwise work handles: about 16 K elements, so that an item is worth handing out and stays in the
+ * L1 and L2 caches. Depends on the shape only. */
+static inline long oa_item_rows(long cols)
+{
+    return oa_max(1, 16384 / oa_max(1, cols));
+}
+
+/* Dropout addresses elements row by row, each row starting at a block of the generator: row i, column j is element
+ * i·oa_dropout_stride(cols) + j. */
+static inline uint64_t oa_dropout_stride(long cols)
+{
+    return (uint64_t)(cols + 3) / 4 * 4;
+}
+
+/* cpu_basic.c */
+void oa_cpu_zero(struct oa_device *d, size_t bytes, void *x);
+void oa_cpu_act_from_real(struct oa_device *d, long n, const void *x, void *y);
+void oa_cpu_real_from_act(struct oa_device *d, long n, const void *x, void *y);
+void oa_cpu_add(struct oa_device *d, long n, const void *x, const void *y, void *sum);
+void oa_cpu_gelu(struct oa_device *d, long n, const void *x, void *y);
+void oa_cpu_gelu_gradient(struct oa_device *d, long n, const void *x, const void *dy, void *dx);
+void oa_cpu_relu(struct oa_device *d, long n, const void *x, void *y);
+void oa_cpu_relu_gradient(struct oa_device *d, long n, const void *x, const void *dy, void *dx);
+
+/* cpu_rows.c */
+void oa_cpu_add_bias(struct oa_device *d, long rows, long cols, const void *bias, void *y, long ldy);
+void oa_cpu_column_sums(struct oa_device *d, long rows, long cols, const void *x, long ldx, void *sums);
+void oa_cpu_feature(struct oa_device *d, enum oa_feature f, int degree, long rows, long width, const void *x, long ldx,
+                    void *y, long ldy);
+void oa_cpu_feature_gradient(struct oa_device *d, enum oa_feature f, int degree, long rows, long width, const void *x,
+                             long ldx, const void *dy, long lddy, void *dx, long lddx);
+void oa_cpu_select_rows(struct oa_device *d, long rows, long cols, long length, const int32_t *lengths, const void *x,
+                        long ldx, void *y, long ldy);
+void oa_cpu_scale_columns(struct oa_device *d, long rows, long cols, const void *factor, const void *x, long ldx, void *y,
+                          long ldy);
+void oa_cpu_scale_columns_gradient(struct oa_device *d, long rows, long cols, const void *x, long ldx, const void *dy,
+                                   long lddy, void *dfactor);
+void oa_cpu_rotate(struct oa_device *d, long tokens, long length, long heads, long width, const void *cosine,
+                   const void *sine, double sign, void *x, long ldx);
+
+/* cpu_gemm.c */
+void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b, void *c);
+
+/* cpu_norm.c */
+void oa_cpu_residual_norm(struct oa_device *d, const struct oa_residual_norm *a);
+void oa_cpu_residual_norm_gradient(struct oa_device *d, const struct oa_residual_norm *a);
+
+/* cpu_embedding.c */
+void oa_cpu_embed(struct oa_device *d, const struct oa_embedding *a);
+void oa_cpu_embed_gradient(struct oa_device *d, const struct oa_embedding *a);
+
+/* cpu_loss.c */
+void oa_cpu_linear_loss(struct oa_device *d, const struct oa_linear_loss *a);
+
+/* cpu_update.c */
+void oa_cpu_adamw(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g);
+void oa_cpu_sgd(struct oa_device *d, long n, double lr, double momentum, double weight_decay, double gradient_scale,
+                void *w, void *m, const void *g);
+double oa_cpu_sum_squares(struct oa_device *d, long n, const void *x);
+
+/* cpu_logits.c, cpu_tables.c, cpu_linear_attention.c, cpu_pattern.c: the attention engines */
+void oa_cpu_logits(struct oa_device *d, const struct oa_logits *a);
+void oa_cpu_logits_gradient(struct oa_device *d, const struct oa_logits *a);
+void oa_cpu_linear_attention(struct oa_device *d, const struct oa_linear_attention *a);
+void oa_cpu_linear_attention_gradient(struct oa_device *d, const struct oa_linear_attention *a);
+void oa_cpu_pattern(struct oa_device *d, const struct oa_pattern_attention *a);
+void oa_cpu_pattern_gradient(struct oa_device *d, const struct oa_pattern_attention *a);
+
+#endif
