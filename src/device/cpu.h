@@ -64,6 +64,12 @@ static inline uint64_t oa_dropout_stride(long cols)
     return (uint64_t)(cols + 3) / 4 * 4;
 }
 
+/* Rows of logits that exist at a time in linear_loss: at most 64 M elements. */
+static inline long oa_loss_rows(const struct oa_linear_loss *a)
+{
+    return oa_max(1, oa_min(a->rows, 64L * 1024 * 1024 / a->vocabulary));
+}
+
 /* cpu_basic.c */
 void oa_cpu_zero(struct oa_device *d, size_t bytes, void *x);
 void oa_cpu_act_from_real(struct oa_device *d, long n, const void *x, void *y);
@@ -83,8 +89,8 @@ void oa_cpu_feature_gradient(struct oa_device *d, enum oa_feature f, int degree,
                              long ldx, const void *dy, long lddy, void *dx, long lddx);
 void oa_cpu_select_rows(struct oa_device *d, long rows, long cols, long length, const int32_t *lengths, const void *x,
                         long ldx, void *y, long ldy);
-void oa_cpu_scale_columns(struct oa_device *d, long rows, long cols, const void *factor, const void *x, long ldx, void *y,
-                          long ldy);
+void oa_cpu_scale_columns(struct oa_device *d, long rows, long cols, const void *factor, const void *x, long ldx,
+                          void *y, long ldy);
 void oa_cpu_scale_columns_gradient(struct oa_device *d, long rows, long cols, const void *x, long ldx, const void *dy,
                                    long lddy, void *dfactor);
 void oa_cpu_rotate(struct oa_device *d, long tokens, long length, long heads, long width, const void *cosine,

@@ -194,7 +194,7 @@ struct oa_linear_loss {
     const int32_t *target; /* [rows], < 0 = ignored */
     double scale;          /* usually 1 / number of targets of the whole step */
     void *dx, *dw;         /* act, overwritten; real, added to. NULL: no gradient */
-    double *loss;      /* [rows]: 0 where ignored */
+    double *loss;          /* receives the sum over the rows, in nats, unscaled */
 };
 
 struct oa_device_ops {

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of the CPU device. */
+#include "device/cpu.h"
+
+const struct oa_device_ops oa_device_cpu = {
+    .name = "cpu",
+    .zero = oa_cpu_zero,
+    .act_from_real = oa_cpu_act_from_real,
+    .real_from_act = oa_cpu_real_from_act,
+    .add = oa_cpu_add,
+    .gemm = oa_cpu_gemm,
+    .add_bias = oa_cpu_add_bias,
+    .column_sums = oa_cpu_column_sums,
+    .gelu = oa_cpu_gelu,
+    .gelu_gradient = oa_cpu_gelu_gradient,
+    .relu = oa_cpu_relu,
+    .relu_gradient = oa_cpu_relu_gradient,
+    .feature = oa_cpu_feature,
+    .feature_gradient = oa_cpu_feature_gradient,
+    .select_rows = oa_cpu_select_rows,
+    .scale_columns = oa_cpu_scale_columns,
+    .scale_columns_gradient = oa_cpu_scale_columns_gradient,
+    .rotate = oa_cpu_rotate,
+    .residual_norm = oa_cpu_residual_norm,
+    .residual_norm_gradient = oa_cpu_residual_norm_gradient,
+    .embed = oa_cpu_embed,
+    .embed_gradient = oa_cpu_embed_gradient,
+    .linear_loss = oa_cpu_linear_loss,
+    .logits = oa_cpu_logits,
+    .logits_gradient = oa_cpu_logits_gradient,
+    .linear_attention = oa_cpu_linear_attention,
+    .linear_attention_gradient = oa_cpu_linear_attention_gradient,
+    .pattern = oa_cpu_pattern,
+    .pattern_gradient = oa_cpu_pattern_gradient,
+    .adamw = oa_cpu_adamw,
+    .sgd = oa_cpu_sgd,
+    .sum_squares = oa_cpu_sum_squares,
+};

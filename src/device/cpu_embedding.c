@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Token and position embeddings. Forward is cut by tokens; backward, where many tokens add to one row of the table, by
+ * columns, each item going through all tokens in order. */
+#include "device/cpu.h"
+
+#include <string.h>
+
+enum { COLUMN_BLOCK = 64 };
+
+struct embedding {
+    struct oa_device *d;
+    const struct oa_embedding *a;
+    long block;
+};
+
+static uint64_t dropout_row(const struct oa_embedding *a, long token)
+{
+    return (uint64_t)token * oa_dropout_stride(a->width);
+}
+
+static void forward(void *argument, long item, const struct oa_worker *worker)
+{
+    const struct embedding *e = argument;
+    const struct oa_embedding *a = e->a;
+    struct oa_device *d = e->d;
+    void *row = oa_arena_take(worker->scratch, (size_t)a->width * d->kernels.real_size);
+    if (!row)
+        return;
+    for (long t = item * e->block; t < oa_min(a->tokens, (item + 1) * e->block); t++) {
+        const void *word = oa_real_at(d, a->table, a->ids[t] * a->width);
+        void *y = oa_act_at(d, a->y, t * a->width);
+        if (a->position) {
+            memcpy(row, word, (size_t)a->width * d->kernels.real_size);
+            d->kernels.axpy(a->width, 1, oa_real_at(d, a->position, t % a->length * a->width), row);
+            word = row;
+        }
+        d->kernels.act_from_real(a->width, word, y);
+        if (a->dropout.keep < 1)
+            d->kernels.dropout(a->width, a->dropout.stream, dropout_row(a, t), a->dropout.keep, y, y);
+    }
+}
+
+void oa_cpu_embed(struct oa_device *d, const struct oa_embedding *a)
+{
+    struct embedding e = { d, a, oa_item_rows(a->width) };
+    oa_parallel(d->context, oa_blocks(a->tokens, e.block), forward, &e);
+}
+
+static void backward(void *argument, long item, const struct oa_worker *worker)
+{
+    const struct embedding *e = argument;
+    const struct oa_embedding *a = e->a;
+    struct oa_device *d = e->d;
+    long first = item * COLUMN_BLOCK, n = oa_min(COLUMN_BLOCK, a->width - first);
+    void *row = oa_arena_take(worker->scratch, (size_t)n * d->kernels.act_size);
+    if (!row)
+        return;
+    for (long t = 0; t < a->tokens; t++) {
+        const void *dy = oa_act_at(d, a->dy, t * a->width + first);
+        if (a->dropout.keep < 1) {
+            d->kernels.dropout(n, a->dropout.stream, dropout_row(a, t) + (uint64_t)first, a->dropout.keep, dy, row);
+            dy = row;
+        }
+        d->kernels.add_to_real(n, 1, dy, oa_real_at(d, a->dtable, a->ids[t] * a->width + first));
+        if (a->dposition)
+            d->kernels.add_to_real(n, 1, dy, oa_real_at(d, a->dposition, t % a->length * a->width + first));
+    }
+}
+
+void oa_cpu_embed_gradient(struct oa_device *d, const struct oa_embedding *a)
+{
+    struct embedding e = { d, a, 0 };
+    oa_parallel(d->context, oa_blocks(a->width, COLUMN_BLOCK), backward, &e);
+}

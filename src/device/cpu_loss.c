@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Output layer and cross-entropy in one: the logits of a block of rows exist in scratch memory only, so the vocabulary
+ * times the batch never does. With dlogits = softmax − onehot (times scale):
+ *
+ *     dx = dlogits·W        dW += dlogitsᵀ·x
+ *
+ * A block is as tall as oa_loss_rows allows: dW is read and written once a block, logits once each way. */
+#include "device/cpu.h"
+
+#include <math.h>
+#include <string.h>
+
+struct rows {
+    struct oa_device *d;
+    const struct oa_linear_loss *a;
+    long first;         /* row of the input where the block starts */
+    const void *logits; /* real [rows, vocabulary] */
+    void *dlogits;      /* act, NULL without gradient */
+    double *loss;       /* [rows] */
+};
+
+static void one_row(void *argument, long i, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct rows *r = argument;
+    const struct oa_linear_loss *a = r->a;
+    int32_t target = a->target[r->first + i];
+    void *dlogits = r->dlogits ? oa_act_at(r->d, r->dlogits, i * a->vocabulary) : NULL;
+    if (target < 0) {
+        r->loss[i] = 0;
+        if (dlogits)
+            memset(dlogits, 0, (size_t)a->vocabulary * r->d->kernels.act_size);
+        return;
+    }
+    r->loss[i] = r->d->kernels.cross_entropy(a->vocabulary, oa_real_at(r->d, r->logits, i * a->vocabulary), target,
+                                             a->scale, dlogits);
+}
+
+static double block(struct oa_device *d, const struct oa_linear_loss *a, long first, long rows)
+{
+    struct oa_arena *scratch = &d->scratch;
+    size_t cells = (size_t)(rows * a->vocabulary);
+    void *logits = oa_arena_take(scratch, cells * d->kernels.real_size);
+    void *dlogits = a->dx ? oa_arena_take(scratch, cells * d->kernels.act_size) : NULL;
+    double *loss = oa_arena_take(scratch, (size_t)rows * sizeof *loss);
+    if (!logits || !loss || (a->dx && !dlogits))
+        return NAN;
+    const void *x = oa_act_at(d, a->x, first * a->width);
+    long v = a->vocabulary, w = a->width;
+    oa_cpu_gemm(
+        d, &(struct oa_gemm){ .m = rows, .n = v, .k = w, .lda = w, .ldb = w, .ldc = v, .tb = true, .real_out = true },
+        x, a->w, logits);
+    struct rows r = { d, a, first, logits, dlogits, loss };
+    oa_parallel(d->context, rows, one_row, &r);
+    if (dlogits) {
+        oa_cpu_gemm(d, &(struct oa_gemm){ .m = rows, .n = w, .k = v, .lda = v, .ldb = w, .ldc = w }, dlogits, a->w,
+                    oa_act_at(d, a->dx, first * w));
+        oa_cpu_gemm(d,
+                    &(struct oa_gemm){ .m = v,
+                                       .n = w,
+                                       .k = rows,
+                                       .lda = v,
+                                       .ldb = w,
+                                       .ldc = w,
+                                       .ta = true,
+                                       .real_out = true,
+                                       .accumulate = true },
+                    dlogits, x, a->dw);
+    }
+    double sum = 0;
+    for (long i = 0; i < rows; i++)
+        sum += loss[i];
+    return sum;
+}
+
+void oa_cpu_linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
+{
+    long rows = oa_loss_rows(a);
+    *a->loss = 0;
+    for (long first = 0; first < a->rows; first += rows) {
+        size_t mark = oa_arena_mark(&d->scratch);
+        *a->loss += block(d, a, first, oa_min(rows, a->rows - first));
+        oa_arena_release(&d->scratch, mark);
+    }
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Optimiser updates and the gradient norm over flat arrays. */
+#include "device/cpu.h"
+
+#include <math.h>
+
+enum { RUN = 65536 }; /* elements an item */
+
+struct update {
+    struct oa_device *d;
+    long n;
+    const struct oa_adamw *adamw;
+    double lr, momentum, weight_decay, gradient_scale;
+    void *w, *m, *v;
+    const void *g;
+    double *partial;
+};
+
+static void adamw(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct update *u = argument;
+    long i = item * RUN;
+    u->d->kernels.adamw(oa_min(RUN, u->n - i), u->adamw, oa_real_at(u->d, u->w, i), oa_real_at(u->d, u->m, i),
+                        oa_real_at(u->d, u->v, i), oa_real_at(u->d, u->g, i));
+}
+
+void oa_cpu_adamw(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g)
+{
+    struct update u = { .d = d, .n = n, .adamw = h, .w = w, .m = m, .v = v, .g = g };
+    oa_parallel(d->context, oa_blocks(n, RUN), adamw, &u);
+}
+
+static void sgd(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct update *u = argument;
+    long i = item * RUN;
+    u->d->kernels.sgd(oa_min(RUN, u->n - i), u->lr, u->momentum, u->weight_decay, u->gradient_scale,
+                      oa_real_at(u->d, u->w, i), oa_real_at(u->d, u->m, i), oa_real_at(u->d, u->g, i));
+}
+
+void oa_cpu_sgd(struct oa_device *d, long n, double lr, double momentum, double weight_decay, double gradient_scale,
+                void *w, void *m, const void *g)
+{
+    struct update u = { .d = d,
+                        .n = n,
+                        .lr = lr,
+                        .momentum = momentum,
+                        .weight_decay = weight_decay,
+                        .gradient_scale = gradient_scale,
+                        .w = w,
+                        .m = m,
+                        .g = g };
+    oa_parallel(d->context, oa_blocks(n, RUN), sgd, &u);
+}
+
+static void sum_squares(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct update *u = argument;
+    long i = item * RUN;
+    u->partial[item] = u->d->kernels.sum_squares(oa_min(RUN, u->n - i), oa_real_at(u->d, u->g, i));
+}
+
+double oa_cpu_sum_squares(struct oa_device *d, long n, const void *x)
+{
+    long items = oa_blocks(n, RUN);
+    size_t mark = oa_arena_mark(&d->scratch);
+    struct update u = { .d = d, .n = n, .g = x, .partial = oa_arena_take(&d->scratch, (size_t)items * sizeof(double)) };
+    if (!u.partial)
+        return NAN;
+    oa_parallel(d->context, items, sum_squares, &u);
+    double sum = 0;
+    for (long i = 0; i < items; i++)
+        sum += u.partial[i];
+    oa_arena_release(&d->scratch, mark);
+    return sum;
+}

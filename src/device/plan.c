@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The plan device: computes nothing and counts. A training step that runs on it, with dry arenas, says what the real
+ * one costs: FLOPs (a multiply-add is 2; mechanisms.md §1.9) and bytes read and written by each operation as if no
+ * cache outlived it. Elementwise work counts its bytes; its few FLOPs an element are counted as one. */
+#include "device/cpu.h"
+
+static void work(struct oa_device *d, double flops, double bytes)
+{
+    d->flops += flops;
+    d->bytes += bytes;
+}
+
+static double act(const struct oa_device *d, double elements)
+{
+    return elements * (double)d->kernels.act_size;
+}
+
+static double real(const struct oa_device *d, double elements)
+{
+    return elements * (double)d->kernels.real_size;
+}
+
+static void zero(struct oa_device *d, size_t bytes, void *x)
+{
+    (void)x;
+    work(d, 0, (double)bytes);
+}
+
+static void convert(struct oa_device *d, long n, const void *x, void *y)
+{
+    (void)x, (void)y;
+    work(d, 0, act(d, (double)n) + real(d, (double)n));
+}
+
+static void map2(struct oa_device *d, long n, const void *x, void *y)
+{
+    (void)x, (void)y;
+    work(d, (double)n, act(d, 2 * (double)n));
+}
+
+static void map3(struct oa_device *d, long n, const void *x, const void *y, void *z)
+{
+    (void)x, (void)y, (void)z;
+    work(d, (double)n, act(d, 3 * (double)n));
+}
+
+static void gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b, void *c)
+{
+    (void)a, (void)b, (void)c;
+    double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+    double out = (g->real_out ? real(d, m * n) : act(d, m * n)) * (g->accumulate ? 2 : 1);
+    work(d, 2 * m * n * k, act(d, m * k + k * n) + out);
+}
+
+static void add_bias(struct oa_device *d, long rows, long cols, const void *bias, void *y, long ldy)
+{
+    (void)bias, (void)y, (void)ldy;
+    work(d, (double)rows * (double)cols, act(d, 2 * (double)rows * (double)cols));
+}
+
+static void column_sums(struct oa_device *d, long rows, long cols, const void *x, long ldx, void *sums)
+{
+    (void)x, (void)ldx, (void)sums;
+    work(d, (double)rows * (double)cols, act(d, (double)rows * (double)cols));
+}
+
+static void feature(struct oa_device *d, enum oa_feature f, int degree, long rows, long width, const void *x, long ldx,
+                    void *y, long ldy)
+{
+    (void)x, (void)ldx, (void)y, (void)ldy;
+    double n = (double)rows * (double)width, out = f == OA_FEATURE_POWER ? n * degree : n;
+    work(d, out, act(d, n + out));
+}
+
+static void feature_gradient(struct oa_device *d, enum oa_feature f, int degree, long rows, long width, const void *x,
+                             long ldx, const void *dy, long lddy, void *dx, long lddx)
+{
+    (void)dy, (void)lddy;
+    feature(d, f, degree, rows, width, x, ldx, dx, lddx);
+}
+
+static void select_rows(struct oa_device *d, long rows, long cols, long length, const int32_t *lengths, const void *x,
+                        long ldx, void *y, long ldy)
+{
+    (void)length, (void)lengths, (void)x, (void)ldx, (void)y, (void)ldy;
+    work(d, 0, act(d, 2 * (double)rows * (double)cols));
+}
+
+static void scale_columns(struct oa_device *d, long rows, long cols, const void *factor, const void *x, long ldx,
+                          void *y, long ldy)
+{
+    (void)factor, (void)ldx, (void)ldy;
+    map2(d, rows * cols, x, y);
+}
+
+static void scale_columns_gradient(struct oa_device *d, long rows, long cols, const void *x, long ldx, const void *dy,
+                                   long lddy, void *dfactor)
+{
+    (void)x, (void)ldx, (void)dy, (void)lddy, (void)dfactor;
+    work(d, 2 * (double)rows * (double)cols, act(d, 2 * (double)rows * (double)cols));
+}
+
+static void rotate(struct oa_device *d, long tokens, long length, long heads, long width, const void *cosine,
+                   const void *sine, double sign, void *x, long ldx)
+{
+    (void)length, (void)cosine, (void)sine, (void)sign, (void)ldx;
+    map2(d, tokens * heads * width, x, x);
+}
+
+static void residual_norm(struct oa_device *d, const struct oa_residual_norm *a)
+{
+    double n = (double)a->rows * (double)a->cols;
+    work(d, 8 * n, act(d, (a->branch ? 4 : 2) * n));
+}
+
+static void residual_norm_gradient(struct oa_device *d, const struct oa_residual_norm *a)
+{
+    double n = (double)a->rows * (double)a->cols;
+    size_t mark = oa_arena_mark(&d->scratch);
+    oa_arena_take(&d->scratch,
+                  (size_t)(oa_blocks(a->rows, oa_item_rows(a->cols)) * 2 * a->cols) * d->kernels.real_size);
+    oa_arena_release(&d->scratch, mark);
+    work(d, 12 * n, act(d, (a->dbranch ? 5 : 4) * n));
+}
+
+static void embed(struct oa_device *d, const struct oa_embedding *a)
+{
+    double n = (double)a->tokens * (double)a->width;
+    work(d, n, act(d, n) + real(d, n));
+}
+
+static void embed_gradient(struct oa_device *d, const struct oa_embedding *a)
+{
+    double n = (double)a->tokens * (double)a->width;
+    work(d, n, act(d, n) + real(d, 2 * n));
+}
+
+static void linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
+{
+    long rows = oa_loss_rows(a), v = a->vocabulary, w = a->width;
+    size_t mark = oa_arena_mark(&d->scratch), cells = (size_t)(rows * v);
+    oa_arena_take(&d->scratch, cells * d->kernels.real_size);
+    if (a->dx)
+        oa_arena_take(&d->scratch, cells * d->kernels.act_size);
+    oa_arena_take(&d->scratch, (size_t)rows * sizeof(double));
+    oa_arena_release(&d->scratch, mark);
+    gemm(d, &(struct oa_gemm){ .m = a->rows, .n = v, .k = w, .real_out = true }, NULL, NULL, NULL);
+    work(d, 5 * (double)a->rows * (double)v, real(d, 2 * (double)a->rows * (double)v));
+    if (!a->dx)
+        return;
+    gemm(d, &(struct oa_gemm){ .m = a->rows, .n = w, .k = v }, NULL, NULL, NULL);
+    for (long first = 0; first < a->rows; first += rows)
+        gemm(d,
+             &(struct oa_gemm){
+                 .m = v, .n = w, .k = oa_min(rows, a->rows - first), .real_out = true, .accumulate = true },
+             NULL, NULL, NULL);
+}
+
+/* Pairs (query, key) that are looked at, over the batch and all heads. */
+static double visible_pairs(const struct oa_attention_shape *s, const struct oa_support *support)
+{
+    double n = (double)s->queries, one = s->causal ? n * (n + 1) / 2 : n * (double)s->keys, sum = 0;
+    for (long h = 0; h < s->heads; h++)
+        sum += support ? support->pairs(support, s, h) : one;
+    return sum * (double)s->batch;
+}
+
+static double values(const struct oa_attention_shape *s)
+{
+    return (double)(s->batch * s->heads * s->value_width);
+}
+
+/* FLOPs of the parts of the logits and of the softmax; `gradient`: what the backward pass adds to recomputing them. */
+static double logits_flops(const struct oa_logits *a, bool gradient)
+{
+    double pairs = visible_pairs(&a->shape, a->support), flops = 0;
+    bool shared = true, wanted = false; /* shared: one map P for the whole batch (tables only) */
+    for (int p = 0; p < a->parts; p++) {
+        const struct oa_part *part = &a->part[p];
+        shared &= part->kind == OA_PART_TABLE;
+        wanted |= part->dq || part->dk || part->dtable;
+        if (part->kind == OA_PART_DOT)
+            flops += pairs * 2 * (double)part->width * (gradient ? 2 : 1);
+    }
+    double v = (double)a->shape.value_width, softmax = 5 * pairs / (shared ? (double)a->shape.batch : 1);
+    return flops + softmax + pairs * 2 * v * (gradient && wanted ? 2 : 1);
+}
+
+static double logits_bytes(const struct oa_device *d, const struct oa_logits *a)
+{
+    double t = (double)a->shape.queries, s = (double)a->shape.keys, elements = values(&a->shape) * (t + s), tables = 0;
+    for (int p = 0; p < a->parts; p++) {
+        const struct oa_part *part = &a->part[p];
+        if (part->kind == OA_PART_DOT)
+            elements += (double)(a->shape.batch * a->shape.heads * part->width) * (t + s);
+        else
+            tables += (double)a->shape.heads * t * s;
+    }
+    return act(d, elements) + real(d, tables);
+}
+
+static void logits(struct oa_device *d, const struct oa_logits *a)
+{
+    work(d, logits_flops(a, false), logits_bytes(d, a));
+}
+
+static void logits_gradient(struct oa_device *d, const struct oa_logits *a)
+{
+    work(d, logits_flops(a, false) + logits_flops(a, true), 2.5 * logits_bytes(d, a));
+}
+
+/* Chunked form: inside a chunk of c rows c·(r + V), with the state r·V a row, each counted for both products. */
+static double linear_flops(const struct oa_linear_attention *a)
+{
+    const struct oa_attention_shape *s = &a->shape;
+    double r = (double)a->features, v = (double)s->value_width, chunk = s->causal ? 64 : 0;
+    double rows = (double)(s->batch * s->heads) * ((double)s->queries + (double)s->keys) / 2;
+    return rows * (4 * r * (v + 1) + chunk * (r + v));
+}
+
+static double linear_bytes(const struct oa_device *d, const struct oa_linear_attention *a)
+{
+    const struct oa_attention_shape *s = &a->shape;
+    double rows = (double)(s->batch * s->heads) * ((double)s->queries + (double)s->keys);
+    return act(d, rows * (double)(a->features + s->value_width));
+}
+
+static void linear_attention(struct oa_device *d, const struct oa_linear_attention *a)
+{
+    work(d, linear_flops(a), linear_bytes(d, a));
+}
+
+static void linear_attention_gradient(struct oa_device *d, const struct oa_linear_attention *a)
+{
+    work(d, 2.5 * linear_flops(a), 2.5 * linear_bytes(d, a));
+}
+
+static void pattern(struct oa_device *d, const struct oa_pattern_attention *a)
+{
+    double n = values(&a->shape) * (double)a->shape.queries;
+    work(d, 4 * n, act(d, 2 * n));
+}
+
+static void adamw(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g)
+{
+    (void)h, (void)w, (void)m, (void)v, (void)g;
+    work(d, 15 * (double)n, real(d, 7 * (double)n));
+}
+
+static void sgd(struct oa_device *d, long n, double lr, double momentum, double weight_decay, double gradient_scale,
+                void *w, void *m, const void *g)
+{
+    (void)lr, (void)momentum, (void)weight_decay, (void)gradient_scale, (void)w, (void)m, (void)g;
+    work(d, 6 * (double)n, real(d, 5 * (double)n));
+}
+
+static double sum_squares(struct oa_device *d, long n, const void *x)
+{
+    (void)x;
+    work(d, 2 * (double)n, real(d, (double)n));
+    return 1;
+}
+
+const struct oa_device_ops oa_device_plan = {
+    .name = "plan",
+    .zero = zero,
+    .act_from_real = convert,
+    .real_from_act = convert,
+    .add = map3,
+    .gemm = gemm,
+    .add_bias = add_bias,
+    .column_sums = column_sums,
+    .gelu = map2,
+    .gelu_gradient = map3,
+    .relu = map2,
+    .relu_gradient = map3,
+    .feature = feature,
+    .feature_gradient = feature_gradient,
+    .select_rows = select_rows,
+    .scale_columns = scale_columns,
+    .scale_columns_gradient = scale_columns_gradient,
+    .rotate = rotate,
+    .residual_norm = residual_norm,
+    .residual_norm_gradient = residual_norm_gradient,
+    .embed = embed,
+    .embed_gradient = embed_gradient,
+    .linear_loss = linear_loss,
+    .logits = logits,
+    .logits_gradient = logits_gradient,
+    .linear_attention = linear_attention,
+    .linear_attention_gradient = linear_attention_gradient,
+    .pattern = pattern,
+    .pattern_gradient = pattern,
+    .adamw = adamw,
+    .sgd = sgd,
+    .sum_squares = sum_squares,
+};
