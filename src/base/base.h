@@ -201,8 +201,17 @@ struct oa_options {
 #undef OA_TEXT
 #undef OA_CHOICE
 };
+enum oa_option_kind { OA_OPTION_INT, OA_OPTION_REAL, OA_OPTION_BOOL, OA_OPTION_WORDS, OA_OPTION_CHOICE };
+struct oa_option_row {
+    const char *section, *name, *fallback, *choices, *help; /* choices: "adamw|sgd|adafactor", or NULL */
+    double low, high;                                       /* of INT and REAL */
+    enum oa_option_kind kind;
+    size_t offset; /* in struct oa_options */
+};
+const struct oa_option_row *oa_option_at(int i); /* in the order of options.def; NULL past the end */
 void oa_options_default(struct oa_options *o);
-/* key: "model.layers", "threads" …; an unknown key or a value out of range is refused with the nearest spelling. */
+/* key: "model.layers"; an unknown key or a value out of range is refused, with the nearest spelling or the range.
+ * Truth values are true, yes, on, 1 and false, no, off, 0. */
 enum oa_error oa_options_set(oa_context *c, struct oa_options *o, const char *key, const char *value);
 enum oa_error oa_options_get(oa_context *c, const struct oa_options *o, const char *key, struct oa_text *value);
 /* YAML (libyaml): sections are maps, `model: {layers: 4}` or `model.layers: 4`. Errors name file and line. */

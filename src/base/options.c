@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of options.def as data, and the text form of every value: set, get, JSON.
+ */
+#include "base/context.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the table ----------------------------------------------------------------------------------------------- */
+
+#define AT(section, name) offsetof(struct oa_options, section##_##name)
+#define OA_INT(section, name, fallback, low, high, help)                                                               \
+    { #section, #name, #fallback, NULL, help, (double)(low), (double)(high), OA_OPTION_INT, AT(section, name) },
+#define OA_REAL(section, name, fallback, low, high, help)                                                              \
+    { #section, #name, #fallback, NULL, help, low, high, OA_OPTION_REAL, AT(section, name) },
+#define OA_BOOL(section, name, fallback, help)                                                                         \
+    { #section, #name, #fallback, NULL, help, 0, 0, OA_OPTION_BOOL, AT(section, name) },
+#define OA_TEXT(section, name, fallback, help)                                                                         \
+    { #section, #name, fallback, NULL, help, 0, 0, OA_OPTION_WORDS, AT(section, name) },
+#define OA_CHOICE(section, name, fallback, choices, help)                                                              \
+    { #section, #name, fallback, choices, help, 0, 0, OA_OPTION_CHOICE, AT(section, name) },
+static const struct oa_option_row rows[] = {
+#include "base/options.def"
+};
+#undef OA_INT
+#undef OA_REAL
+#undef OA_BOOL
+#undef OA_TEXT
+#undef OA_CHOICE
+
+#define ROWS ((int)(sizeof rows / sizeof rows[0]))
+#define KEY 64 /* bytes of "section.name" */
+_Static_assert(ROWS <= MOST_OPTIONS, "raise MOST_OPTIONS");
+
+const struct oa_option_row *oa_option_at(int i)
+{
+    return i >= 0 && i < ROWS ? &rows[i] : NULL;
+}
+
+static void *place(struct oa_options *o, const struct oa_option_row *r)
+{
+    return (char *)o + r->offset;
+}
+
+static void row_key(const struct oa_option_row *r, char key[KEY])
+{
+    snprintf(key, KEY, "%s.%s", r->section, r->name);
+}
+
+/* ---- from text ----------------------------------------------------------------------------------------------- */
+
+static bool parse_int(const char *text, long *value)
+{
+    const char *digits = text + (text[0] == '-');
+    if (digits[0] == 0 || strspn(digits, "0123456789") != strlen(digits))
+        return false;
+    errno = 0;
+    *value = strtol(text, NULL, 10);
+    return errno == 0;
+}
+
+static bool parse_bool(const char *text, bool *value)
+{
+    static const char *const words[] = { "false", "true", "no", "yes", "off", "on", "0", "1" };
+    for (int i = 0; i < 8; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *value = i % 2;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether `text` is one of "a|b|c". */
+static bool is_choice(const char *choices, const char *text)
+{
+    size_t length = strlen(text);
+    for (const char *s = choices; s; s = strchr(s, '|') ? strchr(s, '|') + 1 : NULL)
+        if (length == strcspn(s, "|") && memcmp(s, text, length) == 0)
+            return true;
+    return false;
+}
+
+/* The files an option is saved in are UTF-8. */
+static bool is_utf8(const char *text)
+{
+    json_t *string = json_string(text);
+    json_decref(string);
+    return string != NULL;
+}
+
+static bool parse_value(struct oa_options *o, const struct oa_option_row *r, const char *text)
+{
+    long n;
+    double x;
+    switch (r->kind) {
+    case OA_OPTION_INT:
+        if (!parse_int(text, &n) || (double)n < r->low || (double)n > r->high)
+            return false;
+        *(long *)place(o, r) = n;
+        return true;
+    case OA_OPTION_REAL:
+        if (!oa_parse_real(text, &x) || !(x >= r->low && x <= r->high))
+            return false;
+        *(double *)place(o, r) = x;
+        return true;
+    case OA_OPTION_BOOL:
+        return parse_bool(text, place(o, r));
+    case OA_OPTION_CHOICE:
+        if (!is_choice(r->choices, text))
+            return false;
+        break;
+    case OA_OPTION_WORDS:
+        if (strlen(text) >= OA_OPTION_TEXT || !is_utf8(text))
+            return false;
+        break;
+    }
+    snprintf(place(o, r), OA_OPTION_TEXT, "%s", text);
+    return true;
+}
+
+void oa_options_default(struct oa_options *o)
+{
+    memset(o, 0, sizeof *o);
+    for (int i = 0; i < ROWS; i++)
+        parse_value(o, &rows[i], rows[i].fallback);
+}
+
+/* ---- sentences ----------------------------------------------------------------------------------------------- */
+
+static void say(char why[SENTENCE], const char *format, ...) OA_PRINTF(2, 3);
+static void say(char why[SENTENCE], const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    oa_format(why, SENTENCE, format, arguments);
+    va_end(arguments);
+}
+
+static void say_choices(const struct oa_option_row *r, const char *key, const char *value, char why[SENTENCE])
+{
+    char words[256];
+    const char *candidates[32];
+    char *rest;
+    int n = 0;
+    snprintf(words, sizeof words, "%s", r->choices);
+    for (char *w = strtok_r(words, "|", &rest); w && n < 32; w = strtok_r(NULL, "|", &rest))
+        candidates[n++] = w;
+    const char *near = oa_nearest(value, candidates, n);
+    say(why, "%s is \"%.80s\"; %s%s%schoose one of %s", key, value, near ? "did you mean \"" : "", near ? near : "",
+        near ? "\"? " : "", r->choices);
+}
+
+static enum oa_error refuse_value(const struct oa_option_row *r, const char *value, char why[SENTENCE])
+{
+    char key[KEY];
+    row_key(r, key);
+    switch (r->kind) {
+    case OA_OPTION_INT:
+        say(why, "%s is \"%.80s\"; give a whole number from %.0f to %.0f", key, value, r->low, r->high);
+        break;
+    case OA_OPTION_REAL:
+        say(why, "%s is \"%.80s\"; give a number from %.9g to %.9g", key, value, r->low, r->high);
+        break;
+    case OA_OPTION_BOOL:
+        say(why, "%s is \"%.80s\"; give true or false", key, value);
+        break;
+    case OA_OPTION_CHOICE:
+        say_choices(r, key, value, why);
+        break;
+    case OA_OPTION_WORDS:
+        say(why, "%s has %zu bytes; give at most %d bytes of UTF-8 text", key, strlen(value), OA_OPTION_TEXT - 1);
+        break;
+    }
+    return OA_ARGUMENT;
+}
+
+/* Without a section, the name alone is compared. */
+static enum oa_error refuse_key(const char *key, char why[SENTENCE])
+{
+    char keys[ROWS][KEY];
+    const char *candidates[ROWS];
+    bool bare = !strchr(key, '.');
+    for (int i = 0; i < ROWS; i++) {
+        row_key(&rows[i], keys[i]);
+        candidates[i] = bare ? rows[i].name : keys[i];
+    }
+    const char *near = oa_nearest(key, candidates, ROWS);
+    int found = 0;
+    while (near && candidates[found] != near)
+        found++;
+    if (near)
+        say(why, "unknown option \"%.80s\"; did you mean \"%s\"?", key, keys[found]);
+    else
+        say(why, "unknown option \"%.80s\"; options are written section.name, as in model.layers", key);
+    return OA_ARGUMENT;
+}
+
+/* ---- by key -------------------------------------------------------------------------------------------------- */
+
+static const struct oa_option_row *find_row(const char *key)
+{
+    char candidate[KEY];
+    for (int i = 0; i < ROWS; i++) {
+        row_key(&rows[i], candidate);
+        if (strcmp(candidate, key) == 0)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+enum oa_error oa_option_apply(struct oa_options *o, const char *key, const char *value, char why[SENTENCE])
+{
+    const struct oa_option_row *r = find_row(key);
+    if (!r)
+        return refuse_key(key, why);
+    return parse_value(o, r, value) ? OA_OK : refuse_value(r, value, why);
+}
+
+enum oa_error oa_options_set(oa_context *c, struct oa_options *o, const char *key, const char *value)
+{
+    char why[SENTENCE];
+    enum oa_error e = oa_option_apply(o, key, value, why);
+    return e == OA_OK ? OA_OK : oa_fail(c, e, "%s", why);
+}
+
+void oa_option_print(const struct oa_options *o, const struct oa_option_row *r, struct oa_text *out)
+{
+    const void *at = (const char *)o + r->offset;
+    switch (r->kind) {
+    case OA_OPTION_INT:
+        oa_text_printf(out, "%ld", *(const long *)at);
+        break;
+    case OA_OPTION_REAL:
+        oa_text_real(out, *(const double *)at);
+        break;
+    case OA_OPTION_BOOL:
+        oa_text_printf(out, "%s", *(const bool *)at ? "true" : "false");
+        break;
+    default:
+        oa_text_printf(out, "%s", (const char *)at);
+    }
+}
+
+enum oa_error oa_options_get(oa_context *c, const struct oa_options *o, const char *key, struct oa_text *value)
+{
+    char why[SENTENCE];
+    const struct oa_option_row *r = find_row(key);
+    if (!r) {
+        refuse_key(key, why);
+        return oa_fail(c, OA_ARGUMENT, "%s", why);
+    }
+    oa_option_print(o, r, value);
+    return OA_OK;
+}
+
+void oa_option_quote(const struct oa_options *o, const struct oa_option_row *r, struct oa_text *out)
+{
+    if (r->kind != OA_OPTION_WORDS && r->kind != OA_OPTION_CHOICE) {
+        oa_option_print(o, r, out);
+        return;
+    }
+    json_t *string = json_string((const char *)o + r->offset);
+    char *quoted = json_dumps(string, JSON_ENCODE_ANY);
+    if (quoted)
+        oa_text_add(out, quoted, strlen(quoted));
+    else
+        oa_fail(out->context, OA_NO_MEMORY, "out of memory for the option %s.%s", r->section, r->name);
+    free(quoted);
+    json_decref(string);
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------------------------- */
+
+void oa_options_json(const struct oa_options *o, struct oa_text *out)
+{
+    const char *section = NULL;
+    for (int i = 0; i < ROWS; i++) {
+        const struct oa_option_row *r = &rows[i];
+        if (!section || strcmp(section, r->section) != 0)
+            oa_text_printf(out, "%s\"%s\": {", section ? "}, " : "{", r->section);
+        else
+            oa_text_add(out, ", ", 2);
+        section = r->section;
+        oa_text_printf(out, "\"%s\": ", r->name);
+        oa_option_quote(o, r, out);
+    }
+    oa_text_add(out, "}}", 2);
+}
+
+/* A JSON scalar as the text that oa_options_set takes; false for anything else. */
+static bool scalar_text(json_t *value, struct oa_text *out)
+{
+    if (json_is_string(value))
+        oa_text_printf(out, "%s", json_string_value(value));
+    else if (json_is_integer(value))
+        oa_text_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value))
+        oa_text_real(out, json_real_value(value));
+    else if (json_is_boolean(value))
+        oa_text_printf(out, "%s", json_is_true(value) ? "true" : "false");
+    else
+        return false;
+    return true;
+}
+
+static enum oa_error apply_json(oa_context *c, struct oa_options *o, const char *path, const char *section,
+                                const char *name, json_t *value)
+{
+    char why[SENTENCE];
+    struct oa_text key, text;
+    oa_text_init(&key, c);
+    oa_text_init(&text, c);
+    oa_text_printf(&key, "%s.%s", section, name);
+    bool scalar = scalar_text(value, &text);
+    enum oa_error e = OA_NO_MEMORY;
+    if (!scalar)
+        e = oa_fail(c, OA_FORMAT, "%s: the option %s is not a text, a number or a truth value", path, key.s);
+    else if (key.s && text.s && (e = oa_option_apply(o, key.s, text.s, why)) != OA_OK)
+        oa_fail(c, e, "%s: %s", path, why);
+    oa_text_free(&key);
+    oa_text_free(&text);
+    return e;
+}
+
+static enum oa_error apply_json_section(oa_context *c, struct oa_options *o, const char *path, const char *section,
+                                        json_t *values)
+{
+    const char *name;
+    json_t *value;
+    if (!json_is_object(values))
+        return oa_fail(c, OA_FORMAT, "%s: \"%.80s\" is not a section of options (a JSON object)", path, section);
+    json_object_foreach(values, name, value)
+    {
+        OA_TRY(apply_json(c, o, path, section, name, value));
+    }
+    return OA_OK;
+}
+
+enum oa_error oa_options_from_json(oa_context *c, struct oa_options *o, const char *path, const char *json)
+{
+    json_error_t why;
+    const char *section;
+    json_t *values, *root = json_loads(json, JSON_REJECT_DUPLICATES, &why);
+    if (!root)
+        return oa_fail(c, OA_FORMAT, "%s:%d:%d: not valid JSON: %s", path, why.line, why.column, why.text);
+    enum oa_error e = OA_OK;
+    if (!json_is_object(root))
+        e = oa_fail(c, OA_FORMAT, "%s: options are written as a JSON object of sections", path);
+    json_object_foreach(root, section, values)
+    {
+        if (e == OA_OK)
+            e = apply_json_section(c, o, path, section, values);
+    }
+    json_decref(root);
+    return e;
+}

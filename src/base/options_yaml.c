@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Options as YAML. Read: sections are maps, or keys are written with a point; values are scalars.
+ *
+ *     model: {layers: 4}
+ *     train.lr: 1e-3
+ *
+ * Whatever else stands in the file is refused with its line: an option that is spelled wrong must not be ignored.
+ */
+#include "base/context.h"
+
+#include <string.h>
+#include <yaml.h>
+
+struct reading {
+    oa_context *context;
+    struct oa_options *options;
+    const char *path;
+    yaml_document_t document;
+    int line[MOST_OPTIONS]; /* where each was given, or 0 */
+};
+
+/* ---- reading ------------------------------------------------------------------------------------------------- */
+
+static enum oa_error refuse(struct reading *r, const yaml_node_t *at, enum oa_error code, const char *sentence)
+{
+    return oa_fail(r->context, code, "%s:%zu:%zu: %s", r->path, at->start_mark.line + 1, at->start_mark.column + 1,
+                   sentence);
+}
+
+/* A scalar without zero bytes inside; NULL for any other node. */
+static const char *scalar(const yaml_node_t *n)
+{
+    if (n->type != YAML_SCALAR_NODE)
+        return NULL;
+    const char *text = (const char *)n->data.scalar.value;
+    return strlen(text) == n->data.scalar.length ? text : NULL;
+}
+
+static int row_of(const char *key)
+{
+    const struct oa_option_row *row;
+    for (int i = 0; (row = oa_option_at(i)); i++) {
+        size_t n = strlen(row->section);
+        if (strncmp(key, row->section, n) == 0 && key[n] == '.' && strcmp(key + n + 1, row->name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static enum oa_error refuse_second(struct reading *r, const yaml_node_t *at, const char *key, int line)
+{
+    char why[160];
+    snprintf(why, sizeof why, "%s is given a second time; the first is in line %d", key, line);
+    return refuse(r, at, OA_ARGUMENT, why);
+}
+
+static enum oa_error apply(struct reading *r, const yaml_node_t *at, const char *key, const yaml_node_t *value)
+{
+    char why[SENTENCE];
+    const char *text = scalar(value);
+    if (!text)
+        return refuse(r, value, OA_FORMAT, "a value is a text, a number or a truth value, not a list or a map");
+    enum oa_error e = oa_option_apply(r->options, key, text, why);
+    int row = row_of(key);
+    if (e != OA_OK)
+        return refuse(r, row < 0 ? at : value, e, why);
+    if (r->line[row])
+        return refuse_second(r, at, key, r->line[row]);
+    r->line[row] = (int)at->start_mark.line + 1;
+    return OA_OK;
+}
+
+/* The pairs of a map. `section` is NULL at the top, where a value may be a map in turn. */
+static enum oa_error apply_map(struct reading *r, const yaml_node_t *map, const char *section)
+{
+    yaml_node_pair_t *pair = map->data.mapping.pairs.start;
+    for (; pair < map->data.mapping.pairs.top; pair++) {
+        char key[256];
+        const yaml_node_t *name = yaml_document_get_node(&r->document, pair->key);
+        const yaml_node_t *value = yaml_document_get_node(&r->document, pair->value);
+        const char *text = scalar(name);
+        if (!text || strlen(text) > 120)
+            return refuse(r, name, OA_FORMAT, "the name of an option or a section was expected here");
+        snprintf(key, sizeof key, "%s%s%s", section ? section : "", section ? "." : "", text);
+        if (!section && value->type == YAML_MAPPING_NODE)
+            OA_TRY(apply_map(r, value, text));
+        else
+            OA_TRY(apply(r, name, key, value));
+    }
+    return OA_OK;
+}
+
+static enum oa_error apply_document(struct reading *r)
+{
+    const yaml_node_t *root = yaml_document_get_root_node(&r->document);
+    if (!root) /* nothing but comments */
+        return OA_OK;
+    if (root->type != YAML_MAPPING_NODE)
+        return refuse(r, root, OA_FORMAT, "options are written as a map of sections, such as model: {layers: 4}");
+    return apply_map(r, root, NULL);
+}
+
+static enum oa_error fail_parse(oa_context *c, const char *path, const yaml_parser_t *p)
+{
+    return oa_fail(c, p->error == YAML_MEMORY_ERROR ? OA_NO_MEMORY : OA_FORMAT, "%s:%zu:%zu: not valid YAML: %s", path,
+                   p->problem_mark.line + 1, p->problem_mark.column + 1, p->problem ? p->problem : "out of memory");
+}
+
+static enum oa_error read_one(struct reading *r, yaml_parser_t *p)
+{
+    if (!yaml_parser_load(p, &r->document))
+        return fail_parse(r->context, r->path, p);
+    enum oa_error e = apply_document(r);
+    bool more = yaml_document_get_root_node(&r->document) != NULL;
+    yaml_document_delete(&r->document);
+    if (e != OA_OK || !more)
+        return e;
+    if (!yaml_parser_load(p, &r->document))
+        return fail_parse(r->context, r->path, p);
+    const yaml_node_t *second = yaml_document_get_root_node(&r->document);
+    if (second)
+        e = refuse(r, second, OA_FORMAT, "a second YAML document begins here; one is read");
+    yaml_document_delete(&r->document);
+    return e;
+}
+
+enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *path)
+{
+    struct reading r = { .context = c, .options = o, .path = path };
+    yaml_parser_t parser;
+    char *text;
+    size_t length;
+    OA_TRY(oa_file_read(c, path, &text, &length));
+    if (!yaml_parser_initialize(&parser)) {
+        oa_free(text);
+        return oa_fail(c, OA_NO_MEMORY, "out of memory for reading %s", path);
+    }
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
+    enum oa_error e = read_one(&r, &parser);
+    yaml_parser_delete(&parser);
+    oa_free(text);
+    return e;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------- */
+
+static void describe(const struct oa_option_row *r, struct oa_text *out)
+{
+    oa_text_printf(out, "  # %s", r->help);
+    if (r->kind == OA_OPTION_CHOICE)
+        oa_text_printf(out, "; %s", r->choices);
+    else if (r->kind == OA_OPTION_INT)
+        oa_text_printf(out, "; %.0f to %.0f", r->low, r->high);
+    else if (r->kind == OA_OPTION_REAL)
+        oa_text_printf(out, "; %.9g to %.9g", r->low, r->high);
+    oa_text_add(out, "\n", 1);
+}
+
+void oa_options_yaml(const struct oa_options *o, struct oa_text *out)
+{
+    const char *section = "";
+    const struct oa_option_row *r;
+    for (int i = 0; (r = oa_option_at(i)); i++) {
+        if (strcmp(section, r->section) != 0)
+            oa_text_printf(out, "%s%s:\n", i ? "\n" : "", r->section);
+        section = r->section;
+        size_t begin = out->length;
+        oa_text_printf(out, "  %s: ", r->name);
+        oa_option_quote(o, r, out);
+        size_t width = out->length - begin;
+        oa_text_printf(out, "%*s", width < 32 ? (int)(32 - width) : 0, "");
+        describe(r, out);
+    }
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writing safetensors as the reference does: tensors by falling element size, then by name, so that every one of them
+ * is aligned; the header padded with spaces to a multiple of 8. The bytes go from the arrays straight to the file.
+ */
+#include "base/context.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEADER_LIMIT 100000000u
+
+/* ---- checks -------------------------------------------------------------------------------------------------- */
+
+static enum oa_error check_array(oa_context *c, const char *path, const struct oa_array *a)
+{
+    size_t bytes = oa_type_size(a->type);
+    bool fits = true;
+    for (int i = 0; i < a->dims; i++)
+        fits = fits && a->dim[i] >= 0 && !__builtin_mul_overflow(bytes, (size_t)a->dim[i], &bytes);
+    if (!fits || bytes != a->bytes)
+        return oa_fail(c, OA_SHAPE, "%s: tensor %s is given with %zu bytes, but its type and shape need %zu", path,
+                       a->name, a->bytes, bytes);
+    if (strcmp(a->name, "__metadata__") == 0)
+        return oa_fail(c, OA_ARGUMENT, "%s: a tensor may not be called __metadata__", path);
+    return OA_OK;
+}
+
+static int by_size_then_name(const void *x, const void *y)
+{
+    const struct oa_array *a = *(const struct oa_array *const *)x, *b = *(const struct oa_array *const *)y;
+    size_t na = oa_type_size(a->type), nb = oa_type_size(b->type);
+    return na != nb ? (na > nb ? -1 : 1) : strcmp(a->name, b->name);
+}
+
+/* ---- the header ---------------------------------------------------------------------------------------------- */
+
+static json_t *describe(const struct oa_array *a, size_t begin)
+{
+    json_t *shape = json_array();
+    for (int i = 0; i < a->dims; i++)
+        json_array_append_new(shape, json_integer(a->dim[i]));
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", oa_type_name(a->type), "shape", shape, "data_offsets",
+                     (json_int_t)begin, (json_int_t)(begin + a->bytes));
+}
+
+static enum oa_error add_metadata(oa_context *c, const char *path, json_t *header, const char *const *pairs)
+{
+    if (!pairs || !pairs[0])
+        return OA_OK;
+    json_t *metadata = json_object();
+    json_object_set_new(header, "__metadata__", metadata);
+    for (; pairs[0]; pairs += 2) {
+        if (json_object_set_new(metadata, pairs[0], json_string(pairs[1])) != 0)
+            return oa_fail(c, OA_ARGUMENT, "%s: the metadata \"%s\" is not UTF-8 text", path, pairs[0]);
+    }
+    return OA_OK;
+}
+
+static enum oa_error add_tensors(oa_context *c, const char *path, json_t *header, const struct oa_array *const *sorted,
+                                 int count)
+{
+    size_t begin = 0;
+    for (int i = 0; i < count; i++) {
+        const struct oa_array *a = sorted[i];
+        OA_TRY(check_array(c, path, a));
+        if (json_object_get(header, a->name))
+            return oa_fail(c, OA_ARGUMENT, "%s: two tensors are called %s", path, a->name);
+        if (json_object_set_new(header, a->name, describe(a, begin)) != 0)
+            return oa_fail(c, OA_ARGUMENT, "%s: the tensor name \"%s\" is not UTF-8 text", path, a->name);
+        begin += a->bytes;
+    }
+    return OA_OK;
+}
+
+/* The length, the JSON and the padding, in one piece. */
+static enum oa_error print_header(oa_context *c, const char *path, json_t *header, struct oa_text *out)
+{
+    char *json = json_dumps(header, JSON_COMPACT);
+    if (!json)
+        return oa_fail(c, OA_NO_MEMORY, "%s: out of memory for the header", path);
+    size_t length = strlen(json);
+    uint64_t padded = (length + 7) / 8 * 8;
+    oa_text_add(out, (const char *)&padded, 8);
+    oa_text_add(out, json, length);
+    oa_text_add(out, "       ", (size_t)padded - length);
+    free(json);
+    if (padded > HEADER_LIMIT)
+        return oa_fail(c, OA_UNSUPPORTED, "%s: the header would have %llu bytes; the format allows %u", path,
+                       (unsigned long long)padded, HEADER_LIMIT);
+    return out->length == 8 + padded ? OA_OK : OA_NO_MEMORY;
+}
+
+static enum oa_error make_header(oa_context *c, const char *path, const struct oa_array *const *sorted, int count,
+                                 const char *const *metadata, struct oa_text *out)
+{
+    json_t *header = json_object();
+    enum oa_error e = add_metadata(c, path, header, metadata);
+    if (e == OA_OK)
+        e = add_tensors(c, path, header, sorted, count);
+    if (e == OA_OK)
+        e = print_header(c, path, header, out);
+    json_decref(header);
+    return e;
+}
+
+/* ---- the file ------------------------------------------------------------------------------------------------ */
+
+static enum oa_error write_file(oa_context *c, const char *path, const struct oa_text *header,
+                                const struct oa_array *const *sorted, int count)
+{
+    struct oa_new_file f;
+    enum oa_error e = oa_new_file_open(&f, c, path);
+    if (e == OA_OK)
+        e = oa_new_file_add(&f, header->s, header->length);
+    for (int i = 0; i < count && e == OA_OK; i++)
+        e = oa_new_file_add(&f, sorted[i]->data, sorted[i]->bytes);
+    return oa_new_file_finish(&f, e);
+}
+
+enum oa_error oa_tensors_write(oa_context *c, const char *path, const struct oa_array *arrays, int count,
+                               const char *const *metadata)
+{
+    const struct oa_array **sorted = oa_alloc(c, (size_t)count * sizeof *sorted);
+    if (!sorted)
+        return OA_NO_MEMORY;
+    for (int i = 0; i < count; i++)
+        sorted[i] = &arrays[i];
+    qsort(sorted, (size_t)count, sizeof *sorted, by_size_then_name);
+    struct oa_text header;
+    oa_text_init(&header, c);
+    enum oa_error e = make_header(c, path, sorted, count, metadata, &header);
+    if (e == OA_OK)
+        e = write_file(c, path, &header, sorted, count);
+    oa_text_free(&header);
+    oa_free(sorted);
+    return e;
+}
