@@ -149,11 +149,11 @@ static void describe(const struct oa_option_row *r, struct oa_text *out)
 {
     oa_text_printf(out, "  # %s", r->help);
     if (r->kind == OA_OPTION_CHOICE)
-        oa_text_printf(out, "; %s", r->choices);
+        oa_text_printf(out, ": %s", r->choices);
     else if (r->kind == OA_OPTION_INT)
-        oa_text_printf(out, "; %.0f to %.0f", r->low, r->high);
+        oa_text_printf(out, " (%.0f to %.0f)", r->low, r->high);
     else if (r->kind == OA_OPTION_REAL)
-        oa_text_printf(out, "; %.9g to %.9g", r->low, r->high);
+        oa_text_printf(out, " (%.9g to %.9g)", r->low, r->high);
     oa_text_add(out, "\n", 1);
 }
 
