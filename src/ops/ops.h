@@ -39,10 +39,12 @@ struct oa_parameter {
 struct oa_store {
     oa_context *context;
     struct oa_device *device;
+    struct oa_arena arena;
     struct oa_parameter **parameter;
     int count, capacity;
-    long trainable, frozen;                              /* elements */
-    void *values, *acts, *gradients, *moment1, *moment2; /* flat; trainable ones first */
+    long trainable, frozen;       /* elements, without gaps */
+    long decayed, updated, total; /* elements of the flat arrays: with weight decay; trainable; all */
+    void *values, *acts, *gradients, *moment1, *moment2;
     bool allocated;
 };
 
@@ -75,12 +77,14 @@ typedef struct oa_tape oa_tape;
 struct oa_tape {
     oa_context *context;
     struct oa_device *device;
-    struct oa_arena arena; /* activations, saved values, gradients: reset at each step */
+    struct oa_arena arena; /* activations, saved values, gradients: reset at each step; dry on the plan device */
+    struct oa_arena nodes; /* tensors, nodes and their records: always real */
     struct oa_node *last;
-    bool record;           /* keep nodes for backward */
-    bool train;            /* dropout is on */
-    struct oa_stream step; /* stream of this step: dropout streams are children of it */
-    uint64_t sites;        /* number of dropout sites so far in this step */
+    bool record;                 /* keep nodes for backward */
+    bool train;                  /* dropout is on */
+    struct oa_stream step;       /* stream of this step: dropout streams are children of it */
+    uint64_t sites;              /* number of dropout sites so far in this step */
+    size_t scratch, scratch_end; /* marks around the newest addend of a gradient */
 };
 
 void oa_tape_init(oa_tape *t, struct oa_device *d);
@@ -93,7 +97,7 @@ oa_tensor *oa_tensor_from(oa_tape *t, const void *act, long rows, long cols, lon
  * Views are outputs: their gradient is read from the base's, never written. */
 oa_tensor *oa_columns(oa_tape *t, oa_tensor *x, long first, long count);
 typedef void oa_backward(oa_tape *t, void *saved);
-/* Leaves a node; `saved` lives in the tape's arena. No-op unless the tape records. */
+/* Leaves a node; `saved` comes from oa_tape_note. No-op unless the tape records. */
 void oa_record(oa_tape *t, oa_backward *backward, void *saved);
 void oa_tape_backward(oa_tape *t);
 
@@ -102,7 +106,7 @@ void oa_tape_backward(oa_tape *t);
 void *oa_gradient_begin(oa_tape *t, oa_tensor *x);
 void oa_gradient_end(oa_tape *t, oa_tensor *x, void *written);
 /* The gradient that reached an output (NULL when nothing did: the op's backward then does nothing). */
-const void *oa_gradient_of(const oa_tensor *y);
+const void *oa_gradient_of(const oa_tape *t, const oa_tensor *y);
 
 /* A dropout site: its own stream, keep = 1 when not training or p = 0. Sites are numbered in order of their making. */
 struct oa_dropout oa_dropout_site(oa_tape *t, double p);

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Activations, feature maps, row selection, rotation and scaling of heads. */
+#include "ops/ops.h"
+
+#include "device/cpu.h"
+
+/* What the ops of this file keep: input, output and their few parameters. */
+struct map {
+    oa_tensor *x, *y;
+    enum oa_feature feature;
+    int degree;
+    long length, heads;
+    const int32_t *lengths;
+    const void *cosine, *sine;
+    double scale;
+    struct oa_parameter *temperature, *diagonal;
+    void *factor; /* real [cols] */
+};
+
+static struct map *new_map(oa_tape *t, oa_tensor *x, long cols)
+{
+    oa_tensor *y = x ? oa_tensor_new(t, x->rows, cols) : NULL;
+    struct map *m = y ? oa_tape_note(t, sizeof *m) : NULL;
+    if (m)
+        *m = (struct map){ .x = x, .y = y };
+    return m;
+}
+
+/* ---- activations: x is contiguous ---- */
+
+static void gelu_backward(oa_tape *t, void *saved)
+{
+    const struct map *m = saved;
+    const void *dy = oa_gradient_of(t, m->y);
+    void *dx = dy ? oa_gradient_begin(t, m->x) : NULL;
+    if (dx)
+        t->device->ops->gelu_gradient(t->device, m->x->rows * m->x->cols, m->x->data, dy, dx);
+    oa_gradient_end(t, m->x, dx);
+}
+
+oa_tensor *oa_gelu(oa_tape *t, oa_tensor *x)
+{
+    struct map *m = new_map(t, x, x ? x->cols : 0);
+    if (!m)
+        return NULL;
+    t->device->ops->gelu(t->device, x->rows * x->cols, x->data, m->y->data);
+    oa_record(t, gelu_backward, m);
+    return m->y;
+}
+
+static void relu_backward(oa_tape *t, void *saved)
+{
+    const struct map *m = saved;
+    const void *dy = oa_gradient_of(t, m->y);
+    void *dx = dy ? oa_gradient_begin(t, m->x) : NULL;
+    if (dx)
+        t->device->ops->relu_gradient(t->device, m->x->rows * m->x->cols, m->x->data, dy, dx);
+    oa_gradient_end(t, m->x, dx);
+}
+
+oa_tensor *oa_relu(oa_tape *t, oa_tensor *x)
+{
+    struct map *m = new_map(t, x, x ? x->cols : 0);
+    if (!m)
+        return NULL;
+    t->device->ops->relu(t->device, x->rows * x->cols, x->data, m->y->data);
+    oa_record(t, relu_backward, m);
+    return m->y;
+}
+
+/* ---- feature maps: head by head where a head's width changes ---- */
+
+static long feature_heads(const struct map *m)
+{
+    return m->feature == OA_FEATURE_POWER ? m->heads : 1;
+}
+
+static void feature_backward(oa_tape *t, void *saved)
+{
+    const struct map *m = saved;
+    struct oa_device *d = t->device;
+    const void *dy = oa_gradient_of(t, m->y);
+    void *dx = dy ? oa_gradient_begin(t, m->x) : NULL;
+    long heads = feature_heads(m), in = m->x->cols / heads, out = m->y->cols / heads;
+    for (long h = 0; dx && h < heads; h++)
+        d->ops->feature_gradient(d, m->feature, m->degree, m->x->rows, in, oa_act_at(d, m->x->data, h * in), m->x->ld,
+                                 oa_act_at(d, dy, h * out), m->y->ld, oa_act_at(d, dx, h * in), m->x->ld);
+    oa_gradient_end(t, m->x, dx);
+}
+
+oa_tensor *oa_feature(oa_tape *t, oa_tensor *x, enum oa_feature f, int degree, long heads)
+{
+    struct oa_device *d = t->device;
+    struct map *m = new_map(t, x, x ? (f == OA_FEATURE_POWER ? x->cols * degree : x->cols) : 0);
+    if (!m)
+        return NULL;
+    m->feature = f;
+    m->degree = degree;
+    m->heads = heads;
+    long n = feature_heads(m), in = x->cols / n, out = m->y->cols / n;
+    for (long h = 0; h < n; h++)
+        d->ops->feature(d, f, degree, x->rows, in, oa_act_at(d, x->data, h * in), x->ld,
+                        oa_act_at(d, m->y->data, h * out), m->y->ld);
+    oa_record(t, feature_backward, m);
+    return m->y;
+}
+
+/* ---- rows of padding ---- */
+
+static void select_backward(oa_tape *t, void *saved)
+{
+    const struct map *m = saved;
+    const void *dy = oa_gradient_of(t, m->y);
+    void *dx = dy ? oa_gradient_begin(t, m->x) : NULL;
+    if (dx)
+        t->device->ops->select_rows(t->device, m->x->rows, m->x->cols, m->length, m->lengths, dy, m->y->ld, dx,
+                                    m->x->ld);
+    oa_gradient_end(t, m->x, dx);
+}
+
+oa_tensor *oa_select_rows(oa_tape *t, oa_tensor *x, long length, const int32_t *lengths)
+{
+    struct map *m = new_map(t, x, x ? x->cols : 0);
+    if (!m)
+        return NULL;
+    m->length = length;
+    m->lengths = lengths;
+    t->device->ops->select_rows(t->device, x->rows, x->cols, length, lengths, x->data, x->ld, m->y->data, m->y->ld);
+    oa_record(t, select_backward, m);
+    return m->y;
+}
+
+/* ---- rotary positions: in place, forward and backward (a rotation needs neither its input nor its output) ---- */
+
+static void rotate_backward(oa_tape *t, void *saved)
+{
+    const struct map *m = saved;
+    if (m->x->gradient)
+        t->device->ops->rotate(t->device, m->x->rows, m->length, m->heads, m->x->cols / m->heads, m->cosine, m->sine,
+                               -1, m->x->gradient, m->x->ld);
+}
+
+oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads, const void *cosine, const void *sine)
+{
+    struct map *m = x ? oa_tape_note(t, sizeof *m) : NULL;
+    if (!m)
+        return NULL;
+    *m = (struct map){ .x = x, .length = length, .heads = heads, .cosine = cosine, .sine = sine };
+    t->device->ops->rotate(t->device, x->rows, length, heads, x->cols / heads, cosine, sine, 1, x->data, x->ld);
+    oa_record(t, rotate_backward, m);
+    return x;
+}
+
+/* ---- y = x·f, f[h, c] = s·temperature[h]·diagonal[h, c] ----
+ * dx = dy·f; with g[h, c] = Σ_rows dy·x: d temperature[h] += s·Σ_c diagonal·g, d diagonal[h, c] += s·temperature[h]·g.
+ */
+
+static double parameter_at(const struct oa_device *d, const struct oa_parameter *p, long i)
+{
+    return p ? oa_real_get(d, p->value, i) : 1;
+}
+
+static void fill_factor(const oa_tape *t, const struct map *m)
+{
+    const struct oa_device *d = t->device;
+    long width = m->x->cols / m->heads;
+    for (long i = 0; i < m->x->cols && !d->dry; i++)
+        oa_real_set(d, m->factor, i,
+                    m->scale * parameter_at(d, m->temperature, i / width) * parameter_at(d, m->diagonal, i));
+}
+
+static void add_at(const struct oa_device *d, struct oa_parameter *p, long i, double x)
+{
+    if (p && p->gradient)
+        oa_real_set(d, p->gradient, i, oa_real_get(d, p->gradient, i) + x);
+}
+
+static void share_out(oa_tape *t, const struct map *m, const void *dfactor)
+{
+    const struct oa_device *d = t->device;
+    long width = m->x->cols / m->heads;
+    for (long i = 0; i < m->x->cols && !d->dry; i++) {
+        double g = m->scale * oa_real_get(d, dfactor, i);
+        add_at(d, m->temperature, i / width, g * parameter_at(d, m->diagonal, i));
+        add_at(d, m->diagonal, i, g * parameter_at(d, m->temperature, i / width));
+    }
+}
+
+static void scale_backward(oa_tape *t, void *saved)
+{
+    const struct map *m = saved;
+    struct oa_device *d = t->device;
+    const void *dy = oa_gradient_of(t, m->y);
+    if (!dy)
+        return;
+    void *dx = oa_gradient_begin(t, m->x);
+    if (dx)
+        d->ops->scale_columns(d, m->x->rows, m->x->cols, m->factor, dy, m->y->ld, dx, m->x->ld);
+    oa_gradient_end(t, m->x, dx);
+    if (!m->temperature && !m->diagonal)
+        return;
+    size_t bytes = (size_t)m->x->cols * d->kernels.real_size;
+    void *dfactor = oa_tape_take(t, bytes);
+    if (!dfactor)
+        return;
+    d->ops->zero(d, bytes, dfactor);
+    d->ops->scale_columns_gradient(d, m->x->rows, m->x->cols, m->x->data, m->x->ld, dy, m->y->ld, dfactor);
+    share_out(t, m, dfactor);
+}
+
+oa_tensor *oa_scale_heads(oa_tape *t, oa_tensor *x, long heads, double s, struct oa_parameter *temperature,
+                          struct oa_parameter *diagonal)
+{
+    struct oa_device *d = t->device;
+    struct map *m = new_map(t, x, x ? x->cols : 0);
+    void *factor = m ? oa_tape_take(t, (size_t)x->cols * d->kernels.real_size) : NULL;
+    if (!factor)
+        return NULL;
+    m->heads = heads;
+    m->scale = s;
+    m->temperature = temperature;
+    m->diagonal = diagonal;
+    m->factor = factor;
+    fill_factor(t, m);
+    d->ops->scale_columns(d, x->rows, x->cols, factor, x->data, x->ld, m->y->data, m->y->ld);
+    oa_record(t, scale_backward, m);
+    return m->y;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The attention engines as ops: they collect pointers for the device's structs and keep what backward needs. */
+#include "ops/ops.h"
+
+#include "device/cpu.h"
+
+#include <math.h>
+
+/* ---- logits ---- */
+
+struct logits {
+    struct oa_logits a;
+    struct oa_part_tensors part[OA_MAX_PARTS];
+    struct oa_mixture mixture;
+    oa_tensor *v, *o;
+};
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+/* α of one head (contract.md §1, mix). */
+static void head_weights(const oa_tape *t, const struct oa_mixture *m, int parts, long head, double *alpha)
+{
+    double sum = 0, top = -INFINITY;
+    for (int c = 0; c < parts; c++) {
+        alpha[c] = m->kind == OA_MIX_FIXED ? m->weight[c] : 1;
+        if (m->kind == OA_MIX_SOFTMAX)
+            top = fmax(top, alpha[c] = oa_real_get(t->device, m->theta->value, head * parts + c));
+    }
+    if (m->kind == OA_MIX_SIGMOID) {
+        alpha[1] = sigmoid(oa_real_get(t->device, m->theta->value, 0));
+        alpha[0] = 1 - alpha[1];
+    }
+    for (int c = 0; c < parts && m->kind == OA_MIX_SOFTMAX; c++)
+        sum += alpha[c] = exp(alpha[c] - top);
+    for (int c = 0; c < parts && m->kind == OA_MIX_SOFTMAX; c++)
+        alpha[c] /= sum;
+}
+
+static void fill_alpha(const oa_tape *t, const struct logits *l, void *alpha)
+{
+    double head[OA_MAX_PARTS];
+    for (long h = 0; h < l->a.shape.heads && !t->device->dry; h++) {
+        head_weights(t, &l->mixture, l->a.parts, h, head);
+        for (int c = 0; c < l->a.parts; c++)
+            oa_real_set(t->device, alpha, h * l->a.parts + c, head[c]);
+    }
+}
+
+static void add_at(const struct oa_device *d, void *x, long i, double addend)
+{
+    oa_real_set(d, x, i, oa_real_get(d, x, i) + addend);
+}
+
+/* With g_c = dα_c: softmax dθ_c = α_c (g_c − Σ α g); sigmoid dθ = σ(1 − σ)(g_1 − g_0), summed over heads. */
+static void theta_gradient(const oa_tape *t, const struct logits *l)
+{
+    const struct oa_device *d = t->device;
+    const struct oa_mixture *m = &l->mixture;
+    int parts = l->a.parts;
+    if (!m->theta || !m->theta->gradient || d->dry)
+        return;
+    for (long h = 0; h < l->a.shape.heads; h++) {
+        double alpha[OA_MAX_PARTS], g[OA_MAX_PARTS], mean = 0;
+        head_weights(t, m, parts, h, alpha);
+        for (int c = 0; c < parts; c++)
+            mean += alpha[c] * (g[c] = oa_real_get(d, l->a.dalpha, h * parts + c));
+        for (int c = 0; c < parts && m->kind == OA_MIX_SOFTMAX; c++)
+            add_at(d, m->theta->gradient, h * parts + c, alpha[c] * (g[c] - mean));
+        if (m->kind == OA_MIX_SIGMOID)
+            add_at(d, m->theta->gradient, 0, alpha[0] * alpha[1] * (g[1] - g[0]));
+    }
+}
+
+static void ask_gradients(oa_tape *t, struct logits *l)
+{
+    for (int c = 0; c < l->a.parts; c++) {
+        const struct oa_part_tensors *p = &l->part[c];
+        struct oa_part *a = &l->a.part[c];
+        a->dq = oa_gradient_begin(t, p->q);
+        a->dk = p->k_table ? p->k_table->gradient : oa_gradient_begin(t, p->k);
+        a->dbias = p->bias ? p->bias->gradient : NULL;
+        a->dtable = p->table ? p->table->gradient : NULL;
+    }
+    l->a.dv = oa_gradient_begin(t, l->v);
+}
+
+static void end_gradients(oa_tape *t, struct logits *l)
+{
+    oa_gradient_end(t, l->v, l->a.dv);
+    for (int c = l->a.parts - 1; c >= 0; c--) {
+        const struct oa_part_tensors *p = &l->part[c];
+        if (!p->k_table)
+            oa_gradient_end(t, p->k, l->a.part[c].dk);
+        oa_gradient_end(t, p->q, l->a.part[c].dq);
+    }
+}
+
+static void logits_backward(oa_tape *t, void *saved)
+{
+    struct logits *l = saved;
+    struct oa_device *d = t->device;
+    l->a.d_o = oa_gradient_of(t, l->o);
+    if (!l->a.d_o)
+        return;
+    if (l->mixture.theta && l->mixture.theta->gradient) {
+        size_t bytes = (size_t)(l->a.shape.heads * l->a.parts) * d->kernels.real_size;
+        l->a.dalpha = oa_tape_take(t, bytes);
+        if (!l->a.dalpha)
+            return;
+        d->ops->zero(d, bytes, l->a.dalpha);
+    }
+    ask_gradients(t, l);
+    d->ops->logits_gradient(d, &l->a);
+    theta_gradient(t, l);
+    end_gradients(t, l);
+}
+
+static struct oa_part part_of(const struct oa_part_tensors *p)
+{
+    struct oa_part a = { .kind = p->kind, .scale = p->scale, .width = p->width };
+    if (p->q) {
+        a.q = p->q->data;
+        a.ldq = p->q->ld;
+    }
+    if (p->k) {
+        a.k = p->k->data;
+        a.ldk = p->k->ld;
+    }
+    if (p->k_table) {
+        a.k_table = true;
+        a.k = p->k_table->act;
+        a.ldk = p->width;
+        a.k_head_stride = p->k_table->dims == 3 ? p->k_table->dim[1] * p->width : 0;
+        a.table_length = p->k_table->dim[p->k_table->dims - 2];
+    }
+    if (p->bias) {
+        a.bias = p->bias->value;
+        a.bias_head_stride = p->bias->dims == 2 ? p->bias->dim[1] : 0;
+    }
+    if (p->table) {
+        a.table = p->table->value;
+        a.table_length = p->table->dim[2];
+    }
+    return a;
+}
+
+void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape, const struct oa_support *support, int parts,
+                  const struct oa_part_tensors *part, const struct oa_mixture *mixture, oa_tensor *v, double dropout,
+                  oa_tensor *o)
+{
+    size_t real = t->device->kernels.real_size;
+    struct logits *l = v && o ? oa_tape_note(t, sizeof *l) : NULL;
+    void *lse = l ? oa_tape_take(t, (size_t)(shape->batch * shape->heads * shape->queries) * real) : NULL;
+    void *alpha = lse && mixture ? oa_tape_take(t, (size_t)(shape->heads * parts) * real) : NULL;
+    if (!lse || (mixture && !alpha))
+        return;
+    *l = (struct logits){ .v = v, .o = o, .mixture = mixture ? *mixture : (struct oa_mixture){ 0 } };
+    l->a = (struct oa_logits){ .shape = *shape,
+                               .support = support,
+                               .parts = parts,
+                               .v = v->data,
+                               .ldv = v->ld,
+                               .o = o->data,
+                               .ldo = o->ld,
+                               .lse = lse };
+    for (int c = 0; c < parts; c++) {
+        l->part[c] = part[c];
+        l->a.part[c] = part_of(&part[c]);
+    }
+    if (mixture) {
+        fill_alpha(t, l, alpha);
+        l->a.alpha = alpha;
+    }
+    struct oa_dropout site = oa_dropout_site(t, dropout);
+    l->a.keep = site.keep;
+    l->a.dropout = site.stream;
+    t->device->ops->logits(t->device, &l->a);
+    oa_record(t, logits_backward, l);
+}
+
+/* ---- linear attention ---- */
+
+struct linear_attention {
+    struct oa_linear_attention a;
+    oa_tensor *fq, *fk, *v, *o;
+};
+
+static void linear_attention_backward(oa_tape *t, void *saved)
+{
+    struct linear_attention *l = saved;
+    l->a.d_o = oa_gradient_of(t, l->o);
+    if (!l->a.d_o)
+        return;
+    l->a.dfq = oa_gradient_begin(t, l->fq);
+    l->a.dfk = oa_gradient_begin(t, l->fk);
+    l->a.dv = oa_gradient_begin(t, l->v);
+    t->device->ops->linear_attention_gradient(t->device, &l->a);
+    oa_gradient_end(t, l->v, l->a.dv);
+    oa_gradient_end(t, l->fk, l->a.dfk);
+    oa_gradient_end(t, l->fq, l->a.dfq);
+}
+
+void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
+                            oa_tensor *v, enum oa_denominator policy, double epsilon, oa_tensor *o)
+{
+    struct linear_attention *l = fq && fk && v && o ? oa_tape_note(t, sizeof *l) : NULL;
+    void *den =
+        l ? oa_tape_take(t, (size_t)(shape->batch * shape->heads * shape->queries) * t->device->kernels.real_size)
+          : NULL;
+    if (!den)
+        return;
+    *l = (struct linear_attention){ .fq = fq, .fk = fk, .v = v, .o = o };
+    l->a = (struct oa_linear_attention){ .shape = *shape,
+                                         .features = fq->cols / shape->heads,
+                                         .fq = fq->data,
+                                         .ldfq = fq->ld,
+                                         .fk = fk->data,
+                                         .ldfk = fk->ld,
+                                         .v = v->data,
+                                         .ldv = v->ld,
+                                         .o = o->data,
+                                         .ldo = o->ld,
+                                         .den = den,
+                                         .policy = policy,
+                                         .epsilon = epsilon };
+    t->device->ops->linear_attention(t->device, &l->a);
+    oa_record(t, linear_attention_backward, l);
+}
+
+/* ---- patterns ---- */
+
+struct pattern {
+    struct oa_pattern_attention a;
+    oa_tensor *v, *o;
+};
+
+static void pattern_backward(oa_tape *t, void *saved)
+{
+    struct pattern *p = saved;
+    p->a.d_o = oa_gradient_of(t, p->o);
+    if (!p->a.d_o)
+        return;
+    p->a.dv = oa_gradient_begin(t, p->v);
+    t->device->ops->pattern_gradient(t->device, &p->a);
+    oa_gradient_end(t, p->v, p->a.dv);
+}
+
+void oa_pattern_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_pattern pattern, enum oa_edge edge,
+                   const int32_t *words, oa_tensor *v, oa_tensor *o)
+{
+    struct pattern *p = v && o ? oa_tape_note(t, sizeof *p) : NULL;
+    if (!p)
+        return;
+    *p = (struct pattern){ .v = v, .o = o };
+    p->a = (struct oa_pattern_attention){ .shape = *shape,
+                                          .pattern = pattern,
+                                          .edge = edge,
+                                          .words = words,
+                                          .v = v->data,
+                                          .ldv = v->ld,
+                                          .o = o->data,
+                                          .ldo = o->ld };
+    t->device->ops->pattern(t->device, &p->a);
+    oa_record(t, pattern_backward, p);
+}

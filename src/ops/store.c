@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The parameter store. Layout of the flat arrays: trainable parameters with weight decay, trainable ones without, then
+ * the frozen ones (values only). Each parameter starts at a multiple of 16 elements; the gap is zero and stays zero. */
+#include "ops/ops.h"
+
+#include "device/cpu.h"
+
+#include <string.h>
+
+enum { GAP = 16, RUN = 65536 };
+
+void oa_store_init(struct oa_store *s, struct oa_device *d)
+{
+    *s = (struct oa_store){ .context = d->context, .device = d };
+    oa_arena_init(&s->arena, d->context, d->dry);
+}
+
+void oa_store_free(struct oa_store *s)
+{
+    for (int i = 0; i < s->count; i++)
+        oa_free(s->parameter[i]);
+    oa_free(s->parameter);
+    oa_arena_free(&s->arena);
+    *s = (struct oa_store){ 0 };
+}
+
+struct oa_parameter *oa_store_find(const struct oa_store *s, const char *name)
+{
+    for (int i = 0; i < s->count; i++)
+        if (strcmp(s->parameter[i]->name, name) == 0)
+            return s->parameter[i];
+    return NULL;
+}
+
+static bool same_shape(const struct oa_parameter *a, const struct oa_parameter *b)
+{
+    return a->dims == b->dims && memcmp(a->dim, b->dim, (size_t)a->dims * sizeof *a->dim) == 0;
+}
+
+static bool make_room(struct oa_store *s)
+{
+    if (s->count < s->capacity)
+        return true;
+    int capacity = s->capacity ? 2 * s->capacity : 64;
+    void *grown = oa_grow(s->context, s->parameter, (size_t)s->capacity * sizeof *s->parameter,
+                          (size_t)capacity * sizeof *s->parameter);
+    if (!grown)
+        return false;
+    s->parameter = grown;
+    s->capacity = capacity;
+    return true;
+}
+
+static long product(const struct oa_parameter *p)
+{
+    long n = 1;
+    for (int i = 0; i < p->dims; i++)
+        n *= p->dim[i];
+    return n;
+}
+
+struct oa_parameter *oa_store_add(struct oa_store *s, const struct oa_parameter *p)
+{
+    struct oa_parameter *known = oa_store_find(s, p->name);
+    if (known && same_shape(known, p))
+        return known;
+    if (known || s->allocated) {
+        oa_fail(s->context, OA_SHAPE, "parameter %s: registered %s", p->name,
+                known ? "twice with different shapes" : "after the store was laid out");
+        return NULL;
+    }
+    struct oa_parameter *copy = make_room(s) ? oa_alloc(s->context, sizeof *copy) : NULL;
+    if (!copy)
+        return NULL;
+    *copy = *p;
+    copy->count = product(p);
+    if (!copy->stream[0])
+        snprintf(copy->stream, sizeof copy->stream, "init/%.150s", p->name);
+    s->parameter[s->count++] = copy;
+    *(p->trainable ? &s->trainable : &s->frozen) += copy->count;
+    return copy;
+}
+
+/* ---- layout ---- */
+
+static long padded(long n)
+{
+    return (n + GAP - 1) / GAP * GAP;
+}
+
+/* 0: trainable with decay, 1: trainable without, 2: frozen. */
+static int section_of(const struct oa_parameter *p)
+{
+    return p->trainable ? (p->decay ? 0 : 1) : 2;
+}
+
+static long section_size(const struct oa_store *s, int section)
+{
+    long n = 0;
+    for (int i = 0; i < s->count; i++)
+        if (section_of(s->parameter[i]) == section)
+            n += padded(s->parameter[i]->count);
+    return n;
+}
+
+static void place(struct oa_store *s, bool training)
+{
+    const struct oa_device *d = s->device;
+    long offset = 0;
+    for (int section = 0; section < 3; section++)
+        for (int i = 0; i < s->count; i++) {
+            struct oa_parameter *p = s->parameter[i];
+            if (section_of(p) != section)
+                continue;
+            p->value = oa_real_at(d, s->values, offset);
+            p->act = oa_act_at(d, s->acts, offset);
+            p->gradient = training && p->trainable ? oa_real_at(d, s->gradients, offset) : NULL;
+            offset += padded(p->count);
+        }
+}
+
+static void *take_zeroed(struct oa_store *s, size_t bytes)
+{
+    void *memory = oa_arena_take(&s->arena, bytes);
+    if (memory)
+        s->device->ops->zero(s->device, bytes, memory);
+    return memory;
+}
+
+/* ---- first values ---- */
+
+struct filling {
+    const struct oa_device *d;
+    const struct oa_parameter *p;
+    struct oa_stream stream;
+    const double *custom;
+};
+
+static double first_value(const struct filling *f, long i)
+{
+    switch (f->p->init) {
+    case OA_INIT_ZERO:
+        return 0;
+    case OA_INIT_ONE:
+        return 1;
+    case OA_INIT_NORMAL:
+        return f->p->scale * oa_random_normal(f->stream, (uint64_t)i);
+    case OA_INIT_UNIFORM:
+        return f->p->scale * (2 * oa_random_uniform(f->stream, (uint64_t)i) - 1);
+    case OA_INIT_CUSTOM:
+        return f->custom[i];
+    }
+    return 0;
+}
+
+static void fill_run(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct filling *f = argument;
+    for (long i = item * RUN; i < oa_min(f->p->count, (item + 1) * RUN); i++)
+        oa_real_set(f->d, f->p->value, i, first_value(f, i));
+}
+
+static enum oa_error fill(struct oa_store *s, const struct oa_parameter *p, uint64_t seed)
+{
+    struct filling f = { .d = s->device, .p = p, .stream = oa_stream_named(seed, p->stream) };
+    double *custom = NULL;
+    if (p->init == OA_INIT_CUSTOM) {
+        custom = oa_alloc(s->context, (size_t)p->count * sizeof *custom);
+        if (!custom)
+            return OA_NO_MEMORY;
+        f.custom = custom;
+        enum oa_error e = p->fill(s->context, p, seed, custom);
+        if (e != OA_OK) {
+            oa_free(custom);
+            return e;
+        }
+    }
+    oa_parallel(s->context, oa_blocks(p->count, RUN), fill_run, &f);
+    oa_free(custom);
+    return OA_OK;
+}
+
+enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training)
+{
+    struct oa_device *d = s->device;
+    s->decayed = section_size(s, 0);
+    s->updated = s->decayed + section_size(s, 1);
+    s->total = s->updated + section_size(s, 2);
+    size_t real = d->kernels.real_size, all = (size_t)s->total, some = (size_t)s->updated;
+    s->values = take_zeroed(s, all * real);
+    s->acts = d->kernels.act == d->kernels.real ? s->values : take_zeroed(s, all * d->kernels.act_size);
+    if (training) {
+        s->gradients = take_zeroed(s, some * real);
+        s->moment1 = take_zeroed(s, some * real);
+        s->moment2 = take_zeroed(s, some * real);
+    }
+    OA_TRY(oa_status(s->context));
+    place(s, training);
+    s->allocated = true;
+    for (int i = 0; i < s->count && !d->dry; i++)
+        OA_TRY(fill(s, s->parameter[i], seed));
+    if (s->acts != s->values)
+        d->ops->act_from_real(d, s->total, s->values, s->acts);
+    return oa_status(s->context);
+}
+
+void oa_store_refresh(struct oa_store *s)
+{
+    if (s->acts != s->values)
+        s->device->ops->act_from_real(s->device, s->updated, s->values, s->acts);
+}
+
+void oa_store_zero_gradients(struct oa_store *s)
+{
+    s->device->ops->zero(s->device, (size_t)s->updated * s->device->kernels.real_size, s->gradients);
+}
