@@ -90,7 +90,8 @@ struct oa_tape {
 void oa_tape_init(oa_tape *t, struct oa_device *d);
 void oa_tape_free(oa_tape *t);
 void oa_tape_reset(oa_tape *t, bool record, bool train, struct oa_stream step);
-void *oa_tape_take(oa_tape *t, size_t bytes);               /* from the step's arena */
+void *oa_tape_take(oa_tape *t, size_t bytes); /* numbers: the step's arena; not to be touched on the plan device */
+void *oa_tape_note(oa_tape *t, size_t bytes); /* records: small structs that ops keep for backward */
 oa_tensor *oa_tensor_new(oa_tape *t, long rows, long cols); /* act, not initialised */
 oa_tensor *oa_tensor_from(oa_tape *t, const void *act, long rows, long cols, long ld, bool wants_gradient);
 /* Columns first … first+count−1 of x as a tensor: engines write the heads of a group into a view of the concatenation.
