@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Files and safetensors: what is written comes back; what fails leaves the old file; what is damaged is refused. */
+#include "testing.h"
+
+#include "base/base.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static oa_context *context;
+
+/* Every test runs in an empty folder of its own. */
+static int enter_folder(void **state)
+{
+    char *folder = strdup("files.XXXXXX");
+    if (!mkdtemp(folder) || chdir(folder) != 0)
+        return -1;
+    context = oa_open(&(struct oa_settings){ .threads = 1 });
+    *state = folder;
+    return context ? 0 : -1;
+}
+
+static int leave_folder(void **state)
+{
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", (char *)*state);
+    free(*state);
+    oa_close(context);
+    return chdir("..") == 0 && system(command) == 0 ? 0 : -1;
+}
+
+static void expect_error(enum oa_error code, const char *part)
+{
+    const char *sentence;
+    assert_int_equal(oa_last_error(context, &sentence), code);
+    if (!strstr(sentence, part))
+        fail_msg("\"%s\" does not contain \"%s\"", sentence, part);
+    oa_clear_error(context);
+}
+
+static void expect_content(const char *path, const char *content)
+{
+    char *data;
+    size_t length;
+    assert_int_equal(oa_file_read(context, path, &data, &length), OA_OK);
+    assert_int_equal(length, strlen(content));
+    assert_string_equal(data, content);
+    oa_free(data);
+}
+
+static void put(const char *path, const void *data, size_t length)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, length, f), length);
+    fclose(f);
+}
+
+/* ---- files --------------------------------------------------------------------------------------------------- */
+
+static void written_files_come_back(void **state)
+{
+    (void)state;
+    assert_int_equal(oa_file_write(context, "a", "first", 5), OA_OK);
+    expect_content("a", "first");
+    assert_int_equal(oa_file_write(context, "a", "", 0), OA_OK);
+    expect_content("a", "");
+    assert_int_equal(oa_file_append(context, "a", "one\n", 4), OA_OK);
+    assert_int_equal(oa_file_append(context, "a", "two\n", 4), OA_OK);
+    expect_content("a", "one\ntwo\n");
+    assert_false(oa_file_exists("a.tmp"));
+    assert_true(oa_file_exists("a"));
+}
+
+static void missing_files_are_named(void **state)
+{
+    (void)state;
+    char *data;
+    size_t length;
+    assert_int_equal(oa_file_read(context, "none.txt", &data, &length), OA_IO);
+    expect_error(OA_IO, "cannot read none.txt: No such file or directory; check");
+    assert_int_equal(oa_file_read(context, ".", &data, &length), OA_IO);
+    expect_error(OA_IO, "Is a directory");
+    assert_int_equal(oa_file_write(context, "none/x", "1", 1), OA_IO);
+    expect_error(OA_IO, "cannot write none/x.tmp: No such file");
+    assert_int_equal(oa_file_append(context, "none/x", "1", 1), OA_IO);
+    expect_error(OA_IO, "cannot write none/x");
+}
+
+static void gzip_is_unpacked(void **state)
+{
+    (void)state;
+    char *text = malloc(300001), *data;
+    size_t length;
+    for (int i = 0; i < 300000; i++)
+        text[i] = (char)('a' + i % 1000 * (i % 1000) % 23);
+    text[300000] = 0;
+    for (int part = 0; part < 2; part++) { /* two members, as `cat a.gz b.gz` gives */
+        gzFile f = gzopen("t.gz", "ab");
+        gzwrite(f, text + part * 150000, 150000);
+        gzclose(f);
+    }
+    expect_content("t.gz", text);
+    struct stat about;
+    assert_int_equal(stat("t.gz", &about), 0);
+    for (off_t cut = 1; cut < 200; cut += 20) {
+        assert_int_equal(truncate("t.gz", about.st_size - cut), 0);
+        assert_int_equal(oa_file_read(context, "t.gz", &data, &length), OA_FORMAT);
+        expect_error(OA_FORMAT, "t.gz: the gzip data is damaged or cut off after");
+    }
+    free(text);
+}
+
+static void folders_are_made(void **state)
+{
+    (void)state;
+    assert_int_equal(oa_directory_make(context, "x/y//z/"), OA_OK);
+    assert_int_equal(oa_directory_make(context, "x/y/z"), OA_OK);
+    assert_int_equal(oa_file_write(context, "x/y/z/f", "1", 1), OA_OK);
+    assert_int_equal(oa_directory_make(context, "x/y/z/f"), OA_IO);
+    expect_error(OA_IO, "cannot make the folder x/y/z/f: Not a directory");
+    assert_int_equal(oa_directory_make(context, "x/y/z/f/g"), OA_IO);
+    expect_error(OA_IO, "x/y/z/f: Not a directory");
+    assert_int_equal(oa_directory_make(context, ""), OA_IO);
+    expect_error(OA_IO, "cannot make the folder");
+}
+
+/* ---- writing that fails -------------------------------------------------------------------------------------- */
+
+static void a_full_disk_is_reported(void **state)
+{
+    (void)state;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    assert_int_equal(oa_file_write(context, "/dev/full", "12345", 5), OA_IO);
+    expect_error(OA_IO, "cannot write /dev/full: No space left on device after 0 bytes, with 5 more");
+    assert_int_equal(oa_file_append(context, "/dev/full", "12345", 5), OA_IO);
+    expect_error(OA_IO, "free some space");
+}
+
+/* A limit of the file size stands for a disk that fills up half way through. */
+static void a_failed_write_leaves_the_old_file(void **state)
+{
+    (void)state;
+    struct rlimit before, small = { 4096, RLIM_INFINITY };
+    static char large[20000];
+    assert_int_equal(oa_file_write(context, "a", "old", 3), OA_OK);
+    getrlimit(RLIMIT_FSIZE, &before);
+    small.rlim_max = before.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    enum oa_error e = oa_file_write(context, "a", large, sizeof large);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(e, OA_IO);
+    expect_error(OA_IO, "cannot write a: File too large after 4096 bytes, with 15904 more");
+    expect_content("a", "old");
+    assert_false(oa_file_exists("a.tmp"));
+}
+
+static void a_read_only_folder_is_reported(void **state)
+{
+    (void)state;
+    assert_int_equal(oa_directory_make(context, "locked"), OA_OK);
+    chmod("locked", 0500);
+    if (access("locked", W_OK) == 0)
+        skip(); /* root may write anywhere */
+    assert_int_equal(oa_file_write(context, "locked/f", "1", 1), OA_IO);
+    expect_error(OA_IO, "cannot write locked/f.tmp: Permission denied; change its permissions");
+}
+
+static void devices_are_not_replaced(void **state)
+{
+    (void)state;
+    assert_int_equal(oa_file_write(context, "/dev/null", "1", 1), OA_OK);
+    struct stat about;
+    assert_int_equal(stat("/dev/null", &about), 0);
+    assert_true(S_ISCHR(about.st_mode));
+}
+
+/* ---- safetensors --------------------------------------------------------------------------------------------- */
+
+static float matrix[6] = { 1, -2, 3.5f, 4, 5, -6 };
+static const uint16_t halves[3] = { 0x3f80, 0xc000, 0x4040 };
+static const int64_t counts[2] = { -5, (int64_t)1 << 40 };
+static const uint8_t bytes[3] = { 0, 128, 255 };
+static const double fine[1] = { 0.1 };
+static const int32_t ids[2] = { -7, 7 };
+
+static const struct oa_array arrays[] = {
+    { "bytes", OA_U8, 1, { 3 }, bytes, 3 },     { "w \"2\" ü", OA_F32, 2, { 2, 3 }, matrix, 24 },
+    { "halves", OA_BF16, 1, { 3 }, halves, 6 }, { "counts", OA_I64, 2, { 1, 2 }, counts, 16 },
+    { "scalar", OA_F64, 0, { 0 }, fine, 8 },    { "empty", OA_F32, 3, { 4, 0, 2 }, NULL, 0 },
+    { "ids", OA_I32, 1, { 2 }, ids, 8 },
+};
+#define ARRAYS ((int)(sizeof arrays / sizeof arrays[0]))
+static const char *const metadata[] = { "format", "pt", "note", "ünicode \"quoted\"", NULL };
+
+static struct oa_tensors *write_and_open(void)
+{
+    struct oa_tensors *f;
+    assert_int_equal(oa_tensors_write(context, "t.safetensors", arrays, ARRAYS, metadata), OA_OK);
+    assert_int_equal(oa_tensors_open(context, "t.safetensors", &f), OA_OK);
+    return f;
+}
+
+static void tensors_come_back(void **state)
+{
+    (void)state;
+    struct oa_tensors *f = write_and_open();
+    assert_int_equal(oa_tensors_count(f), ARRAYS);
+    for (int i = 0; i < ARRAYS; i++) {
+        const struct oa_array *a = oa_tensors_find(f, arrays[i].name);
+        assert_non_null(a);
+        assert_int_equal(a->type, arrays[i].type);
+        assert_int_equal(a->dims, arrays[i].dims);
+        assert_memory_equal(a->dim, arrays[i].dim, (size_t)a->dims * sizeof a->dim[0]);
+        assert_int_equal(a->bytes, arrays[i].bytes);
+        if (a->bytes)
+            assert_memory_equal(a->data, arrays[i].data, a->bytes);
+        assert_int_equal((uintptr_t)a->data % oa_type_size(a->type), 0);
+    }
+    assert_null(oa_tensors_find(f, "absent"));
+    assert_null(oa_tensors_at(f, ARRAYS));
+    assert_string_equal(oa_tensors_at(f, 0)->name, "counts");
+    assert_string_equal(oa_tensors_at(f, ARRAYS - 1)->name, "bytes");
+    oa_tensors_close(f);
+    oa_tensors_close(NULL);
+}
+
+static void values_are_read_as_doubles(void **state)
+{
+    (void)state;
+    struct oa_tensors *f = write_and_open();
+    assert_true(oa_array_value(oa_tensors_find(f, "bytes"), 2) == 255);
+    assert_true(oa_array_value(oa_tensors_find(f, "halves"), 1) == -2);
+    assert_true(oa_array_value(oa_tensors_find(f, "counts"), 1) == 1099511627776.0);
+    assert_true(oa_array_value(oa_tensors_find(f, "scalar"), 0) == 0.1);
+    assert_true(oa_array_value(oa_tensors_find(f, "ids"), 0) == -7);
+    assert_true(oa_array_value(oa_tensors_find(f, "w \"2\" ü"), 5) == -6);
+    oa_tensors_close(f);
+}
+
+static void metadata_comes_back(void **state)
+{
+    (void)state;
+    const char *key, *value;
+    struct oa_tensors *f = write_and_open();
+    assert_string_equal(oa_tensors_metadata(f, "format"), "pt");
+    assert_null(oa_tensors_metadata(f, "absent"));
+    assert_int_equal(oa_tensors_metadata_at(f, 1, &key, &value), 1);
+    assert_string_equal(key, "note");
+    assert_string_equal(value, "ünicode \"quoted\"");
+    assert_int_equal(oa_tensors_metadata_at(f, 2, &key, &value), 0);
+    oa_tensors_close(f);
+    assert_int_equal(oa_tensors_write(context, "none.safetensors", NULL, 0, NULL), OA_OK);
+    assert_int_equal(oa_tensors_open(context, "none.safetensors", &f), OA_OK);
+    assert_int_equal(oa_tensors_count(f), 0);
+    assert_null(oa_tensors_metadata(f, "format"));
+    assert_int_equal(oa_tensors_metadata_at(f, 0, &key, &value), 0);
+    oa_tensors_close(f);
+}
+
+static void wrong_tensors_are_not_written(void **state)
+{
+    (void)state;
+    struct oa_array two[2] = { { "a", OA_F32, 1, { 3 }, matrix, 12 }, { "a", OA_F32, 1, { 2 }, matrix, 8 } };
+    assert_int_equal(oa_tensors_write(context, "t", two, 2, NULL), OA_ARGUMENT);
+    expect_error(OA_ARGUMENT, "t: two tensors are called a");
+    two[1].name = "b";
+    two[1].dim[0] = 5;
+    assert_int_equal(oa_tensors_write(context, "t", two, 2, NULL), OA_SHAPE);
+    expect_error(OA_SHAPE, "tensor b is given with 8 bytes, but its type and shape need 20");
+    two[1] = (struct oa_array){ "bad\xff", OA_F32, 1, { 2 }, matrix, 8 };
+    assert_int_equal(oa_tensors_write(context, "t", two, 2, NULL), OA_ARGUMENT);
+    expect_error(OA_ARGUMENT, "not UTF-8");
+    assert_false(oa_file_exists("t") || oa_file_exists("t.tmp"));
+}
+
+/* Opens a file that is the given header and `data` zero bytes. */
+static enum oa_error open_header(const char *json, size_t data)
+{
+    char file[1024] = { 0 };
+    uint64_t n = strlen(json);
+    assert_true(8 + n + data <= sizeof file);
+    memcpy(file, &n, 8);
+    memcpy(file + 8, json, n);
+    put("t", file, 8 + n + data);
+    struct oa_tensors *f = NULL;
+    enum oa_error e = oa_tensors_open(context, "t", &f);
+    oa_tensors_close(f);
+    return e;
+}
+
+#define TENSOR(name, shape, begin, end)                                                                                \
+    "\"" name "\":{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
+
+static void broken_headers_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json;
+        size_t data;
+        enum oa_error code;
+        const char *part;
+    } cases[] = {
+        { "{" TENSOR("a", "[2]", 0, 8) "}", 8, OA_OK, "" },
+        { "{" TENSOR("b", "[1]", 4, 8) "," TENSOR("a", "[1]", 0, 4) "}  ", 8, OA_OK, "" },
+        { "{" TENSOR("a", "[2]", 0, 8) "}", 7, OA_FORMAT, "t: tensor a lies at bytes 0 to 8, but the file has 7" },
+        { "{" TENSOR("a", "[2]", 0, 8) "}", 9, OA_FORMAT, "t: the tensors end at byte 8, but the file has 9" },
+        { "{" TENSOR("a", "[2]", 4, 12) "}", 12, OA_FORMAT, "a begins at byte 4, but nothing covers byte 0" },
+        { "{" TENSOR("a", "[2]", 0, 8) "," TENSOR("b", "[2]", 4, 12) "}", 12, OA_FORMAT,
+          "one before it ends at byte 8" },
+        { "{" TENSOR("a", "[1]", 0, 4) "," TENSOR("a", "[1]", 4, 8) "}", 8, OA_FORMAT, "duplicate" },
+        { "{" TENSOR("a", "[3]", 0, 8) "}", 8, OA_FORMAT, "a has 8 bytes, but its type and shape need 12" },
+        { "{" TENSOR("a", "[-2]", 0, 8) "}", 8, OA_FORMAT, "side 0 of tensor a" },
+        { "{" TENSOR("a", "[2.0]", 0, 8) "}", 8, OA_FORMAT, "side 0 of tensor a" },
+        { "{" TENSOR("a", "[4611686018427387904,4]", 0, 0) "}", 0, OA_FORMAT, "too large" },
+        { "{" TENSOR("a", "[1,1,1,1,1,1,1,1,1]", 0, 4) "}", 4, OA_UNSUPPORTED, "9 dimensions" },
+        { "{" TENSOR("a", "[2]", -8, 0) "}", 8, OA_FORMAT, "lies at bytes -8 to 0" },
+        { "{" TENSOR("a", "[2]", 8, 0) "}", 8, OA_FORMAT, "lies at bytes 8 to 0" },
+        { "{\"a\":{\"dtype\":\"F16\",\"shape\":[4],\"data_offsets\":[0,8]}}", 8, OA_UNSUPPORTED,
+          "tensor a has the type F16" },
+        { "{\"a\":{\"shape\":[4],\"data_offsets\":[0,8]}}", 8, OA_FORMAT, "tensor a has no dtype" },
+        { "{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,8]}}", 8, OA_FORMAT, "tensor a has no shape" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]}}", 8, OA_FORMAT, "no pair of data_offsets" },
+        { "{\"a\":3}", 0, OA_FORMAT, "not described by a JSON object" },
+        { "{\"__metadata__\":{\"a\":1}}", 0, OA_FORMAT, "the metadata \"a\" is not a text" },
+        { "{\"__metadata__\":[]}", 0, OA_FORMAT, "__metadata__ is not a JSON object" },
+        { " {}", 0, OA_FORMAT, "must begin with '{'" },
+        { "", 5, OA_FORMAT, "must begin with '{'" },
+        { "{} x", 0, OA_FORMAT, "not valid JSON" },
+        { "{\"a\xff\":1}", 0, OA_FORMAT, "not valid JSON" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(open_header(cases[i].json, cases[i].data), cases[i].code);
+        expect_error(cases[i].code, cases[i].part);
+    }
+}
+
+/* Opens what may be damaged; what opens must be safe to read to the last element. */
+static enum oa_error open_and_touch(const char *path)
+{
+    struct oa_tensors *f;
+    double sum = 0;
+    enum oa_error e = oa_tensors_open(context, path, &f);
+    if (e != OA_OK) {
+        const char *sentence;
+        assert_int_equal(oa_last_error(context, &sentence), e);
+        assert_non_null(strstr(sentence, path));
+        oa_clear_error(context);
+        return e;
+    }
+    for (int i = 0; i < oa_tensors_count(f); i++) {
+        const struct oa_array *a = oa_tensors_at(f, i);
+        for (size_t j = 0; j < a->bytes / oa_type_size(a->type); j++)
+            sum += oa_array_value(a, j);
+    }
+    oa_tensors_close(f);
+    return sum == 12345.678 ? OA_INTERNAL : OA_OK; /* so that the reading is not optimised away */
+}
+
+static void cut_files_are_refused(void **state)
+{
+    (void)state;
+    char *file;
+    size_t length;
+    oa_tensors_close(write_and_open());
+    assert_int_equal(oa_file_read(context, "t.safetensors", &file, &length), OA_OK);
+    for (size_t cut = 0; cut < length; cut++) {
+        put("cut", file, cut);
+        assert_int_not_equal(open_and_touch("cut"), OA_OK);
+    }
+    oa_free(file);
+}
+
+static void altered_headers_never_crash(void **state)
+{
+    (void)state;
+    char *file;
+    size_t length;
+    uint64_t header;
+    oa_tensors_close(write_and_open());
+    assert_int_equal(oa_file_read(context, "t.safetensors", &file, &length), OA_OK);
+    memcpy(&header, file, 8);
+    static const unsigned char flips[] = { 0x01, 0x02, 0x10, 0x80, 0xff };
+    for (size_t at = 0; at < 8 + header; at++) {
+        for (int k = 0; k < 5; k++) {
+            file[at] = (char)(file[at] ^ flips[k]);
+            put("altered", file, length);
+            open_and_touch("altered");
+            file[at] = (char)(file[at] ^ flips[k]);
+        }
+    }
+    oa_free(file);
+}
+
+/* A pipe cannot be mapped; it is read instead. */
+static void pipes_are_read(void **state)
+{
+    (void)state;
+    oa_tensors_close(write_and_open());
+    assert_int_equal(mkfifo("pipe", 0600), 0);
+    assert_int_equal(system("cat t.safetensors > pipe &"), 0);
+    struct oa_tensors *f;
+    assert_int_equal(oa_tensors_open(context, "pipe", &f), OA_OK);
+    assert_true(oa_array_value(oa_tensors_find(f, "ids"), 1) == 7);
+    oa_tensors_close(f);
+    assert_int_equal(oa_tensors_open(context, "absent", &f), OA_IO);
+    expect_error(OA_IO, "cannot read absent");
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(written_files_come_back),
+        IN_FOLDER(missing_files_are_named),
+        IN_FOLDER(gzip_is_unpacked),
+        IN_FOLDER(folders_are_made),
+        IN_FOLDER(a_full_disk_is_reported),
+        IN_FOLDER(a_failed_write_leaves_the_old_file),
+        IN_FOLDER(a_read_only_folder_is_reported),
+        IN_FOLDER(devices_are_not_replaced),
+        IN_FOLDER(tensors_come_back),
+        IN_FOLDER(values_are_read_as_doubles),
+        IN_FOLDER(metadata_comes_back),
+        IN_FOLDER(wrong_tensors_are_not_written),
+        IN_FOLDER(broken_headers_are_refused),
+        IN_FOLDER(cut_files_are_refused),
+        IN_FOLDER(altered_headers_never_crash),
+        IN_FOLDER(pipes_are_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
