@@ -232,6 +232,31 @@ static void tensors_come_back(void **state)
     oa_tensors_close(NULL);
 }
 
+/* The header as the reference writer (safetensors 0.8 for Python) gives it for these tensors. */
+static void headers_are_those_of_the_reference(void **state)
+{
+    (void)state;
+    static const char expected[] =
+        "{\"__metadata__\":{\"format\":\"pt\"},\"b.l\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[0,8]},"
+        "\"a.d\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[8,16]},"
+        "\"a.w\":{\"dtype\":\"F32\",\"shape\":[3,2],\"data_offsets\":[16,40]},"
+        "\"u\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[40,43]}}";
+    const struct oa_array given[] = {
+        { "u", OA_U8, 1, { 3 }, bytes, 3 },
+        { "a.w", OA_F32, 2, { 3, 2 }, matrix, 24 },
+        { "a.d", OA_F64, 1, { 1 }, fine, 8 },
+        { "b.l", OA_I64, 0, { 0 }, counts, 8 },
+    };
+    char *file;
+    size_t length;
+    assert_int_equal(oa_tensors_write(context, "t", given, 4, (const char *const[]){ "format", "pt", NULL }), OA_OK);
+    assert_int_equal(oa_file_read(context, "t", &file, &length), OA_OK);
+    assert_memory_equal(file + 8, expected, strlen(expected));
+    assert_int_equal(length % 8, 43 % 8);
+    assert_memory_equal(file + length - 3, bytes, 3);
+    oa_free(file);
+}
+
 static void values_are_read_as_doubles(void **state)
 {
     (void)state;
@@ -428,6 +453,7 @@ int main(void)
         IN_FOLDER(a_read_only_folder_is_reported),
         IN_FOLDER(devices_are_not_replaced),
         IN_FOLDER(tensors_come_back),
+        IN_FOLDER(headers_are_those_of_the_reference),
         IN_FOLDER(values_are_read_as_doubles),
         IN_FOLDER(metadata_comes_back),
         IN_FOLDER(wrong_tensors_are_not_written),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing safetensors as the reference does: tensors by falling element size, then by name, so that every one of them
- * is aligned; the header padded with spaces to a multiple of 8. The bytes go from the arrays straight to the file.
+ * Writing safetensors byte for byte as the reference writer does: tensors by type, the larger elements first, then by
+ * name, so that every one of them is aligned; the header padded with spaces to a multiple of 8. The bytes go from the
+ * arrays straight to the file.
  */
 #include "base/context.h"
 
@@ -27,11 +28,16 @@ static enum oa_error check_array(oa_context *c, const char *path, const struct o
     return OA_OK;
 }
 
-static int by_size_then_name(const void *x, const void *y)
+/* The reference's order of types. */
+static const int type_place[OA_TYPES] = {
+    [OA_I64] = 0, [OA_F64] = 1, [OA_F32] = 2, [OA_I32] = 3, [OA_BF16] = 4, [OA_U8] = 5,
+};
+
+static int by_type_then_name(const void *x, const void *y)
 {
     const struct oa_array *a = *(const struct oa_array *const *)x, *b = *(const struct oa_array *const *)y;
-    size_t na = oa_type_size(a->type), nb = oa_type_size(b->type);
-    return na != nb ? (na > nb ? -1 : 1) : strcmp(a->name, b->name);
+    int places = type_place[a->type] - type_place[b->type];
+    return places ? places : strcmp(a->name, b->name);
 }
 
 /* ---- the header ---------------------------------------------------------------------------------------------- */
@@ -127,7 +133,7 @@ enum oa_error oa_tensors_write(oa_context *c, const char *path, const struct oa_
         return OA_NO_MEMORY;
     for (int i = 0; i < count; i++)
         sorted[i] = &arrays[i];
-    qsort(sorted, (size_t)count, sizeof *sorted, by_size_then_name);
+    qsort(sorted, (size_t)count, sizeof *sorted, by_type_then_name);
     struct oa_text header;
     oa_text_init(&header, c);
     enum oa_error e = make_header(c, path, sorted, count, metadata, &header);

@@ -15,7 +15,7 @@
 #include <stdalign.h>
 #include <string.h>
 
-#define WATCH_SECONDS 50e-6
+#define WATCH_SECONDS 100e-6
 
 #define GATE_OPEN ((uint64_t)1 << 15)
 #define GATE_INSIDE (GATE_OPEN - 1)
@@ -122,12 +122,13 @@ static void run_items(struct oa_pool *p, struct member *m)
         run_item(p, m, item);
 }
 
-static void sleep_until_called(struct member *m)
+/* Returns when woken, even if the job is over by then: the helper watches for a moment before it sleeps again. */
+static void sleep_until_woken(struct member *m)
 {
     struct oa_pool *p = m->pool;
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->sleepers, 1);
-    while (!called(m))
+    if (!called(m))
         pthread_cond_wait(&p->opened, &p->lock);
     atomic_fetch_sub(&p->sleepers, 1);
     pthread_mutex_unlock(&p->lock);
@@ -138,7 +139,7 @@ static void *helper(void *argument)
     struct member *m = argument;
     for (;;) {
         if (!watch(m, called))
-            sleep_until_called(m);
+            sleep_until_woken(m);
         if (atomic_load(&m->pool->quit))
             return NULL;
         if (enter(m)) {
