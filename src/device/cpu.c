@@ -34,5 +34,6 @@ const struct oa_device_ops oa_device_cpu = {
     .pattern_gradient = oa_cpu_pattern_gradient,
     .adamw = oa_cpu_adamw,
     .sgd = oa_cpu_sgd,
+    .adafactor = oa_cpu_adafactor,
     .sum_squares = oa_cpu_sum_squares,
 };

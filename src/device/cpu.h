@@ -114,6 +114,7 @@ void oa_cpu_linear_loss(struct oa_device *d, const struct oa_linear_loss *a);
 void oa_cpu_adamw(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g);
 void oa_cpu_sgd(struct oa_device *d, long n, double lr, double momentum, double weight_decay, double gradient_scale,
                 void *w, void *m, const void *g);
+void oa_cpu_adafactor(struct oa_device *d, const struct oa_adafactor *a); /* cpu_adafactor.c */
 double oa_cpu_sum_squares(struct oa_device *d, long n, const void *x);
 
 /* cpu_logits.c, cpu_tables.c, cpu_linear_attention.c, cpu_pattern.c: the attention engines */

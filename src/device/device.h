@@ -197,6 +197,15 @@ struct oa_linear_loss {
     double *loss;          /* receives the sum over the rows, in nats, unscaled */
 };
 
+/* One parameter's Adafactor update (cpu_adafactor.c has the formulas). */
+struct oa_adafactor {
+    long rows, cols;
+    bool factored; /* matrices; vectors keep a full second moment */
+    double lr, decay, weight_decay, gradient_scale;
+    void *w, *v, *update; /* real [rows·cols]; v holds rows + cols numbers when factored; update is scratch */
+    const void *g;
+};
+
 struct oa_device_ops {
     const char *name;
     void (*zero)(struct oa_device *d, size_t bytes, void *x);
@@ -241,6 +250,7 @@ struct oa_device_ops {
     void (*adamw)(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g);
     void (*sgd)(struct oa_device *d, long n, double lr, double momentum, double weight_decay, double gradient_scale,
                 void *w, void *m, const void *g);
+    void (*adafactor)(struct oa_device *d, const struct oa_adafactor *a);
     double (*sum_squares)(struct oa_device *d, long n, const void *x);
 };
 

@@ -254,6 +254,12 @@ static void sgd(struct oa_device *d, long n, double lr, double momentum, double 
     work(d, 6 * (double)n, real(d, 5 * (double)n));
 }
 
+static void adafactor(struct oa_device *d, const struct oa_adafactor *a)
+{
+    double n = (double)a->rows * (double)a->cols;
+    work(d, 12 * n, real(d, 7 * n));
+}
+
 static double sum_squares(struct oa_device *d, long n, const void *x)
 {
     (void)x;
@@ -293,5 +299,6 @@ const struct oa_device_ops oa_device_plan = {
     .pattern_gradient = pattern,
     .adamw = adamw,
     .sgd = sgd,
+    .adafactor = adafactor,
     .sum_squares = sum_squares,
 };
