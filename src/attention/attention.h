@@ -92,6 +92,7 @@ struct oa_layer_shape {
     long length;                                /* N: longest length, size of tables */
     long memory_length;                         /* N of the keys in cross-attention; = length otherwise */
     bool causal, cross, bias;
+    double init_scale; /* times the standard deviation of output.weight; 0 = 1 */
 };
 
 /* A group of heads with one mechanism (or mixture) in a layer: what a mechanism's functions get. */
