@@ -27,9 +27,9 @@ double oa_learning_rate(const struct oa_options *o, long step);
 /* One optimiser step on the gradients in the store; gradient_scale is the factor of clipping. */
 void oa_optimizer_step(struct oa_store *s, const struct oa_options *o, long step, double gradient_scale);
 
-/* Mean loss (nats a token) over the validation text, or its first options.train_eval_tokens tokens. */
-enum oa_error oa_evaluate_tokens(oa_tape *t, struct oa_model *m, const struct oa_tokens *tokens,
-                                 struct oa_tokenizer *tokenizer, struct oa_run *out);
+/* Mean loss (nats a token), perplexity and bits over windows that cover a text (data.h: oa_batches_cover). */
+enum oa_error oa_evaluate_tokens(oa_tape *t, struct oa_model *m, struct oa_batches *batches,
+                                 const struct oa_cover *cover, struct oa_run *out);
 
 struct oa_train_request {
     const struct oa_options *options;

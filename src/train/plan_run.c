@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a run will cost: one training step on the plan device, which computes nothing. */
+#include "train/train.h"
+
+static void one_step(struct oa_device *d, struct oa_model *m, const struct oa_options *o, oa_tape *t)
+{
+    struct oa_batch batch = { .rows = (int)o->train_batch, .length = (int)o->model_context };
+    oa_store_zero_gradients(&m->store);
+    for (long i = 0; i < o->train_accumulate; i++) {
+        oa_tape_reset(t, true, true, (struct oa_stream){ 0 });
+        oa_model_loss(t, m, &batch, 1);
+        oa_tape_backward(t);
+    }
+    d->ops->sum_squares(d, m->store.updated, m->store.gradients);
+    oa_optimizer_step(&m->store, o, 1, 1);
+}
+
+static enum oa_error measure(struct oa_device *d, const struct oa_options *o, long vocabulary, struct oa_plan *out)
+{
+    struct oa_model *m;
+    OA_TRY(oa_model_open(d, o, vocabulary, true, &m));
+    oa_tape t;
+    oa_tape_init(&t, d);
+    d->flops = d->bytes = 0;
+    one_step(d, m, o, &t);
+    *out = (struct oa_plan){ .trainable = (double)m->store.trainable,
+                             .frozen = (double)m->store.frozen,
+                             .flops = d->flops,
+                             .bytes = d->bytes,
+                             .memory_parameters = (double)m->store.arena.peak,
+                             .memory_step = (double)(t.arena.peak + d->scratch.peak),
+                             .tokens = (double)(o->train_batch * o->train_accumulate * o->model_context) };
+    oa_tape_free(&t);
+    oa_model_close(m);
+    return oa_status(d->context);
+}
+
+enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o, long vocabulary, struct oa_plan *out)
+{
+    enum oa_precision p;
+    struct oa_device *d;
+    if (!oa_precision_parse(o->train_precision, &p))
+        return oa_fail(c, OA_ARGUMENT, "train.precision: \"%s\" is not f32, bf16 or f64", o->train_precision);
+    enum oa_error e = oa_device_open(c, p, true, &d);
+    if (e == OA_OK)
+        e = measure(d, o, vocabulary, out);
+    oa_device_close(d);
+    return e;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The folder of a run: paths, and which checkpoints stay. The two newest are kept, so that one that turns out to be
+ * damaged leaves another to go on from. */
+#include "train/train.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATTERN "checkpoint-%09ld.safetensors"
+enum { KEPT = 2, MOST = 64 };
+
+enum oa_error oa_path(oa_context *c, char out[OA_PATH], const char *folder, const char *name)
+{
+    int n = snprintf(out, OA_PATH, "%s/%s", folder, name);
+    if (n < 0 || n >= OA_PATH)
+        return oa_fail(c, OA_IO, "%s/%s: the path is longer than %d bytes", folder, name, OA_PATH - 1);
+    return OA_OK;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    long x = *(const long *)a, y = *(const long *)b;
+    return (x < y) - (x > y);
+}
+
+/* Steps of the checkpoints in the folder, newest first; how many. */
+static int list_steps(const char *folder, long steps[MOST])
+{
+    DIR *d = opendir(folder);
+    int count = 0;
+    for (struct dirent *e; d && (e = readdir(d)) && count < MOST;) {
+        char same[64];
+        long step;
+        if (sscanf(e->d_name, PATTERN, &step) != 1)
+            continue;
+        snprintf(same, sizeof same, PATTERN, step);
+        if (strcmp(same, e->d_name) == 0)
+            steps[count++] = step;
+    }
+    if (d)
+        closedir(d);
+    qsort(steps, (size_t)count, sizeof *steps, newest_first);
+    return count;
+}
+
+static enum oa_error checkpoint_path(oa_context *c, char out[OA_PATH], const char *folder, long step)
+{
+    char name[64];
+    snprintf(name, sizeof name, PATTERN, step);
+    return oa_path(c, out, folder, name);
+}
+
+static void remove_from(oa_context *c, const char *folder, int first)
+{
+    long steps[MOST];
+    char path[OA_PATH];
+    int count = list_steps(folder, steps);
+    for (int i = first; i < count; i++)
+        if (checkpoint_path(c, path, folder, steps[i]) == OA_OK)
+            unlink(path);
+}
+
+enum oa_error oa_folder_checkpoint(const struct oa_model *m, const struct oa_progress *p, const char *folder)
+{
+    char path[OA_PATH];
+    OA_TRY(checkpoint_path(m->context, path, folder, p->step));
+    OA_TRY(oa_checkpoint_save(m, p, path));
+    remove_from(m->context, folder, KEPT);
+    return OA_OK;
+}
+
+void oa_folder_forget(oa_context *c, const char *folder)
+{
+    remove_from(c, folder, 0);
+}
+
+/* Tries the newest, then the one before; every file that is passed over is named with the reason. */
+enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const char *folder, bool *found)
+{
+    long steps[MOST];
+    char path[OA_PATH];
+    int count = list_steps(folder, steps);
+    *found = false;
+    for (int i = 0; i < count; i++) {
+        OA_TRY(checkpoint_path(m->context, path, folder, steps[i]));
+        if (oa_checkpoint_load(m, p, path) == OA_OK) {
+            *found = true;
+            return OA_OK;
+        }
+        if (i + 1 == count)
+            return oa_status(m->context);
+        const char *why;
+        oa_last_error(m->context, &why);
+        oa_log(m->context, 0, "%s; going on from the checkpoint of step %ld instead", why, steps[i + 1]);
+        oa_clear_error(m->context);
+    }
+    return OA_OK;
+}
