@@ -74,17 +74,18 @@ static enum oa_error make_entries(struct contest *t)
     t->ffn = oa_alloc(t->c, (size_t)count * sizeof *t->ffn);
     if (!out->entries || !t->steps || !t->ffn)
         return OA_NO_MEMORY;
-    for (out->count = 0; out->count < count; out->count++) {
-        struct oa_entry *e = &out->entries[out->count];
+    out->seeds = seeds;
+    while (out->count < count) {
+        int i = out->count++;
+        struct oa_entry *e = &out->entries[i];
         e->runs = oa_alloc(t->c, (size_t)seeds * sizeof *e->runs);
         if (!e->runs)
             return OA_NO_MEMORY;
-        OA_TRY(canonical(t, t->r->attentions[out->count], &e->attention));
-        OA_TRY(check_distinct(t, out->count));
-        t->steps[out->count] = t->r->options->train_steps;
-        t->ffn[out->count] = t->r->options->model_ffn ? t->r->options->model_ffn : 4 * t->r->options->model_width;
+        OA_TRY(canonical(t, t->r->attentions[i], &e->attention));
+        OA_TRY(check_distinct(t, i));
+        t->steps[i] = t->r->options->train_steps;
+        t->ffn[i] = t->r->options->model_ffn ? t->r->options->model_ffn : 4 * t->r->options->model_width;
     }
-    out->seeds = seeds;
     return OA_OK;
 }
 

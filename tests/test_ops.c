@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every op's gradient against central differences, in f64: the loss is Σ weight·y with fixed random weights, and each
+ * element of the input and of every parameter is moved by ±h. Engines have their own test. */
+#include "testing.h"
+
+#include "ops/ops.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ROWS = 6, COLS = 8, HEADS = 2, LENGTH = 3 };
+
+struct fixture {
+    oa_context *c;
+    struct oa_device *d;
+    struct oa_store store;
+    oa_tape tape;
+    double x[ROWS * COLS], weight[ROWS * COLS * 4];
+    int32_t ids[ROWS], target[ROWS], lengths[ROWS / LENGTH];
+    double cosine[LENGTH * 2], sine[LENGTH * 2];
+};
+typedef oa_tensor *op(struct fixture *f, oa_tensor *x);
+
+static struct oa_parameter *parameter(struct fixture *f, const char *name, int dims, long a, long b, long e)
+{
+    struct oa_parameter p = { .dims = dims,
+                              .dim = { a, b, e },
+                              .trainable = true,
+                              .matrix = true,
+                              .decay = dims > 1,
+                              .init = OA_INIT_NORMAL,
+                              .scale = 0.7 };
+    snprintf(p.name, sizeof p.name, "%s", name);
+    return oa_store_add(&f->store, &p);
+}
+
+static void setup(struct fixture *f)
+{
+    memset(f, 0, sizeof *f);
+    f->c = oa_open(&(struct oa_settings){ .threads = 2 });
+    assert_int_equal(oa_device_open(f->c, OA_PRECISION_F64, false, &f->d), OA_OK);
+    oa_store_init(&f->store, f->d);
+    oa_tape_init(&f->tape, f->d);
+    struct oa_stream s = oa_stream_named(3, "test");
+    for (int i = 0; i < ROWS * COLS; i++)
+        f->x[i] = oa_random_normal(s, (uint64_t)i);
+    for (int i = 0; i < ROWS * COLS * 4; i++)
+        f->weight[i] = oa_random_normal(s, (uint64_t)(1000 + i));
+    for (int i = 0; i < ROWS; i++) {
+        f->ids[i] = (i * 3) % 5;
+        f->target[i] = i == 2 ? -1 : (i * 2) % 5;
+    }
+    f->lengths[0] = 2;
+    f->lengths[1] = 3;
+    for (int i = 0; i < LENGTH * 2; i++) {
+        f->cosine[i] = cos(i);
+        f->sine[i] = sin(i);
+    }
+    parameter(f, "w", 2, 5, COLS, 0);
+    parameter(f, "b", 1, 5, 0, 0);
+    parameter(f, "heads.w", 3, HEADS, 3, COLS / HEADS);
+    parameter(f, "full.w", 3, HEADS, 3, COLS);
+    parameter(f, "heads.b", 2, HEADS, 3, 0);
+    parameter(f, "gain", 1, COLS, 0, 0);
+    parameter(f, "bias", 1, COLS, 0, 0);
+    parameter(f, "temperature", 1, HEADS, 0, 0);
+    parameter(f, "diagonal", 2, HEADS, COLS / HEADS, 0);
+    parameter(f, "position", 2, LENGTH, COLS, 0);
+    assert_int_equal(oa_store_allocate(&f->store, 1, true), OA_OK);
+}
+
+static void teardown(struct fixture *f)
+{
+    assert_int_equal(oa_status(f->c), OA_OK);
+    oa_tape_free(&f->tape);
+    oa_store_free(&f->store);
+    oa_device_close(f->d);
+    oa_close(f->c);
+}
+
+static struct oa_parameter *get(struct fixture *f, const char *name)
+{
+    return oa_store_find(&f->store, name);
+}
+
+static double loss_of(struct fixture *f, op *build, oa_tensor **in, oa_tensor **out)
+{
+    oa_tape_reset(&f->tape, true, true, oa_stream_named(5, "step"));
+    /* a copy, because some ops work in place */
+    double *x = oa_tape_take(&f->tape, sizeof f->x);
+    memcpy(x, f->x, sizeof f->x);
+    *in = oa_tensor_from(&f->tape, x, ROWS, COLS, COLS, true);
+    *out = build(f, *in);
+    assert_non_null(*out);
+    double sum = 0;
+    for (long i = 0; i < (*out)->rows * (*out)->cols; i++)
+        sum += f->weight[i] * ((double *)(*out)->data)[i];
+    return sum;
+}
+
+static double moved(struct fixture *f, op *build, double *at, double h)
+{
+    oa_tensor *in, *out;
+    double keep = *at;
+    *at = keep + h;
+    double up = loss_of(f, build, &in, &out);
+    *at = keep - h;
+    double down = loss_of(f, build, &in, &out);
+    *at = keep;
+    return (up - down) / (2 * h);
+}
+
+static void compare(struct fixture *f, op *build, double *values, const double *gradient, long n, const char *what)
+{
+    for (long i = 0; i < n; i++) {
+        double numeric = moved(f, build, &values[i], 1e-6);
+        if (fabs(numeric - gradient[i]) > 1e-7 * (1 + fabs(numeric)))
+            fail_msg("%s[%ld]: backward %.12g, differences %.12g", what, i, gradient[i], numeric);
+    }
+}
+
+static void check(op *build)
+{
+    struct fixture f;
+    setup(&f);
+    oa_tensor *in, *out;
+    oa_store_zero_gradients(&f.store);
+    loss_of(&f, build, &in, &out);
+    out->gradient = oa_tape_take(&f.tape, sizeof f.weight); /* a copy: some backward passes work in place */
+    memcpy(out->gradient, f.weight, sizeof f.weight);
+    oa_tape_backward(&f.tape);
+    static double dx[ROWS * COLS], dw[4096];
+    if (in->gradient)
+        memcpy(dx, in->gradient, sizeof dx);
+    else
+        memset(dx, 0, sizeof dx);
+    memcpy(dw, f.store.gradients, (size_t)f.store.updated * sizeof(double));
+    compare(&f, build, f.x, dx, ROWS * COLS, "x");
+    compare(&f, build, f.store.values, dw, f.store.updated, "parameters");
+    teardown(&f);
+}
+
+static oa_tensor *linear(struct fixture *f, oa_tensor *x)
+{
+    return oa_linear(&f->tape, x, get(f, "w"), get(f, "b"));
+}
+
+static oa_tensor *head_linear_slice(struct fixture *f, oa_tensor *x)
+{
+    return oa_head_linear(&f->tape, x, get(f, "heads.w"), get(f, "heads.b"), true, 0);
+}
+
+static oa_tensor *head_linear_full(struct fixture *f, oa_tensor *x)
+{
+    return oa_head_linear(&f->tape, x, get(f, "full.w"), get(f, "heads.b"), false, 0);
+}
+
+static oa_tensor *gelu(struct fixture *f, oa_tensor *x)
+{
+    return oa_gelu(&f->tape, x);
+}
+
+static oa_tensor *relu(struct fixture *f, oa_tensor *x)
+{
+    return oa_relu(&f->tape, x);
+}
+
+static oa_tensor *elu(struct fixture *f, oa_tensor *x)
+{
+    return oa_feature(&f->tape, x, OA_FEATURE_ELU, 1, HEADS);
+}
+
+static oa_tensor *cosine(struct fixture *f, oa_tensor *x)
+{
+    return oa_feature(&f->tape, x, OA_FEATURE_COS, 1, HEADS);
+}
+
+static oa_tensor *power(struct fixture *f, oa_tensor *x)
+{
+    return oa_feature(&f->tape, x, OA_FEATURE_POWER, 3, HEADS);
+}
+
+static oa_tensor *rotate(struct fixture *f, oa_tensor *x)
+{
+    return oa_rotate(&f->tape, oa_scale_heads(&f->tape, x, HEADS, 1, NULL, NULL), LENGTH, HEADS, f->cosine, f->sine);
+}
+
+static oa_tensor *select_rows(struct fixture *f, oa_tensor *x)
+{
+    return oa_select_rows(&f->tape, x, LENGTH, f->lengths);
+}
+
+static oa_tensor *scale(struct fixture *f, oa_tensor *x)
+{
+    return oa_scale_heads(&f->tape, x, HEADS, 1.3, get(f, "temperature"), get(f, "diagonal"));
+}
+
+static oa_tensor *norm(struct fixture *f, oa_tensor *x)
+{
+    oa_tensor *sum;
+    return oa_residual_norm_op(&f->tape, x, NULL, 0, get(f, "gain"), get(f, "bias"), &sum);
+}
+
+/* Branch and residual both come from x, the sum goes on into a second norm: gradients add up on every way. */
+static oa_tensor *residual(struct fixture *f, oa_tensor *x)
+{
+    oa_tensor *sum, *last;
+    oa_tensor *branch = oa_gelu(&f->tape, x);
+    oa_tensor *y = oa_residual_norm_op(&f->tape, x, branch, 0.4, get(f, "gain"), NULL, &sum);
+    return oa_residual_norm_op(&f->tape, sum, oa_relu(&f->tape, y), 0, get(f, "gain"), get(f, "bias"), &last);
+}
+
+static oa_tensor *embed(struct fixture *f, oa_tensor *x)
+{
+    (void)x;
+    return oa_embed(&f->tape, f->ids, ROWS, LENGTH, get(f, "w"), get(f, "position"), 0.3);
+}
+
+static oa_tensor *several(struct fixture *f, oa_tensor *x)
+{
+    oa_tensor *sum, *back = oa_scale_heads(&f->tape, x, HEADS, 2, NULL, get(f, "diagonal"));
+    return oa_residual_norm_op(&f->tape, x, oa_residual_norm_op(&f->tape, back, x, 0, get(f, "gain"), NULL, &sum), 0,
+                               get(f, "gain"), NULL, &sum);
+}
+
+#define GRADIENT_TEST(name)                                                                                            \
+    static void test_##name(void **state)                                                                              \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        check(name);                                                                                                   \
+    }
+GRADIENT_TEST(linear)
+GRADIENT_TEST(head_linear_slice)
+GRADIENT_TEST(head_linear_full)
+GRADIENT_TEST(gelu)
+GRADIENT_TEST(relu)
+GRADIENT_TEST(elu)
+GRADIENT_TEST(cosine)
+GRADIENT_TEST(power)
+GRADIENT_TEST(rotate)
+GRADIENT_TEST(select_rows)
+GRADIENT_TEST(scale)
+GRADIENT_TEST(norm)
+GRADIENT_TEST(residual)
+GRADIENT_TEST(embed)
+GRADIENT_TEST(several)
+
+/* The loss makes its gradients in the forward pass: checked on its own. */
+static double loss_value(struct fixture *f, oa_tensor **in)
+{
+    oa_tape_reset(&f->tape, true, true, oa_stream_named(5, "step"));
+    *in = oa_tensor_from(&f->tape, f->x, ROWS, COLS, COLS, true);
+    return oa_linear_loss_op(&f->tape, *in, get(f, "w"), f->target, 1);
+}
+
+static void test_linear_loss(void **state)
+{
+    (void)state;
+    struct fixture f;
+    oa_tensor *in;
+    setup(&f);
+    oa_store_zero_gradients(&f.store);
+    loss_value(&f, &in);
+    double dx[ROWS * COLS], dw[5 * COLS], *w = get(&f, "w")->value;
+    memcpy(dx, in->gradient, sizeof dx);
+    memcpy(dw, get(&f, "w")->gradient, sizeof dw);
+    for (int i = 0; i < ROWS * COLS + 5 * COLS; i++) {
+        double *at = i < ROWS * COLS ? &f.x[i] : &w[i - ROWS * COLS], keep = *at, h = 1e-6;
+        *at = keep + h;
+        double up = loss_value(&f, &in);
+        *at = keep - h;
+        double down = loss_value(&f, &in);
+        *at = keep;
+        double got = i < ROWS * COLS ? dx[i] : dw[i - ROWS * COLS];
+        assert_true(fabs((up - down) / (2 * h) - got) < 1e-8);
+    }
+    for (int j = 0; j < COLS; j++)
+        assert_true(dx[2 * COLS + j] == 0); /* an ignored row sends nothing */
+    teardown(&f);
+}
+
+/* The plan device takes exactly the memory that the CPU takes. */
+static size_t memory_of_a_step(bool dry)
+{
+    struct fixture f;
+    memset(&f, 0, sizeof f);
+    f.c = oa_open(NULL);
+    assert_int_equal(oa_device_open(f.c, OA_PRECISION_BF16, dry, &f.d), OA_OK);
+    oa_store_init(&f.store, f.d);
+    oa_tape_init(&f.tape, f.d);
+    parameter(&f, "w", 2, 5, COLS, 0);
+    parameter(&f, "gain", 1, COLS, 0, 0);
+    assert_int_equal(oa_store_allocate(&f.store, 1, true), OA_OK);
+    oa_tape_reset(&f.tape, true, true, oa_stream_named(1, "s"));
+    for (int i = 0; i < ROWS; i++)
+        f.target[i] = 1;
+    oa_tensor *sum, *x = oa_embed(&f.tape, f.ids, ROWS, LENGTH, get(&f, "w"), NULL, 0.1);
+    oa_tensor *y = oa_residual_norm_op(&f.tape, x, oa_gelu(&f.tape, x), 0.1, get(&f, "gain"), NULL, &sum);
+    oa_linear_loss_op(&f.tape, y, get(&f, "w"), f.target, 1);
+    oa_tape_backward(&f.tape);
+    size_t bytes = f.tape.arena.peak + f.store.arena.peak + f.d->scratch.peak;
+    teardown(&f);
+    return bytes;
+}
+
+static void test_plan_counts_memory(void **state)
+{
+    (void)state;
+    assert_int_equal(memory_of_a_step(true), memory_of_a_step(false));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_linear),
+        cmocka_unit_test(test_head_linear_slice),
+        cmocka_unit_test(test_gelu),
+        cmocka_unit_test(test_head_linear_full),
+        cmocka_unit_test(test_relu),
+        cmocka_unit_test(test_elu),
+        cmocka_unit_test(test_cosine),
+        cmocka_unit_test(test_power),
+        cmocka_unit_test(test_rotate),
+        cmocka_unit_test(test_select_rows),
+        cmocka_unit_test(test_scale),
+        cmocka_unit_test(test_norm),
+        cmocka_unit_test(test_residual),
+        cmocka_unit_test(test_embed),
+        cmocka_unit_test(test_several),
+        cmocka_unit_test(test_linear_loss),
+        cmocka_unit_test(test_plan_counts_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
