@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The kernel engine: attention whose weights are products of feature maps (Katharopoulos et al. 2020), in O(n):
+ *
+ *     O_i = φ_q,iᵀ S / den_i,  den_i = φ_q,i·z (and a policy),  S = Σ_j φ_k,j v_jᵀ,  z = Σ_j φ_k,j,
+ *
+ * with sums over all real keys, or in the causal form over j ≤ i. That form goes chunk by chunk: S and z at the start
+ * of the chunk serve all its rows, and what its own keys add is an explicit masked product of chunk × chunk. S and z
+ * are reals throughout; S is rounded to `act` once a chunk as the operand of a product, z never is.
+ *
+ * Backward, with N_i = dO_i/den_i and e_i = −(dO_i·O_i)/den_i (0 where a clamp holds the denominator fixed), since
+ * dO_i·dO_i/dnumerator gives N_i, and the quotient rule gives e_i as the gradient of den_i:
+ *
+ *     dφ_q,i = S_i N_i + e_i z_i
+ *     dφ_k,j = G_j v_j + g_j,   dv_j = G_jᵀ φ_k,j   where G_j = Σ_i φ_q,i N_iᵀ, g_j = Σ_i e_i φ_q,i over all i that see
+ * j
+ *
+ * S runs forward a second time for dφ_q, G runs in reverse for dφ_k and dv. Recovering S_i by subtracting from the
+ * final state would lose all digits of early terms. Inside a chunk, with M_ij = N_i·v_j + e_i for j ≤ i and A = φ_q
+ * φ_kᵀ:
+ *
+ *     dφ_q += M φ_k,   dφ_k += Mᵀ φ_q,   dv += Aᵀ N.
+ *
+ * [B·T, H·r] × [B·S, H·r] × [B·S, H·V] → [B·T, H·V]; per row and head 4rV + 2·chunk·(r + V) FLOPs forward. An item is
+ * a (b,h); memory a worker O(chunk·(r + V) + r·V).
+ */
+#include "device/cpu_logits.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CHUNK = 64 };
+
+struct linear {
+    struct oa_device *d;
+    const struct oa_linear_attention *a;
+};
+
+/* One worker on one (b,h). */
+struct work {
+    struct oa_device *d;
+    const struct oa_linear_attention *a;
+    struct oa_gemm_state *gemm;
+    struct oa_arena *scratch;
+    bool failed;
+    long b, h, queries, keys; /* real ones */
+
+    /* the chunk at work: first row, real rows of queries and keys, both filled up with zeros to `padded` */
+    long i0, rows, cols, padded;
+    void *q, *k, *v, *n;    /* act [CHUNK, r], [CHUNK, r], [CHUNK, V], [CHUNK, V]: φ_q, φ_k, v, N */
+    void *e, *den, *factor; /* real [CHUNK] */
+    void *tile, *tile_act;  /* [CHUNK, CHUNK] */
+    void *sum;              /* real [CHUNK, max(r, V)] */
+    void *row, *ones;       /* real [r], real [CHUNK] */
+    int32_t *low, *high;
+
+    void *state, *z, *state_act; /* real [r, V], real [r], act [r, V]: S, z; then G, g */
+};
+
+/* ---- memory --------------------------------------------------------------------------------------------------- */
+
+static void *take(struct work *w, long n, size_t size)
+{
+    void *memory = oa_arena_take(w->scratch, (size_t)n * size);
+    w->failed |= !memory;
+    return memory;
+}
+
+static void take_all(struct work *w)
+{
+    size_t act = w->d->kernels.act_size, real = w->d->kernels.real_size;
+    long r = w->a->features, v = w->a->shape.value_width;
+    w->q = take(w, CHUNK * r, act);
+    w->k = take(w, CHUNK * r, act);
+    w->v = take(w, CHUNK * v, act);
+    w->n = take(w, CHUNK * v, act);
+    w->e = take(w, CHUNK, real);
+    w->den = take(w, CHUNK, real);
+    w->factor = take(w, CHUNK, real);
+    w->tile = take(w, (long)CHUNK * CHUNK, real);
+    w->tile_act = take(w, (long)CHUNK * CHUNK, act);
+    w->sum = take(w, CHUNK * oa_max(r, v), real);
+    w->row = take(w, r, real);
+    w->ones = take(w, CHUNK, real);
+    w->low = take(w, CHUNK, sizeof *w->low);
+    w->high = take(w, CHUNK, sizeof *w->high);
+    w->state = take(w, r * v, real);
+    w->z = take(w, r, real);
+    w->state_act = take(w, r * v, act);
+}
+
+static void clear_state(struct work *w)
+{
+    memset(w->state, 0, (size_t)(w->a->features * w->a->shape.value_width) * w->d->kernels.real_size);
+    memset(w->z, 0, (size_t)w->a->features * w->d->kernels.real_size);
+}
+
+static long real_length(const int32_t *lengths, long b, long length)
+{
+    return lengths ? oa_max(0, oa_min(lengths[b], length)) : length;
+}
+
+static void open_work(struct work *w, const struct linear *f, long item, const struct oa_worker *worker)
+{
+    const struct oa_attention_shape *s = &f->a->shape;
+    *w = (struct work){ .d = f->d, .a = f->a, .gemm = f->d->gemm[worker->index], .scratch = worker->scratch };
+    w->b = item / s->heads;
+    w->h = item % s->heads;
+    w->queries = real_length(s->query_lengths, w->b, s->queries);
+    w->keys = real_length(s->key_lengths, w->b, s->keys);
+    take_all(w);
+    if (w->failed)
+        return;
+    clear_state(w);
+    oa_real_fill(w->d, CHUNK, 1, w->ones);
+}
+
+/* ---- chunks --------------------------------------------------------------------------------------------------- */
+
+static void *place(const struct work *w, const void *x, long ld, long length, long width, long i)
+{
+    return oa_act_at(w->d, x, (w->b * length + i) * ld + w->h * width);
+}
+
+static void *query_place(const struct work *w, const void *x, long ld, long width)
+{
+    return place(w, x, ld, w->a->shape.queries, width, w->i0);
+}
+
+static void *key_place(const struct work *w, const void *x, long ld, long width)
+{
+    return place(w, x, ld, w->a->shape.keys, width, w->i0);
+}
+
+static void pack(const struct work *w, const void *x, long ld, long rows, long width, void *to)
+{
+    size_t size = w->d->kernels.act_size, bytes = (size_t)width * size;
+    for (long i = 0; i < rows; i++)
+        memcpy((char *)to + (size_t)i * bytes, oa_at(x, size, i * ld), bytes);
+    memset((char *)to + (size_t)rows * bytes, 0, (size_t)(w->padded - rows) * bytes);
+}
+
+/* Goes to the chunk at i0 and packs its queries, its keys and values, or both. */
+static void go_to(struct work *w, long i0, bool queries, bool keys)
+{
+    const struct oa_linear_attention *a = w->a;
+    long r = a->features, v = a->shape.value_width;
+    w->i0 = i0;
+    w->rows = queries ? oa_max(0, oa_min(CHUNK, w->queries - i0)) : 0;
+    w->cols = keys ? oa_max(0, oa_min(CHUNK, w->keys - i0)) : 0;
+    w->padded = oa_tile_round(oa_max(w->rows, w->cols));
+    if (queries)
+        pack(w, query_place(w, a->fq, a->ldfq, r), a->ldfq, w->rows, r, w->q);
+    if (keys) {
+        pack(w, key_place(w, a->fk, a->ldfk, r), a->ldfk, w->cols, r, w->k);
+        pack(w, key_place(w, a->v, a->ldv, v), a->ldv, w->cols, v, w->v);
+    }
+    for (long i = 0; i < w->padded; i++) {
+        w->low[i] = 0;
+        w->high[i] = i < w->rows ? (int32_t)oa_min(i + 1, w->cols) : 0;
+    }
+}
+
+/* ---- products: lengths and widths of packed operands follow from m, n, k ---------------------------------------- */
+
+static void product(struct work *w, long m, long n, long k, const void *a, const void *b, void *c, bool accumulate)
+{
+    struct oa_gemm g = { m, n, k, k, n, n, false, false, accumulate, true };
+    w->d->kernels.gemm(w->gemm, &g, a, b, c);
+}
+
+static void product_tb(struct work *w, long m, long n, long k, const void *a, const void *b, void *c, bool accumulate)
+{
+    struct oa_gemm g = { m, n, k, k, k, n, false, true, accumulate, true };
+    w->d->kernels.gemm(w->gemm, &g, a, b, c);
+}
+
+static void product_ta(struct work *w, long m, long n, long k, const void *a, const void *b, void *c, bool accumulate)
+{
+    struct oa_gemm g = { m, n, k, m, n, n, true, false, accumulate, true };
+    w->d->kernels.gemm(w->gemm, &g, a, b, c);
+}
+
+static const void *row_as_reals(struct work *w, const void *x, long i)
+{
+    const void *row = oa_act_at(w->d, x, i * w->a->features);
+    if (w->d->kernels.act == w->d->kernels.real)
+        return row;
+    w->d->kernels.real_from_act(w->a->features, row, w->row);
+    return w->row;
+}
+
+/* S += φ_kᵀ V, z += Σ φ_k. */
+static void add_keys(struct work *w)
+{
+    long r = w->a->features, v = w->a->shape.value_width;
+    product_ta(w, r, v, w->padded, w->k, w->v, w->state, true);
+    w->d->kernels.column_sums(w->cols, r, w->k, r, w->z);
+}
+
+/* G += φ_qᵀ N, g += Σ e φ_q. */
+static void add_queries(struct work *w)
+{
+    long r = w->a->features, v = w->a->shape.value_width;
+    product_ta(w, r, v, w->padded, w->q, w->n, w->state, true);
+    for (long i = 0; i < w->rows; i++)
+        w->d->kernels.axpy(r, oa_real_get(w->d, w->e, i), row_as_reals(w, w->q, i), w->z);
+}
+
+static void round_state(struct work *w)
+{
+    w->d->kernels.act_from_real(w->a->features * w->a->shape.value_width, w->state, w->state_act);
+}
+
+static void store(const struct work *w, long rows, long all, long width, void *x, long ld)
+{
+    size_t size = w->d->kernels.act_size;
+    w->d->kernels.tile_to_act(rows, width, w->sum, width, x, ld);
+    oa_zero_rows(oa_act_at(w->d, x, rows * ld), (size_t)ld * size, (size_t)width * size, all - rows);
+}
+
+/* ---- forward -------------------------------------------------------------------------------------------------- */
+
+static double policy(const struct oa_linear_attention *a, double den)
+{
+    switch (a->policy) {
+    case OA_DENOMINATOR_ADD:
+        return den + a->epsilon;
+    case OA_DENOMINATOR_SIGN:
+        return fabs(den) >= a->epsilon ? den : den < 0 ? -a->epsilon : a->epsilon;
+    case OA_DENOMINATOR_CLAMP:
+        return den < a->epsilon ? a->epsilon : den;
+    default:
+        return den;
+    }
+}
+
+static void *saved_denominators(const struct work *w)
+{
+    const struct oa_attention_shape *s = &w->a->shape;
+    return oa_real_at(w->d, w->a->den, (w->b * s->heads + w->h) * s->queries + w->i0);
+}
+
+/* w->sum holds numerators, w->den what the chunk's own keys add to the denominators. */
+static void finish_rows(struct work *w)
+{
+    const struct oa_linear_attention *a = w->a;
+    long all = oa_min(CHUNK, a->shape.queries - w->i0);
+    void *saved = saved_denominators(w);
+    oa_real_fill(w->d, all, 0, saved);
+    for (long i = 0; i < w->rows; i++) {
+        double den = oa_real_get(w->d, w->den, i) + w->d->kernels.dot(a->features, row_as_reals(w, w->q, i), w->z);
+        oa_real_set(w->d, saved, i, policy(a, den));
+        den = oa_real_get(w->d, saved, i);
+        oa_real_set(w->d, w->factor, i, den == 0 ? 0 : 1 / den);
+    }
+    w->d->kernels.scale_rows(w->rows, a->shape.value_width, w->factor, w->sum, a->shape.value_width);
+    store(w, w->rows, all, a->shape.value_width, query_place(w, a->o, a->ldo, a->shape.value_width), a->ldo);
+}
+
+static void causal_forward(struct work *w)
+{
+    long r = w->a->features, v = w->a->shape.value_width;
+    for (long i0 = 0; i0 < w->a->shape.queries; i0 += CHUNK) {
+        go_to(w, i0, true, true);
+        oa_real_fill(w->d, w->padded, 0, w->den);
+        product_tb(w, w->padded, w->padded, r, w->q, w->k, w->tile, false);
+        w->d->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded,
+                                w->den);
+        product(w, w->padded, v, w->padded, w->tile_act, w->v, w->sum, false);
+        if (i0 > 0) {
+            round_state(w);
+            product(w, w->padded, v, r, w->q, w->state_act, w->sum, true);
+        }
+        finish_rows(w);
+        add_keys(w);
+    }
+}
+
+static void add_all_keys(struct work *w)
+{
+    for (long j0 = 0; j0 < w->keys; j0 += CHUNK) {
+        go_to(w, j0, false, true);
+        add_keys(w);
+    }
+    round_state(w);
+}
+
+static void full_forward(struct work *w)
+{
+    add_all_keys(w);
+    for (long i0 = 0; i0 < w->a->shape.queries; i0 += CHUNK) {
+        go_to(w, i0, true, false);
+        oa_real_fill(w->d, w->padded, 0, w->den);
+        product(w, w->padded, w->a->shape.value_width, w->a->features, w->q, w->state_act, w->sum, false);
+        finish_rows(w);
+    }
+}
+
+static void forward_item(void *argument, long item, const struct oa_worker *worker)
+{
+    struct work w;
+    open_work(&w, argument, item, worker);
+    if (w.failed)
+        return;
+    if (w.a->shape.causal)
+        causal_forward(&w);
+    else
+        full_forward(&w);
+}
+
+void oa_cpu_linear_attention(struct oa_device *d, const struct oa_linear_attention *a)
+{
+    struct linear f = { d, a };
+    oa_parallel(d->context, a->shape.batch * a->shape.heads, forward_item, &f);
+}
+
+/* ---- backward ------------------------------------------------------------------------------------------------- */
+
+/* The denominator does not depend on its sum. */
+static bool clamped(const struct work *w, double den)
+{
+    double limit = w->d->kernels.real == OA_F64 ? w->a->epsilon : (double)(float)w->a->epsilon;
+    if (w->a->policy == OA_DENOMINATOR_SIGN)
+        return fabs(den) <= limit;
+    return w->a->policy == OA_DENOMINATOR_CLAMP && den <= limit;
+}
+
+/* N and e of the chunk's queries. */
+static void load_gradient(struct work *w)
+{
+    const struct oa_linear_attention *a = w->a;
+    const struct oa_kernels *k = &w->d->kernels;
+    long v = a->shape.value_width;
+    const void *d_o = query_place(w, a->d_o, a->ldo, v), *saved = saved_denominators(w);
+    k->row_dots(w->rows, v, d_o, a->ldo, query_place(w, a->o, a->ldo, v), a->ldo, w->e);
+    for (long i = 0; i < w->rows; i++) {
+        double den = oa_real_get(w->d, saved, i), inverse = den == 0 ? 0 : 1 / den;
+        oa_real_set(w->d, w->factor, i, inverse);
+        oa_real_set(w->d, w->e, i, clamped(w, den) ? 0 : -oa_real_get(w->d, w->e, i) * inverse);
+    }
+    k->tile_to_real(w->rows, v, d_o, a->ldo, w->sum, v);
+    k->scale_rows(w->rows, v, w->factor, w->sum, v);
+    size_t filled = (size_t)(w->rows * v) * k->real_size;
+    memset((char *)w->sum + filled, 0, (size_t)(w->padded * v) * k->real_size - filled);
+    k->tile_to_act(w->padded, v, w->sum, v, w->n, v);
+}
+
+/* M of the chunk into w->tile_act. */
+static void mixed_tile(struct work *w)
+{
+    product_tb(w, w->padded, w->padded, w->a->shape.value_width, w->n, w->v, w->tile, false);
+    for (long i = 0; i < w->rows; i++)
+        w->d->kernels.axpy(w->high[i], oa_real_get(w->d, w->e, i), w->ones, oa_real_at(w->d, w->tile, i * w->padded));
+    w->d->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded, NULL);
+}
+
+/* dφ_q of the chunk; with `inside`, w->sum already holds what the chunk's own keys give. */
+static void finish_queries(struct work *w, bool inside)
+{
+    const struct oa_linear_attention *a = w->a;
+    long r = a->features;
+    product_tb(w, w->padded, r, a->shape.value_width, w->n, w->state_act, w->sum, inside);
+    for (long i = 0; i < w->rows; i++)
+        w->d->kernels.axpy(r, oa_real_get(w->d, w->e, i), w->z, oa_real_at(w->d, w->sum, i * r));
+    store(w, w->rows, oa_min(CHUNK, a->shape.queries - w->i0), r, query_place(w, a->dfq, a->ldfq, r), a->ldfq);
+}
+
+/* dφ_k and dv of the chunk from G and g, and with `inside` from its own queries. */
+static void finish_keys(struct work *w, bool inside)
+{
+    const struct oa_linear_attention *a = w->a;
+    long r = a->features, v = a->shape.value_width, all = oa_min(CHUNK, a->shape.keys - w->i0);
+    round_state(w);
+    if (a->dv) {
+        product(w, w->padded, v, r, w->k, w->state_act, w->sum, false);
+        if (inside) {
+            product_tb(w, w->padded, w->padded, r, w->q, w->k, w->tile, false);
+            w->d->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded,
+                                    NULL);
+            product_ta(w, w->padded, v, w->padded, w->tile_act, w->n, w->sum, true);
+        }
+        store(w, w->cols, all, v, key_place(w, a->dv, a->ldv, v), a->ldv);
+    }
+    if (a->dfk) {
+        product_tb(w, w->padded, r, v, w->v, w->state_act, w->sum, false);
+        if (inside) {
+            mixed_tile(w);
+            product_ta(w, w->padded, r, w->padded, w->tile_act, w->q, w->sum, true);
+        }
+        for (long j = 0; j < w->cols; j++)
+            w->d->kernels.axpy(r, 1, w->z, oa_real_at(w->d, w->sum, j * r));
+        store(w, w->cols, all, r, key_place(w, a->dfk, a->ldfk, r), a->ldfk);
+    }
+}
+
+static void causal_queries(struct work *w)
+{
+    for (long i0 = 0; i0 < w->a->shape.queries; i0 += CHUNK) {
+        go_to(w, i0, true, true);
+        load_gradient(w);
+        mixed_tile(w);
+        product(w, w->padded, w->a->features, w->padded, w->tile_act, w->k, w->sum, false);
+        round_state(w);
+        finish_queries(w, true);
+        add_keys(w);
+    }
+}
+
+static void causal_keys(struct work *w)
+{
+    long chunks = oa_blocks(w->a->shape.keys, CHUNK);
+    clear_state(w);
+    for (long c = chunks - 1; c >= 0; c--) {
+        go_to(w, c * CHUNK, true, true);
+        load_gradient(w);
+        finish_keys(w, true);
+        add_queries(w);
+    }
+}
+
+static void full_queries(struct work *w)
+{
+    add_all_keys(w);
+    for (long i0 = 0; i0 < w->a->shape.queries; i0 += CHUNK) {
+        go_to(w, i0, true, false);
+        load_gradient(w);
+        finish_queries(w, false);
+    }
+}
+
+static void full_keys(struct work *w)
+{
+    clear_state(w);
+    for (long i0 = 0; i0 < w->queries; i0 += CHUNK) {
+        go_to(w, i0, true, false);
+        load_gradient(w);
+        add_queries(w);
+    }
+    for (long j0 = 0; j0 < w->a->shape.keys; j0 += CHUNK) {
+        go_to(w, j0, false, true);
+        finish_keys(w, false);
+    }
+}
+
+static void gradient_item(void *argument, long item, const struct oa_worker *worker)
+{
+    struct work w;
+    open_work(&w, argument, item, worker);
+    if (w.failed)
+        return;
+    if (w.a->dfq)
+        (w.a->shape.causal ? causal_queries : full_queries)(&w);
+    if (w.a->dfk || w.a->dv)
+        (w.a->shape.causal ? causal_keys : full_keys)(&w);
+}
+
+void oa_cpu_linear_attention_gradient(struct oa_device *d, const struct oa_linear_attention *a)
+{
+    struct linear f = { d, a };
+    oa_parallel(d->context, a->shape.batch * a->shape.heads, gradient_item, &f);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The logits engine, forward: S = Σ_c α_c S^c, P = softmax of S over the visible keys, O = P V, without S or P in
+ * memory. Online softmax (Milakov & Gimelshein 2018) over tiles (Rabe & Staats 2021; Dao et al. 2022): with running
+ * maximum m and sum z of a row,
+ *
+ *     m' = max(m, max_j S_ij),  z' = z e^{m−m'} + Σ_j e^{S_ij−m'},  acc' = acc e^{m−m'} + Σ_j e^{S_ij−m'} v_j,
+ *
+ * and at the end O = acc/z, lse = m + log z. A row that sees nothing has z = 0: O = 0, lse = −∞.
+ *
+ * [B·T, H·K] × [B·S, H·K] × [B·S, H·V] → [B·T, H·V]; 2·pairs·(K + V) FLOPs, O(query_block·key_block + S(K + V))
+ * memory a worker. An item is a (b,h); where these are few, a few blocks of queries of one.
+ */
+#include "device/cpu_logits.h"
+
+#include <math.h>
+
+enum {
+    ENOUGH_ITEMS = 8,  /* (b,h) that are cut no further */
+    BLOCKS_AN_ITEM = 4 /* query blocks of an item when they are: keys are packed once for all of them */
+};
+
+struct forward {
+    struct oa_device *d;
+    const struct oa_logits *a;
+    long cuts, rows; /* items of one (b,h); rows of each */
+};
+
+/* What a query block gathers. All real, but p. */
+struct sums {
+    void *m, *z, *rescale; /* [query_block] */
+    void *o;               /* [query_block, V] */
+    void *p;               /* act [query_block, key_block] */
+};
+
+static void take_sums(struct oa_tiles *t, struct sums *s)
+{
+    size_t real = t->d->kernels.real_size;
+    s->m = oa_tiles_take(t, t->query_block, real);
+    s->z = oa_tiles_take(t, t->query_block, real);
+    s->rescale = oa_tiles_take(t, t->query_block, real);
+    s->o = oa_tiles_take(t, t->query_block * t->a->shape.value_width, real);
+    s->p = oa_tiles_take(t, t->query_block * t->key_block, t->d->kernels.act_size);
+}
+
+static void add_tile(struct oa_tiles *t, struct sums *s, bool first)
+{
+    const struct oa_kernels *k = &t->d->kernels;
+    double factor = oa_tiles_logits(t);
+    k->softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, t->s, t->key_block, s->m, s->z,
+                    s->rescale);
+    oa_tiles_dropout(t, t->s); /* after z: P is normalised before it is dropped */
+    if (!first)
+        k->scale_rows(t->padded_rows, t->v.width, s->rescale, s->o, t->v.width);
+    oa_tiles_keys_product(t, oa_tiles_act(t, t->s, s->p), t->v, s->o, !first);
+}
+
+static void *output_row(const struct oa_tiles *t, long i)
+{
+    const struct oa_logits *a = t->a;
+    return oa_act_at(t->d, a->o, (t->b * a->shape.queries + i) * a->ldo + t->h * a->shape.value_width);
+}
+
+static void *lse_row(const struct oa_tiles *t, long i)
+{
+    const struct oa_attention_shape *s = &t->a->shape;
+    return oa_real_at(t->d, t->a->lse, (t->b * s->heads + t->h) * s->queries + i);
+}
+
+/* o / z and lse of the rows of the block. */
+static void finish_rows(struct oa_tiles *t, struct sums *s)
+{
+    struct oa_device *d = t->d;
+    long rows = oa_span_length(t->rows), v = t->a->shape.value_width;
+    void *lse = lse_row(t, t->rows.begin);
+    for (long i = 0; i < rows; i++) {
+        double z = oa_real_get(d, s->z, i);
+        oa_real_set(d, lse, i, z == 0 ? -INFINITY : oa_real_get(d, s->m, i) + log(z));
+        oa_real_set(d, s->z, i, z == 0 ? 0 : 1 / z);
+    }
+    d->kernels.scale_rows(rows, v, s->z, s->o, v);
+    d->kernels.tile_to_act(rows, v, s->o, v, output_row(t, t->rows.begin), t->a->ldo);
+}
+
+static void empty_rows(struct oa_tiles *t, long begin, long end)
+{
+    size_t size = t->d->kernels.act_size;
+    if (begin >= end)
+        return;
+    oa_zero_rows(output_row(t, begin), (size_t)t->a->ldo * size, (size_t)t->a->shape.value_width * size, end - begin);
+    oa_real_fill(t->d, end - begin, -INFINITY, lse_row(t, begin));
+}
+
+static void forward_block(struct oa_tiles *t, struct sums *s, long i0)
+{
+    long end = oa_min(i0 + t->query_block, t->a->shape.queries);
+    bool first = true;
+    if (oa_tiles_block(t, i0, (struct oa_span){ 0, t->keys })) {
+        oa_real_fill(t->d, t->padded_rows, -INFINITY, s->m);
+        oa_real_fill(t->d, t->padded_rows, 0, s->z);
+        for (; oa_tiles_next(t); first = false)
+            add_tile(t, s, first);
+    }
+    if (first) {
+        empty_rows(t, i0, end);
+        return;
+    }
+    finish_rows(t, s);
+    empty_rows(t, t->rows.end, end);
+}
+
+static void forward_item(void *argument, long item, const struct oa_worker *w)
+{
+    struct forward *f = argument;
+    struct oa_tiles t;
+    struct sums s;
+    long head = item / f->cuts, begin = item % f->cuts * f->rows, end = oa_min(begin + f->rows, f->a->shape.queries);
+    oa_tiles_open(&t, f->d, f->a, w);
+    take_sums(&t, &s);
+    oa_tiles_head(&t, head / f->a->shape.heads, head % f->a->shape.heads);
+    oa_tiles_pack_queries(&t, (struct oa_span){ begin, end }, false);
+    oa_tiles_pack_keys(&t, oa_tiles_seen(&t, begin, oa_max(begin, oa_min(end, t.queries))));
+    for (long i0 = begin; i0 < end && !t.failed; i0 += t.query_block)
+        forward_block(&t, &s, i0);
+}
+
+void oa_cpu_logits(struct oa_device *d, const struct oa_logits *a)
+{
+    if (oa_tables_shared(a)) {
+        oa_tables_forward(d, a);
+        return;
+    }
+    long heads = a->shape.batch * a->shape.heads;
+    struct forward f = { .d = d, .a = a, .cuts = 1, .rows = a->shape.queries };
+    if (heads < ENOUGH_ITEMS) {
+        f.rows = BLOCKS_AN_ITEM * oa_tile_round(d->kernels.query_block);
+        f.cuts = oa_blocks(a->shape.queries, f.rows);
+    }
+    oa_parallel(d->context, heads * f.cuts, forward_item, &f);
+}

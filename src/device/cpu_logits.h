@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to the logits engine: how one worker walks over the tiles of S of one (batch item, head).
+ *
+ * S is never stored. Queries are cut into blocks, the keys that a block sees into tiles; a tile of S lives in a buffer
+ * of query_block × key_block reals that stays in the L2 cache. Operands of a (b,h) are packed first: contiguous copies,
+ * filled up with rows of zeros to a multiple of OA_TILE_GRANULE. Products of packed operands run 10 to 20 % faster than
+ * of columns cut from [B·T, H·K], they have few different shapes (each costs oneDNN a compilation), and what stands in
+ * padded rows, NaN included, cannot reach them.
+ *
+ *     oa_tiles_open(&t, …);
+ *     oa_tiles_head(&t, b, h);                      pack what is needed: oa_tiles_pack_queries, oa_tiles_pack_keys
+ *     if (oa_tiles_block(&t, i0, all keys))         rows i0 … i0 + query_block - 1
+ *         while (oa_tiles_next(&t))
+ *             factor = oa_tiles_logits(&t);         t.s holds the tile of S
+ */
+#ifndef ORTHANT_DEVICE_CPU_LOGITS_H
+#define ORTHANT_DEVICE_CPU_LOGITS_H
+
+#include "device/cpu.h"
+
+enum { OA_TILE_GRANULE = 16 };
+
+/* begin ≤ x < end; empty when begin ≥ end. */
+struct oa_span {
+    long begin, end;
+};
+
+static inline struct oa_span oa_span_cut(struct oa_span a, struct oa_span b)
+{
+    return (struct oa_span){ oa_max(a.begin, b.begin), oa_min(a.end, b.end) };
+}
+
+static inline long oa_span_length(struct oa_span s)
+{
+    return oa_max(0, s.end - s.begin);
+}
+
+static inline long oa_tile_round(long n)
+{
+    return (n + OA_TILE_GRANULE - 1) / OA_TILE_GRANULE * OA_TILE_GRANULE;
+}
+
+/* Rows of a sequence, copied next to each other; the first is row `begin`. */
+struct oa_packed {
+    const void *x;
+    long begin, width;
+};
+
+struct oa_tiles {
+    struct oa_device *d;
+    const struct oa_logits *a;
+    struct oa_gemm_state *gemm;
+    struct oa_arena *scratch;
+    bool failed; /* no memory, which is recorded: nothing is to be done */
+    long query_block, key_block;
+
+    /* the (b,h) at work: how many queries and keys are real; the operands */
+    long b, h, queries, keys;
+    struct oa_packed q[OA_MAX_PARTS], k[OA_MAX_PARTS], v, d_o;
+
+    /* the query block at work: its real rows; the keys that any of them sees; what each row sees */
+    struct oa_span rows, seen;
+    long padded_rows;
+    int32_t *low, *high;
+
+    /* the tile at work: its keys; what each row sees, counted from the first of them */
+    struct oa_span cols;
+    long padded_cols;
+    int32_t *tile_low, *tile_high;
+    void *s, *part; /* real [query_block, key_block]: logits; one part of a mixture */
+};
+
+/* Takes the buffers that every pass needs. */
+void oa_tiles_open(struct oa_tiles *t, struct oa_device *d, const struct oa_logits *a, const struct oa_worker *w);
+/* n elements of scratch; t->failed when there is no memory. */
+void *oa_tiles_take(struct oa_tiles *t, long n, size_t size);
+
+void oa_tiles_head(struct oa_tiles *t, long b, long h);
+/* Rows of columns h·width … of the batch item at work of x [B·length, …]; rows from `real` on are packed as zeros. */
+struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long length, struct oa_span rows, long real,
+                               long width);
+void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_span rows, bool gradient);
+void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_span cols);
+
+/* The keys that rows i0 … i1-1 can see: support, causality and length; begin is a multiple of OA_TILE_GRANULE. */
+struct oa_span oa_tiles_seen(const struct oa_tiles *t, long i0, long i1);
+/* Goes to the block of queries that starts at i0, looking at the keys `within` only. False: it sees none of them. */
+bool oa_tiles_block(struct oa_tiles *t, long i0, struct oa_span within);
+/* Goes to the next tile of the block, at first to the first. False: there is none. */
+bool oa_tiles_next(struct oa_tiles *t);
+
+/* Puts logits into t->s; the true ones are the returned factor times these. */
+double oa_tiles_logits(struct oa_tiles *t);
+/* α of a part. */
+double oa_tiles_alpha(const struct oa_tiles *t, int part);
+/* Attention dropout of a tile of reals: masks are addressed by (b, h, i, j). */
+void oa_tiles_dropout(struct oa_tiles *t, void *x);
+
+/* A tile of reals as an operand of a product; `act` has room for it and is used when the types differ. */
+const void *oa_tiles_act(struct oa_tiles *t, const void *tile, void *act);
+
+/* Products of the tile at work with packed operands; all results are real, and overwritten without `accumulate`.
+ *     pair:   tile         += rows · keysᵀ
+ *     keys:   c [rows, …]  += tile · keys
+ *     rows:   c [cols, …]  += tileᵀ · rows */
+void oa_tiles_pair_product(struct oa_tiles *t, struct oa_packed rows, struct oa_packed keys, void *tile,
+                           bool accumulate);
+void oa_tiles_keys_product(struct oa_tiles *t, const void *tile, struct oa_packed keys, void *c, bool accumulate);
+void oa_tiles_rows_product(struct oa_tiles *t, const void *tile, struct oa_packed rows, void *c, bool accumulate);
+
+void oa_real_fill(const struct oa_device *d, long n, double value, void *x);
+/* Zeros in rows of columns of a matrix. */
+void oa_zero_rows(void *x, size_t row_bytes, size_t bytes, long rows);
+
+/* cpu_tables.c: every part is a table and the batch items have the same keys, so that one P serves the whole batch. */
+bool oa_tables_shared(const struct oa_logits *a);
+void oa_tables_forward(struct oa_device *d, const struct oa_logits *a);
+void oa_tables_gradient(struct oa_device *d, const struct oa_logits *a);
+
+#endif

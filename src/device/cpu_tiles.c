@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Walking over the tiles of S and filling them with logits; see cpu_logits.h. What is visible (mechanisms: support,
+ * causality, lengths) is decided here and nowhere else in the logits engine: a key is skipped, never masked by adding
+ * a large negative number, so an empty row stays empty and 0·∞ does not arise.
+ */
+#include "device/cpu_logits.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { EMPTY_STEP = 64 }; /* keys that are asked for at a time when a support knows its empty tiles */
+
+/* ---- memory --------------------------------------------------------------------------------------------------- */
+
+void *oa_tiles_take(struct oa_tiles *t, long n, size_t size)
+{
+    void *memory = oa_arena_take(t->scratch, (size_t)n * size);
+    t->failed |= !memory;
+    return memory;
+}
+
+void oa_tiles_open(struct oa_tiles *t, struct oa_device *d, const struct oa_logits *a, const struct oa_worker *w)
+{
+    *t = (struct oa_tiles){ .d = d, .a = a, .gemm = d->gemm[w->index], .scratch = w->scratch };
+    t->query_block = oa_tile_round(oa_min(d->kernels.query_block, a->shape.queries));
+    t->key_block = oa_tile_round(oa_min(d->kernels.key_block, a->shape.keys));
+    int32_t *bounds = oa_tiles_take(t, 4 * t->query_block, sizeof *bounds);
+    t->s = oa_tiles_take(t, t->query_block * t->key_block, d->kernels.real_size);
+    t->part = oa_tiles_take(t, t->query_block * t->key_block, d->kernels.real_size);
+    if (t->failed)
+        return;
+    t->low = bounds;
+    t->high = bounds + t->query_block;
+    t->tile_low = bounds + 2 * t->query_block;
+    t->tile_high = bounds + 3 * t->query_block;
+}
+
+void oa_real_fill(const struct oa_device *d, long n, double value, void *x)
+{
+    for (long i = 0; i < n; i++)
+        oa_real_set(d, x, i, value);
+}
+
+void oa_zero_rows(void *x, size_t row_bytes, size_t bytes, long rows)
+{
+    for (long i = 0; i < rows; i++)
+        memset((char *)x + (size_t)i * row_bytes, 0, bytes);
+}
+
+/* ---- operands ------------------------------------------------------------------------------------------------- */
+
+static long real_length(const int32_t *lengths, long b, long length)
+{
+    return lengths ? oa_max(0, oa_min(lengths[b], length)) : length;
+}
+
+void oa_tiles_head(struct oa_tiles *t, long b, long h)
+{
+    t->b = b;
+    t->h = h;
+    t->queries = real_length(t->a->shape.query_lengths, b, t->a->shape.queries);
+    t->keys = real_length(t->a->shape.key_lengths, b, t->a->shape.keys);
+}
+
+/* Rows begin … end-1 of a matrix of `width` columns, followed by zeros. */
+static struct oa_packed pack(struct oa_tiles *t, const void *x, long ld, struct oa_span rows, long width)
+{
+    size_t size = t->d->kernels.act_size, bytes = (size_t)width * size;
+    long n = oa_span_length(rows), padded = oa_tile_round(n);
+    if (ld == width && padded == n)
+        return (struct oa_packed){ x, rows.begin, width };
+    char *to = oa_tiles_take(t, padded * width, size);
+    if (t->failed)
+        return (struct oa_packed){ 0 };
+    for (long i = 0; i < n; i++)
+        memcpy(to + (size_t)i * bytes, oa_at(x, size, i * ld), bytes);
+    memset(to + (size_t)n * bytes, 0, (size_t)(padded - n) * bytes);
+    return (struct oa_packed){ to, rows.begin, width };
+}
+
+struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long length, struct oa_span rows, long real,
+                               long width)
+{
+    struct oa_span kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
+    long first = (t->b * length + rows.begin) * ld + t->h * width;
+    return pack(t, oa_act_at(t->d, x, first), ld, kept, width);
+}
+
+void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_span rows, bool gradient)
+{
+    const struct oa_logits *a = t->a;
+    for (int c = 0; c < a->parts; c++)
+        if (a->part[c].kind == OA_PART_DOT)
+            t->q[c] =
+                oa_tiles_pack(t, a->part[c].q, a->part[c].ldq, a->shape.queries, rows, t->queries, a->part[c].width);
+    if (gradient)
+        t->d_o = oa_tiles_pack(t, a->d_o, a->ldo, a->shape.queries, rows, t->queries, a->shape.value_width);
+}
+
+static struct oa_packed pack_key_table(struct oa_tiles *t, const struct oa_part *p, struct oa_span cols)
+{
+    struct oa_span kept = { cols.begin, oa_max(cols.begin, oa_min(cols.end, t->keys)) };
+    long first = t->h * p->k_head_stride + cols.begin * p->width;
+    return pack(t, oa_act_at(t->d, p->k, first), p->width, kept, p->width);
+}
+
+void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_span cols)
+{
+    const struct oa_logits *a = t->a;
+    for (int c = 0; c < a->parts; c++) {
+        const struct oa_part *p = &a->part[c];
+        if (p->kind == OA_PART_DOT)
+            t->k[c] = p->k_table ? pack_key_table(t, p, cols)
+                                 : oa_tiles_pack(t, p->k, p->ldk, a->shape.keys, cols, t->keys, p->width);
+    }
+    t->v = oa_tiles_pack(t, a->v, a->ldv, a->shape.keys, cols, t->keys, a->shape.value_width);
+}
+
+/* ---- what is visible ------------------------------------------------------------------------------------------ */
+
+struct oa_span oa_tiles_seen(const struct oa_tiles *t, long i0, long i1)
+{
+    const struct oa_logits *a = t->a;
+    struct oa_span seen = { 0, a->shape.causal ? oa_min(t->keys, i1) : t->keys }, range = seen;
+    if (a->support)
+        a->support->range(a->support, &a->shape, t->h, i0, i1, &range.begin, &range.end);
+    seen = oa_span_cut(seen, range);
+    seen.begin = seen.begin / OA_TILE_GRANULE * OA_TILE_GRANULE;
+    return seen;
+}
+
+static struct oa_span row_sees(const struct oa_tiles *t, long i)
+{
+    const struct oa_logits *a = t->a;
+    struct oa_span sees = t->seen, row = sees;
+    if (a->support && a->support->row)
+        a->support->row(a->support, &a->shape, t->h, i, &row.begin, &row.end);
+    if (a->shape.causal)
+        row.end = oa_min(row.end, i + 1);
+    return oa_span_cut(sees, row);
+}
+
+bool oa_tiles_block(struct oa_tiles *t, long i0, struct oa_span within)
+{
+    t->rows = (struct oa_span){ i0, oa_max(i0, oa_min(i0 + t->query_block, t->queries)) };
+    long rows = oa_span_length(t->rows);
+    t->padded_rows = oa_tile_round(rows);
+    t->seen = oa_span_cut(oa_tiles_seen(t, t->rows.begin, t->rows.end), within);
+    t->cols = (struct oa_span){ t->seen.begin, t->seen.begin };
+    if (rows == 0 || oa_span_length(t->seen) == 0)
+        return false;
+    for (long i = 0; i < t->padded_rows; i++) {
+        struct oa_span sees = i < rows ? row_sees(t, i0 + i) : (struct oa_span){ 0, 0 };
+        t->low[i] = (int32_t)sees.begin;
+        t->high[i] = (int32_t)sees.end;
+    }
+    return true;
+}
+
+/* End of the piece of a row of tiles that starts at j and is asked for at once. */
+static long step_end(const struct oa_tiles *t, long j)
+{
+    return oa_min((j / EMPTY_STEP + 1) * EMPTY_STEP, t->seen.end);
+}
+
+static bool step_empty(const struct oa_tiles *t, long j)
+{
+    const struct oa_logits *a = t->a;
+    return a->support->empty(a->support, &a->shape, t->h, t->rows.begin, t->rows.end, j, step_end(t, j));
+}
+
+/* The next tile: as many keys as fit; with a support that knows its empty tiles, up to the next of these. */
+static struct oa_span next_cols(const struct oa_tiles *t)
+{
+    long j = t->cols.end, end = oa_min(j + t->key_block, t->seen.end);
+    if (!t->a->support || !t->a->support->empty)
+        return (struct oa_span){ j, end };
+    while (j < t->seen.end && step_empty(t, j))
+        j = step_end(t, j);
+    long last = oa_min(j + t->key_block, t->seen.end), e = j;
+    while (e < last && !step_empty(t, e))
+        e = step_end(t, e);
+    return (struct oa_span){ j, oa_min(e, last) };
+}
+
+static int32_t within_tile(long key, struct oa_span cols)
+{
+    return (int32_t)(oa_max(cols.begin, oa_min(key, cols.end)) - cols.begin);
+}
+
+bool oa_tiles_next(struct oa_tiles *t)
+{
+    t->cols = next_cols(t);
+    if (oa_span_length(t->cols) == 0)
+        return false;
+    t->padded_cols = oa_tile_round(oa_span_length(t->cols));
+    for (long i = 0; i < t->padded_rows; i++) {
+        t->tile_low[i] = within_tile(t->low[i], t->cols);
+        t->tile_high[i] = within_tile(t->high[i], t->cols);
+    }
+    return true;
+}
+
+/* Supports whose rows are not intervals: what is between the bounds and not visible gets a logit of −∞. */
+static void hide_invisible(struct oa_tiles *t)
+{
+    const struct oa_support *s = t->a->support;
+    if (!s || s->row || !s->visible)
+        return;
+    for (long i = 0; i < oa_span_length(t->rows); i++)
+        for (long j = t->tile_low[i]; j < t->tile_high[i]; j++)
+            if (!s->visible(s, &t->a->shape, t->h, t->rows.begin + i, t->cols.begin + j))
+                oa_real_set(t->d, t->s, i * t->key_block + j, -INFINITY);
+}
+
+/* ---- products ------------------------------------------------------------------------------------------------- */
+
+static const void *packed_row(const struct oa_tiles *t, struct oa_packed p, long row)
+{
+    return oa_act_at(t->d, p.x, (row - p.begin) * p.width);
+}
+
+void oa_tiles_pair_product(struct oa_tiles *t, struct oa_packed rows, struct oa_packed keys, void *tile,
+                           bool accumulate)
+{
+    struct oa_gemm g = { .m = t->padded_rows,
+                         .n = t->padded_cols,
+                         .k = rows.width,
+                         .lda = rows.width,
+                         .ldb = keys.width,
+                         .ldc = t->key_block,
+                         .tb = true,
+                         .accumulate = accumulate,
+                         .real_out = true };
+    t->d->kernels.gemm(t->gemm, &g, packed_row(t, rows, t->rows.begin), packed_row(t, keys, t->cols.begin), tile);
+}
+
+void oa_tiles_keys_product(struct oa_tiles *t, const void *tile, struct oa_packed keys, void *c, bool accumulate)
+{
+    struct oa_gemm g = { .m = t->padded_rows,
+                         .n = keys.width,
+                         .k = t->padded_cols,
+                         .lda = t->key_block,
+                         .ldb = keys.width,
+                         .ldc = keys.width,
+                         .accumulate = accumulate,
+                         .real_out = true };
+    t->d->kernels.gemm(t->gemm, &g, tile, packed_row(t, keys, t->cols.begin), c);
+}
+
+void oa_tiles_rows_product(struct oa_tiles *t, const void *tile, struct oa_packed rows, void *c, bool accumulate)
+{
+    struct oa_gemm g = { .m = t->padded_cols,
+                         .n = rows.width,
+                         .k = t->padded_rows,
+                         .lda = t->key_block,
+                         .ldb = rows.width,
+                         .ldc = rows.width,
+                         .ta = true,
+                         .accumulate = accumulate,
+                         .real_out = true };
+    t->d->kernels.gemm(t->gemm, &g, tile, packed_row(t, rows, t->rows.begin), c);
+}
+
+const void *oa_tiles_act(struct oa_tiles *t, const void *tile, void *act)
+{
+    const struct oa_kernels *k = &t->d->kernels;
+    if (k->act == k->real)
+        return tile;
+    k->tile_to_act(t->padded_rows, t->padded_cols, tile, t->key_block, act, t->key_block);
+    return act;
+}
+
+/* ---- logits --------------------------------------------------------------------------------------------------- */
+
+double oa_tiles_alpha(const struct oa_tiles *t, int part)
+{
+    return t->a->alpha ? oa_real_get(t->d, t->a->alpha, t->h * t->a->parts + part) : 1;
+}
+
+/* Every row of s += factor · a row of reals that starts at `row`, `step` elements further for the next one. */
+static void add_rows(struct oa_tiles *t, double factor, const void *row, long step, void *s)
+{
+    for (long i = 0; i < oa_span_length(t->rows); i++)
+        t->d->kernels.axpy(oa_span_length(t->cols), factor, oa_real_at(t->d, row, i * step),
+                           oa_real_at(t->d, s, i * t->key_block));
+}
+
+static void add_bias(struct oa_tiles *t, const struct oa_part *p, double factor)
+{
+    if (p->bias)
+        add_rows(t, factor, oa_real_at(t->d, p->bias, t->h * p->bias_head_stride + t->cols.begin), 0, t->s);
+}
+
+static const void *table_corner(const struct oa_tiles *t, const struct oa_part *p)
+{
+    long n = p->table_length;
+    return oa_real_at(t->d, p->table, (t->h * n + t->rows.begin) * n + t->cols.begin);
+}
+
+static void add_part(struct oa_tiles *t, int c)
+{
+    const struct oa_part *p = &t->a->part[c];
+    double alpha = oa_tiles_alpha(t, c);
+    if (p->kind == OA_PART_TABLE) {
+        add_rows(t, alpha, table_corner(t, p), p->table_length, t->s);
+        return;
+    }
+    oa_tiles_pair_product(t, t->q[c], t->k[c], t->part, false);
+    add_rows(t, alpha * p->scale, t->part, t->key_block, t->s);
+    add_bias(t, p, alpha);
+}
+
+/* One product with a positive factor needs no pass over the tile: the softmax applies the factor. (Not a factor ≤ 0:
+ * hide_invisible relies on factor·(−∞) = −∞.) */
+static bool lone_product(const struct oa_tiles *t)
+{
+    const struct oa_part *p = &t->a->part[0];
+    return t->a->parts == 1 && p->kind == OA_PART_DOT && oa_tiles_alpha(t, 0) * p->scale > 0;
+}
+
+double oa_tiles_logits(struct oa_tiles *t)
+{
+    const struct oa_part *p = &t->a->part[0];
+    double factor = 1;
+    if (lone_product(t)) {
+        factor = oa_tiles_alpha(t, 0) * p->scale;
+        oa_tiles_pair_product(t, t->q[0], t->k[0], t->s, false);
+        add_bias(t, p, 1 / p->scale);
+    } else {
+        size_t row = (size_t)t->key_block * t->d->kernels.real_size;
+        oa_zero_rows(t->s, row, (size_t)t->padded_cols * t->d->kernels.real_size, t->padded_rows);
+        for (int c = 0; c < t->a->parts; c++)
+            add_part(t, c);
+    }
+    hide_invisible(t);
+    return factor;
+}
+
+void oa_tiles_dropout(struct oa_tiles *t, void *x)
+{
+    const struct oa_attention_shape *s = &t->a->shape;
+    if (t->a->keep >= 1)
+        return;
+    uint64_t blocks_a_row = oa_dropout_stride(s->keys) / 4;
+    uint64_t row = (uint64_t)((t->b * s->heads + t->h) * s->queries + t->rows.begin);
+    t->d->kernels.dropout_tile(t->padded_rows, t->padded_cols, t->a->dropout,
+                               row * blocks_a_row + (uint64_t)t->cols.begin / 4, blocks_a_row, t->a->keep, x,
+                               t->key_block);
+}
