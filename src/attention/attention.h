@@ -15,7 +15,8 @@
 
 /* ---- options of mechanisms ----------------------------------------------------------------------------------- */
 
-enum oa_value_kind { OA_VALUE_INT, OA_VALUE_REAL, OA_VALUE_FLAG, OA_VALUE_CHOICE, OA_VALUE_TEXT };
+/* REALS: numbers with / between them. */
+enum oa_value_kind { OA_VALUE_INT, OA_VALUE_REAL, OA_VALUE_FLAG, OA_VALUE_CHOICE, OA_VALUE_TEXT, OA_VALUE_REALS };
 /* One row of a mechanism's options. A choice or flag may be written as a bare word. */
 struct oa_argument {
     const char *key; /* "" = only bare words set it (the kind of `pattern`) */
@@ -27,8 +28,8 @@ struct oa_argument {
 };
 struct oa_value {
     bool given;
-    double number; /* INT, REAL; FLAG 0/1; CHOICE: index in choices */
-    char text[256];
+    double number;  /* INT, REAL; FLAG 0/1; CHOICE: index in choices; REALS: how many */
+    char text[256]; /* TEXT; REALS in canonical form */
 };
 
 /* The projection options (contract.md §1, O2), for every mechanism with queries and keys. */
@@ -83,7 +84,9 @@ const struct oa_value *oa_atom_value(const struct oa_atom *a, const char *key);
 long oa_atom_int(const struct oa_atom *a, const char *key, long fallback); /* fallback: for defaults not constant */
 double oa_atom_real(const struct oa_atom *a, const char *key, double fallback);
 bool oa_atom_flag(const struct oa_atom *a, const char *key);
-const char *oa_atom_choice(const struct oa_atom *a, const char *key); /* the chosen word */
+bool oa_atom_is(const struct oa_atom *a, const char *key, const char *word);        /* is that word the chosen one? */
+int oa_atom_reals(const struct oa_atom *a, const char *key, double *out, int room); /* how many were copied */
+void oa_atom_print(const struct oa_atom *a, struct oa_text *out);                   /* canonical form of one atom */
 
 /* ---- the layer ----------------------------------------------------------------------------------------------- */
 
@@ -134,19 +137,28 @@ enum oa_capability {
     OA_HAS_WEIGHTS = 128  /* O = A V with a map A that can be shown */
 };
 
-struct oa_cost {
-    double flops;             /* forward, of the mechanism beyond its projections, one sequence */
-    double trainable, frozen; /* parameters */
+/* What the oracles of a mechanism get: one batch item in double. */
+struct oa_oracle {
+    const double *x, *memory;    /* [T, D]; [S, D], NULL = self-attention */
+    long queries, keys, length;  /* T, S, true key length */
+    const int32_t *words;        /* [T] or NULL */
+    const double *cosine, *sine; /* rotary tables [N, K/2] or NULL */
 };
+
+/* Finds the shape of a tensor that is already stored: axis counts from the end (−1 is the last); 0 = there is none. */
+typedef long oa_stored_axis(const void *argument, const char *name, int axis);
 
 struct oa_mechanism {
     const char *name, *title;
     const char *citation; /* authors, year, arXiv number */
     const char *formula;  /* plain text, one line or a few */
     const char *caveats;  /* what a user should know; NULL = nothing */
-    const char *cost;     /* "O(n²(K + V))" */
+    const char *cost;     /* time and memory: "O(n²(K + V)) time, O(n) memory" */
+    const char *state;    /* what decoding must keep, numbers a head: "t(K + V)" */
     unsigned can;
     const struct oa_argument *arguments; /* ended by key = NULL */
+    /* Options that contradict each other: writes what is wrong and returns true. May be NULL. */
+    bool (*clash)(const struct oa_atom *a, char *sentence, size_t size);
     /* Refuses what has no meaning here (may be NULL); the general rules (causal, cross, mixture) are checked by
      * layer.c. */
     enum oa_error (*check)(oa_context *c, const struct oa_group *g);
@@ -159,10 +171,12 @@ struct oa_mechanism {
     void (*part)(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, struct oa_part_tensors *out);
     /* FLOPs of the forward pass beyond the projections, for one sequence of T queries and S keys, all heads. */
     double (*flops)(const struct oa_group *g, long queries, long keys);
-    /* The effective attention map A of O = A V in double, weights[h][i][j] of one batch item, by the plainest code: an
-     * oracle for tests and for `attend --weights`. in is [T, D], [S, D] doubles. NULL: there is none. */
-    enum oa_error (*weights)(const struct oa_group *g, const double *x, const double *memory, long queries, long keys,
-                             long length, const int32_t *words, double *weights);
+    /* Oracles for tests and for `attend --weights`, by the plainest code. scores: the logits S[h][i][j] in double
+     * (mixable mechanisms); weights: the map A[h][i][j] of O = A V, 0 where masked. NULL: there is none. */
+    enum oa_error (*scores)(const struct oa_group *g, const struct oa_oracle *in, double *scores);
+    enum oa_error (*weights)(const struct oa_group *g, const struct oa_oracle *in, double *weights);
+    /* N as the stored tensors of a layer say it; 0 = they do not. May be NULL. */
+    long (*length)(const struct oa_atom *a, oa_stored_axis *axis, const void *argument);
 };
 
 const struct oa_mechanism *oa_mechanism_at(int i); /* registry order; NULL past the end */
@@ -180,21 +194,66 @@ struct oa_layer {
  * The spec must outlive the layer. */
 enum oa_error oa_layer_open(oa_context *c, const struct oa_spec *spec, int number, const struct oa_layer_shape *shape,
                             struct oa_store *store, const char *prefix, struct oa_layer *out);
+/* The same; `refine` may change the shape of a group (widths, length) before its parameters are registered: tensors
+ * that exist already know better (attend). */
+enum oa_error oa_layer_open_refined(oa_context *c, const struct oa_spec *spec, int number,
+                                    const struct oa_layer_shape *shape, struct oa_store *store, const char *prefix,
+                                    void (*refine)(void *argument, struct oa_group *g), void *argument,
+                                    struct oa_layer *out);
 void oa_layer_close(struct oa_layer *l);
 /* y [B·T, D]. Padded rows: inputs are ignored by selection, outputs are 0. */
 oa_tensor *oa_layer_forward(oa_tape *t, const struct oa_layer *l, const struct oa_layer_input *in);
 double oa_layer_flops(const struct oa_layer *l, long queries,
                       long keys); /* forward, one sequence, projections included */
 
-/* ---- helpers for mechanisms (projection.c, support.c, generator.c) ------------------------------------------- */
+/* ---- helpers for mechanisms ----------------------------------------------------------------------------------- */
 
-/* q [B·T, H·K] and k [B·S, H·K] after projection, rotation, scale, temperature and diagonal (contract.md §1). */
+/* projection.c: q [B·T, H·K] and k [B·S, H·K] after projection, scale, temperature, diagonal (contract.md §1), and
+ * rotation at the end: positions turn what is scored. */
+enum oa_error oa_project_parameters(struct oa_group *g);
 void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor **q, oa_tensor **k);
-struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct oa_layer_input *in);
+double oa_project_flops(const struct oa_group *g, long queries, long keys);
+bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size); /* projection options that contradict */
 
-/* Random d × (heads·width) matrices of mechanisms.md O2: out is stored [heads·width, d] as a Linear weight, head after
- * head; made in double. kind: a word of OA_QK_LEARNED other than learned. */
-enum oa_error oa_generate_projection(oa_context *c, const char *kind, long d, long heads, long width,
-                                     struct oa_stream s, double *out);
+/* layer.c */
+oa_tensor *oa_key_input(const struct oa_layer_input *in); /* memory, or x in self-attention */
+struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct oa_layer_input *in);
+long oa_group_length(const struct oa_group *g); /* N of its tables */
+/* A parameter of the group under prefix + name; the rest as in *p. NULL after a failure. */
+struct oa_parameter *oa_group_parameter(struct oa_group *g, const char *name, const struct oa_parameter *p);
+
+/* logits.c: mechanisms that are one part of the logits. */
+void oa_part_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o);
+double oa_visible_pairs(const struct oa_group *g, long queries, long keys); /* of all heads */
+void oa_dot_part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, struct oa_part_tensors *out);
+double oa_dot_flops(const struct oa_group *g, long queries, long keys);
+
+/* oracle.c */
+bool oa_oracle_visible(const struct oa_group *g, const struct oa_oracle *in, long head, long i, long j);
+enum oa_error oa_oracle_project(const struct oa_group *g, const struct oa_oracle *in, double *q, double *k);
+enum oa_error oa_dot_scores(const struct oa_group *g, const struct oa_oracle *in, double *scores);
+enum oa_error oa_softmax_weights(const struct oa_group *g, const struct oa_oracle *in, double *weights);
+double oa_parameter_at(const struct oa_group *g, const struct oa_parameter *p, long i);
+
+/* generator.c: random projections (mechanisms.md O2), one matrix d × width a head, stored [heads·width, d] as a Linear
+ * weight, made in double. */
+struct oa_projection_shape {
+    const char *kind;             /* a word of OA_QK_LEARNED other than learned */
+    long d, heads, width;         /* heads that are wanted */
+    long first_head, layer_heads; /* slice: which columns of the layer's one matrix these heads take */
+};
+/* What a kind cannot do is refused with a sentence (widths, powers of two). */
+enum oa_error oa_projection_check(oa_context *c, const struct oa_projection_shape *p);
+enum oa_error oa_generate_projection(oa_context *c, const struct oa_projection_shape *p, struct oa_stream s,
+                                     double *out);
+
+/* ---- text about mechanisms (explain.c) ------------------------------------------------------------------------ */
+
+/* One attention in words at the shape of a model: formulas, parameters, FLOPs, modes, options in force, caveats. */
+enum oa_error oa_attention_explain(oa_context *c, const char *spec, const struct oa_options *o, struct oa_text *out);
+enum oa_error oa_attention_explain_json(oa_context *c, const char *spec, const struct oa_options *o,
+                                        struct oa_text *out);
+enum oa_error oa_attention_list(oa_context *c, struct oa_text *out); /* a table of all mechanisms */
+enum oa_error oa_attention_list_json(oa_context *c, struct oa_text *out);
 
 #endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random projections U [d, k] for frozen queries and keys, one for each head (mechanisms of the option qk):
+ *
+ *     haar          Q of the QR of a Gaussian matrix, R_ll > 0: uniform among orthonormal columns
+ *     gram-schmidt  the same matrix by modified Gram–Schmidt, run twice
+ *     gaussian      N(0, 1/d), columns only nearly orthonormal: the control
+ *     slice         one Haar d×d matrix, head h takes columns h·k …: heads orthogonal to each other (H·k = d)
+ *     srht          D H P: random signs, Hadamard matrix / √d, k distinct columns (Ailon, Chazelle 2006)
+ *     hd3           the first k columns of (H D₁)(H D₂)(H D₃) (Choromanski et al. 2017, arXiv 1703.00864)
+ *     block         B^{-1/2} [Q_1; …; Q_B], independent Haar k×k (d = B·k)
+ *     givens        ⌈d ln d⌉ random plane rotations of the first k unit vectors
+ *     permutation   k distinct coordinates with random signs: the negative control
+ *
+ * Where d is not a power of two, d = 2^a·b with b odd, srht and hd3 use H = H_{2^a} ⊗ (Haar b×b), which keeps columns
+ * orthonormal. Stored as a Linear weight: row l of a head is column l of its U. Everything is made in double from the
+ * given stream; head h uses its child h, so the result does not depend on threads.
+ */
+#include "attention/attention.h"
+#include "attention/orthonormal.h"
+
+#include <math.h>
+#include <string.h>
+
+#define TWO_PI 6.283185307179586476925286766559
+
+/* Draws inside a head: each has a stream of its own. */
+enum { DRAW_MATRIX, DRAW_SIGNS, DRAW_COLUMNS, DRAW_PLANES, DRAW_ANGLES };
+
+struct head {
+    const struct oa_projection_shape *p;
+    long d, k;
+    struct oa_stream stream;
+    struct oa_arena *scratch;
+    double *u; /* k columns of d */
+};
+
+/* ---- haar, gram-schmidt, gaussian ------------------------------------------------------------------------------ */
+
+static void fill_normal(struct oa_stream s, long n, double *out)
+{
+    for (long i = 0; i < n; i++)
+        out[i] = oa_random_normal(s, (uint64_t)i);
+}
+
+/* Haar d×k from the given draw; NULL scratch memory is recorded by the arena. */
+static void haar(const struct head *h, uint64_t draw, long d, long k, double *out)
+{
+    double *work = oa_arena_take(h->scratch, oa_qr_work(d, k) * sizeof *work);
+    if (!work)
+        return;
+    fill_normal(oa_stream_child(h->stream, draw), d * k, out);
+    oa_orthonormal_qr(NULL, d, k, out, work);
+}
+
+static void make_haar(const struct head *h)
+{
+    haar(h, DRAW_MATRIX, h->d, h->k, h->u);
+}
+
+static void make_gram_schmidt(const struct head *h)
+{
+    fill_normal(oa_stream_child(h->stream, DRAW_MATRIX), h->d * h->k, h->u);
+    oa_orthonormal_gram_schmidt(h->d, h->k, h->u);
+}
+
+static void make_gaussian(const struct head *h)
+{
+    fill_normal(oa_stream_child(h->stream, DRAW_MATRIX), h->d * h->k, h->u);
+    for (long i = 0; i < h->d * h->k; i++)
+        h->u[i] /= sqrt((double)h->d);
+}
+
+/* ---- srht, hd3: Hadamard matrices ----------------------------------------------------------------------------- */
+
+/* H_{2^a} ⊗ Q: index r = i·b + j, i < 2^a, j < b. */
+struct hadamard {
+    long power, b;
+    double *q; /* b columns of b */
+    double *room;
+};
+
+static double random_sign(struct oa_stream s, long i)
+{
+    return oa_random_uniform(s, (uint64_t)i) < 0.5 ? -1 : 1;
+}
+
+static bool open_hadamard(const struct head *h, struct hadamard *m)
+{
+    m->power = h->d & -h->d;
+    m->b = h->d / m->power;
+    m->q = oa_arena_take(h->scratch, (size_t)(m->b * m->b) * sizeof *m->q);
+    m->room = oa_arena_take(h->scratch, (size_t)h->d * sizeof *m->room);
+    if (!m->q || !m->room)
+        return false;
+    haar(h, DRAW_MATRIX, m->b, m->b, m->q);
+    return true;
+}
+
+static bool odd_bits(long x)
+{
+    bool odd = false;
+    for (; x; x &= x - 1)
+        odd = !odd;
+    return odd;
+}
+
+/* Entry (row, column), directly. */
+static double hadamard_entry(const struct hadamard *m, long row, long column)
+{
+    double q = m->q[column % m->b * m->b + row % m->b];
+    return (odd_bits((row / m->b) & (column / m->b)) ? -q : q) / sqrt((double)m->power);
+}
+
+/* x ← H x: Q on each run of b, then the fast Walsh–Hadamard transform across the runs. */
+static void apply_hadamard(const struct hadamard *m, double *x)
+{
+    long d = m->power * m->b;
+    for (long r = 0; r < d; r++) {
+        m->room[r] = 0;
+        for (long j = 0; j < m->b; j++)
+            m->room[r] += m->q[j * m->b + r % m->b] * x[r - r % m->b + j];
+    }
+    for (long step = m->b; step < d; step *= 2) {
+        for (long r = 0; r < d; r++) {
+            if (r / step % 2)
+                continue;
+            double a = m->room[r], b = m->room[r + step];
+            m->room[r] = a + b;
+            m->room[r + step] = a - b;
+        }
+    }
+    for (long r = 0; r < d; r++)
+        x[r] = m->room[r] / sqrt((double)m->power);
+}
+
+/* k distinct numbers below d: the first k of a random permutation (Fisher–Yates). */
+static long *distinct(const struct head *h)
+{
+    struct oa_stream s = oa_stream_child(h->stream, DRAW_COLUMNS);
+    long *order = oa_arena_take(h->scratch, (size_t)h->d * sizeof *order);
+    for (long i = 0; order && i < h->d; i++)
+        order[i] = i;
+    for (long i = 0; order && i < h->k; i++) {
+        long j = i + (long)oa_random_below(s, (uint64_t)i, (uint64_t)(h->d - i)), kept = order[i];
+        order[i] = order[j];
+        order[j] = kept;
+    }
+    return order;
+}
+
+static void make_srht(const struct head *h)
+{
+    struct oa_stream signs = oa_stream_child(h->stream, DRAW_SIGNS);
+    struct hadamard m;
+    const long *column = distinct(h);
+    if (!column || !open_hadamard(h, &m))
+        return;
+    for (long l = 0; l < h->k; l++) {
+        for (long r = 0; r < h->d; r++)
+            h->u[l * h->d + r] = random_sign(signs, r) * hadamard_entry(&m, r, column[l]);
+    }
+}
+
+static void make_hd3(const struct head *h)
+{
+    struct oa_stream signs = oa_stream_child(h->stream, DRAW_SIGNS);
+    struct hadamard m;
+    if (!open_hadamard(h, &m))
+        return;
+    for (long l = 0; l < h->k; l++) {
+        double *x = h->u + l * h->d;
+        memset(x, 0, (size_t)h->d * sizeof *x);
+        x[l] = 1;
+        for (long factor = 2; factor >= 0; factor--) {
+            for (long r = 0; r < h->d; r++)
+                x[r] *= random_sign(signs, factor * h->d + r);
+            apply_hadamard(&m, x);
+        }
+    }
+}
+
+/* ---- block, givens, permutation ------------------------------------------------------------------------------- */
+
+static void make_block(const struct head *h)
+{
+    long blocks = h->d / h->k;
+    double *q = oa_arena_take(h->scratch, (size_t)(h->k * h->k) * sizeof *q);
+    double *work = oa_arena_take(h->scratch, oa_qr_work(h->k, h->k) * sizeof *work);
+    struct oa_stream matrices = oa_stream_child(h->stream, DRAW_MATRIX);
+    for (long b = 0; q && work && b < blocks; b++) {
+        fill_normal(oa_stream_child(matrices, (uint64_t)b), h->k * h->k, q);
+        oa_orthonormal_qr(NULL, h->k, h->k, q, work);
+        for (long l = 0; l < h->k; l++) {
+            for (long r = 0; r < h->k; r++)
+                h->u[l * h->d + b * h->k + r] = q[l * h->k + r] / sqrt((double)blocks);
+        }
+    }
+}
+
+static void rotate_plane(const struct head *h, long a, long b, double angle)
+{
+    double c = cos(angle), s = sin(angle);
+    for (long l = 0; l < h->k; l++) {
+        double *x = h->u + l * h->d, first = x[a];
+        x[a] = c * first - s * x[b];
+        x[b] = s * first + c * x[b];
+    }
+}
+
+static void make_givens(const struct head *h)
+{
+    struct oa_stream planes = oa_stream_child(h->stream, DRAW_PLANES), angles = oa_stream_child(h->stream, DRAW_ANGLES);
+    long rotations = (long)ceil((double)h->d * log((double)h->d));
+    memset(h->u, 0, (size_t)(h->d * h->k) * sizeof *h->u);
+    for (long l = 0; l < h->k; l++)
+        h->u[l * h->d + l] = 1;
+    for (long i = 0; i < rotations; i++) {
+        long a = (long)oa_random_below(planes, (uint64_t)(2 * i), (uint64_t)h->d);
+        long b = (long)oa_random_below(planes, (uint64_t)(2 * i + 1), (uint64_t)(h->d - 1));
+        rotate_plane(h, a, b + (b >= a), TWO_PI * oa_random_uniform(angles, (uint64_t)i));
+    }
+}
+
+static void make_permutation(const struct head *h)
+{
+    struct oa_stream signs = oa_stream_child(h->stream, DRAW_SIGNS);
+    const long *row = distinct(h);
+    memset(h->u, 0, (size_t)(h->d * h->k) * sizeof *h->u);
+    for (long l = 0; row && l < h->k; l++)
+        h->u[l * h->d + row[l]] = random_sign(signs, l);
+}
+
+/* ---- slice: one matrix for the heads of a layer ----------------------------------------------------------------- */
+
+static enum oa_error make_slice(oa_context *c, const struct oa_projection_shape *p, struct oa_stream s, double *out)
+{
+    size_t square = (size_t)(p->d * p->d);
+    double *m = oa_alloc(c, square * sizeof *m), *work = oa_alloc(c, oa_qr_work(p->d, p->d) * sizeof *work);
+    if (m && work) {
+        fill_normal(oa_stream_child(s, DRAW_MATRIX), p->d * p->d, m);
+        oa_orthonormal_qr(c, p->d, p->d, m, work);
+        memcpy(out, m + p->first_head * p->width * p->d, (size_t)(p->heads * p->width * p->d) * sizeof *m);
+    }
+    oa_free(m);
+    oa_free(work);
+    return oa_status(c);
+}
+
+/* ---- all kinds -------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    void (*make)(const struct head *h);
+} kinds[] = {
+    { "haar", make_haar },         { "gram-schmidt", make_gram_schmidt },
+    { "gaussian", make_gaussian }, { "srht", make_srht },
+    { "hd3", make_hd3 },           { "block", make_block },
+    { "givens", make_givens },     { "permutation", make_permutation },
+};
+
+enum oa_error oa_projection_check(oa_context *c, const struct oa_projection_shape *p)
+{
+    if (strcmp(p->kind, "slice") == 0 && p->layer_heads * p->width != p->d)
+        return oa_fail(c, OA_SHAPE,
+                       "qk=slice cuts one %ld×%ld matrix into the heads of the layer, but %ld heads of width %ld make "
+                       "%ld columns; use qk=haar, or heads that make %ld",
+                       p->d, p->d, p->layer_heads, p->width, p->layer_heads * p->width, p->d);
+    if (strcmp(p->kind, "block") == 0 && p->d % p->width)
+        return oa_fail(
+            c, OA_SHAPE,
+            "qk=block stacks square blocks of the head width %ld, which does not divide the model width %ld; "
+            "use qk=haar, or another number of heads",
+            p->width, p->d);
+    if (strcmp(p->kind, "gaussian") != 0 && p->width > p->d)
+        return oa_fail(c, OA_SHAPE,
+                       "qk=%s makes %ld orthonormal columns of length %ld, and there are no more than %ld; use "
+                       "qk=gaussian, or narrower heads",
+                       p->kind, p->width, p->d, p->d);
+    return OA_OK;
+}
+
+struct drawing {
+    const struct oa_projection_shape *p;
+    void (*make)(const struct head *h);
+    struct oa_stream stream;
+    double *out;
+};
+
+static void draw_head(void *argument, long item, const struct oa_worker *worker)
+{
+    const struct drawing *d = argument;
+    d->make(&(struct head){ .p = d->p,
+                            .d = d->p->d,
+                            .k = d->p->width,
+                            .stream = oa_stream_child(d->stream, (uint64_t)item),
+                            .scratch = worker->scratch,
+                            .u = d->out + item * d->p->width * d->p->d });
+}
+
+enum oa_error oa_generate_projection(oa_context *c, const struct oa_projection_shape *p, struct oa_stream s,
+                                     double *out)
+{
+    OA_TRY(oa_projection_check(c, p));
+    if (strcmp(p->kind, "slice") == 0)
+        return make_slice(c, p, s, out);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strcmp(p->kind, kinds[i].name) != 0)
+            continue;
+        struct drawing d = { .p = p, .make = kinds[i].make, .stream = s, .out = out };
+        oa_parallel(c, p->heads, draw_head, &d);
+        return oa_status(c);
+    }
+    return oa_fail(c, OA_INTERNAL, "there is no random projection \"%s\"", p->kind);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the attention language share. The way of a text:
+ *
+ *     language_reader.c (bytes, words, sentences of errors) ── language_parse.c (layers ; groups | mixtures + atoms)
+ *       ── language_options.c (names and values inside the parentheses) ── struct oa_spec ── language_print.c
+ */
+#ifndef ORTHANT_ATTENTION_LANGUAGE_H
+#define ORTHANT_ATTENTION_LANGUAGE_H
+
+#include "attention/attention.h"
+
+/* Sizes that bound what any text can make: far beyond use, small enough for any machine. */
+#define LONGEST_TEXT 8192
+#define MOST_LAYERS 1024
+#define MOST_HEADS 1024
+
+struct oa_reader {
+    oa_context *context;
+    const char *text;
+    size_t at;  /* the next byte */
+    int inside; /* parentheses that are open: + is a letter there (kernel=favor+) */
+};
+
+struct oa_word {
+    size_t at;
+    char text[64]; /* empty: there is no word here */
+};
+
+/* Each skips white space first. */
+char oa_peek(struct oa_reader *r);
+bool oa_accept(struct oa_reader *r, char mark);
+struct oa_word oa_read_word(struct oa_reader *r);
+struct oa_word oa_read_value(struct oa_reader *r, char *value,
+                             size_t size);                       /* up to , ) or the end; too long = empty */
+void oa_found_here(struct oa_reader *r, char *out, size_t size); /* what stands at the next byte */
+
+/* Records "attention, character N: <sentence>" with the text and a caret under the character. */
+enum oa_error oa_refuse(const struct oa_reader *r, size_t at, const char *format, ...) OA_PRINTF(3, 4);
+
+/* ---- names and options (language_options.c) ---- */
+
+#define MIXTURE "mix"
+
+/* Mechanism of a name or an alias; `preset` becomes the flag that the alias stands for, or NULL. */
+const struct oa_mechanism *oa_name_mechanism(const char *name, const char **preset);
+enum oa_error oa_refuse_mechanism(const struct oa_reader *r, const struct oa_word *w, bool component);
+void oa_atom_start(struct oa_atom *a, const struct oa_mechanism *m, const char *preset);
+enum oa_error oa_set_option(struct oa_reader *r, struct oa_atom *a, const struct oa_word *key);
+enum oa_error oa_set_word(const struct oa_reader *r, struct oa_atom *a, const struct oa_word *w);
+
+/* Word i of "one|two|three" into `word`; false past the end. */
+bool oa_choice_word(const char *choices, int i, char *word, size_t size);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Linear attention. Katharopoulos et al., Transformers are RNNs, 2020, arXiv 2006.16236.
+ *
+ *     O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)ᵀ Σ_j φ(k_j)),   q = x W_Q, k = x W_K, not scaled
+ *
+ *     map=elu    φ(x) = x + 1 for x > 0, else eˣ      denominator + 10⁻⁶
+ *     map=relu   φ(x) = max(x, 0)                     denominator + 10⁻⁶
+ *     map=cos    φ(x) = cos x                         sign(den)·max(|den|, 10⁻⁶)
+ *     map=power  φ(x) = [x, x², …, x^degree]          sign(den)·max(|den|, 10⁻⁶)
+ *
+ * The sums over keys are a state of r(V + 1) numbers (r = K, or K·degree), so time and memory are linear in the length.
+ * Cost: per head (T + S)·r·(2V + 2) and the features.
+ */
+#include "attention/attention.h"
+
+#include <math.h>
+#include <string.h>
+
+#define EPSILON 1e-6
+
+static const struct oa_argument arguments[] = {
+    { "map", OA_VALUE_CHOICE, NULL, "elu|relu|cos|power", 0, 0, "the feature map φ" },
+    { "degree", OA_VALUE_INT, "2", NULL, 1, 16, "highest power of map=power" },
+    OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    { .key = NULL }
+};
+
+static bool clash(const struct oa_atom *a, char *sentence, size_t size)
+{
+    if (oa_atom_is(a, "map", "power") || !oa_atom_value(a, "degree")->given)
+        return false;
+    snprintf(sentence, size, "degree belongs to map=power.");
+    return true;
+}
+
+static enum oa_feature map_of(const struct oa_group *g)
+{
+    return (enum oa_feature)oa_atom_value(g->atom, "map")->number;
+}
+
+static int degree_of(const struct oa_group *g)
+{
+    return map_of(g) == OA_FEATURE_POWER ? (int)oa_atom_int(g->atom, "degree", 2) : 1;
+}
+
+static bool positive(const struct oa_group *g)
+{
+    return map_of(g) == OA_FEATURE_ELU || map_of(g) == OA_FEATURE_RELU;
+}
+
+static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+{
+    struct oa_attention_shape shape = oa_group_shape(g, in);
+    enum oa_denominator policy = positive(g) ? OA_DENOMINATOR_ADD : OA_DENOMINATOR_SIGN;
+    oa_tensor *q, *k;
+    oa_project(t, g, in, &q, &k);
+    q = oa_feature(t, q, map_of(g), degree_of(g), g->shape.heads);
+    k = oa_feature(t, k, map_of(g), degree_of(g), g->shape.heads);
+    oa_linear_attention_op(t, &shape, q, k, v, policy, EPSILON, o);
+}
+
+static double flops(const struct oa_group *g, long queries, long keys)
+{
+    double features = (double)(g->shape.head_width * degree_of(g)), rows = (double)(g->shape.heads * (queries + keys));
+    return rows * features * (2 * (double)g->shape.value_width + 2 + 1);
+}
+
+/* ---- oracle: A_ij = φ(q_i)·φ(k_j) / den_i --------------------------------------------------------------------- */
+
+static double feature(enum oa_feature map, double x, int power)
+{
+    switch (map) {
+    case OA_FEATURE_ELU:
+        return x > 0 ? x + 1 : exp(x);
+    case OA_FEATURE_RELU:
+        return x > 0 ? x : 0;
+    case OA_FEATURE_COS:
+        return cos(x);
+    default:
+        return pow(x, power);
+    }
+}
+
+static double kernel(const struct oa_group *g, const double *q, const double *k)
+{
+    double sum = 0;
+    for (long c = 0; c < g->shape.head_width; c++) {
+        for (int p = 1; p <= degree_of(g); p++)
+            sum += feature(map_of(g), q[c], p) * feature(map_of(g), k[c], p);
+    }
+    return sum;
+}
+
+static double guarded(const struct oa_group *g, double den)
+{
+    if (positive(g))
+        return den + EPSILON;
+    return copysign(fmax(fabs(den), EPSILON), den < 0 ? -1 : 1);
+}
+
+static void weigh(const struct oa_group *g, const struct oa_oracle *in, const double *q, const double *k, double *w)
+{
+    long K = g->shape.head_width, stride = K * g->shape.heads;
+    for (long h = 0; h < g->shape.heads; h++) {
+        for (long i = 0; i < in->queries; i++, w += in->keys) {
+            double den = 0;
+            for (long j = 0; j < in->keys; j++) {
+                bool seen = oa_oracle_visible(g, in, h, i, j);
+                w[j] = seen ? kernel(g, q + i * stride + h * K, k + j * stride + h * K) : 0;
+                den += w[j];
+            }
+            for (long j = 0; j < in->keys; j++)
+                w[j] /= guarded(g, den);
+        }
+    }
+}
+
+static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
+{
+    long width = g->shape.head_width * g->shape.heads;
+    double *q = oa_alloc(g->context, (size_t)(width * (in->queries + in->keys)) * sizeof *q);
+    if (!q)
+        return OA_NO_MEMORY;
+    double *k = q + width * in->queries;
+    enum oa_error e = oa_oracle_project(g, in, q, k);
+    if (e == OA_OK)
+        weigh(g, in, q, k, w);
+    oa_free(q);
+    return e;
+}
+
+const struct oa_mechanism oa_mechanism_linear = {
+    .name = "linear",
+    .title = "Linear attention",
+    .citation = "Katharopoulos et al. 2020, arXiv 2006.16236",
+    .formula = "O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)ᵀ Σ_j φ(k_j)), q = x W_Q, k = x W_K",
+    .caveats = "map=cos and map=power have features of both signs: the weights can be negative and the denominator can "
+               "come near 0. Attention dropout does not exist here and is ignored.",
+    .cost = "O(n·r·V) time, O(r·V) memory a head, r = K (times degree)",
+    .state = "r(V + 1), constant in t",
+    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS,
+    .arguments = arguments,
+    .clash = clash,
+    .forward = forward,
+    .flops = flops,
+    .weights = weights,
+};

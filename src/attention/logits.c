@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What mechanisms scored by a softmax share: one part of the logits runs through the logits engine by itself, and the
+ * part that most of them have, the scaled dot product of projected rows.
+ */
+#include "attention/attention.h"
+
+#include <math.h>
+
+void oa_part_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+{
+    struct oa_part_tensors part = { .kind = OA_PART_DOT };
+    struct oa_attention_shape shape = oa_group_shape(g, in);
+    g->mechanism->part(t, g, in, &part);
+    oa_logits_op(t, &shape, g->support.name ? &g->support : NULL, 1, &part, NULL, v, in->dropout, o);
+}
+
+void oa_dot_part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, struct oa_part_tensors *out)
+{
+    *out = (struct oa_part_tensors){ .kind = OA_PART_DOT,
+                                     .scale = 1 / sqrt((double)g->shape.head_width),
+                                     .width = g->shape.head_width };
+    oa_project(t, g, in, &out->q, &out->k);
+}
+
+/* ---- cost ---------------------------------------------------------------------------------------------------- */
+
+double oa_visible_pairs(const struct oa_group *g, long queries, long keys)
+{
+    struct oa_attention_shape a = {
+        .batch = 1, .queries = queries, .keys = keys, .heads = g->shape.heads, .causal = g->shape.causal
+    };
+    double T = (double)queries, pairs = 0;
+    if (!g->support.pairs)
+        return (double)g->shape.heads * (a.causal ? T * (T + 1) / 2 : T * (double)keys);
+    for (long h = 0; h < a.heads; h++)
+        pairs += g->support.pairs(&g->support, &a, h);
+    return pairs;
+}
+
+double oa_dot_flops(const struct oa_group *g, long queries, long keys)
+{
+    double each = 2 * (double)g->shape.head_width + 2 * (double)g->shape.value_width + 5;
+    return oa_visible_pairs(g, queries, keys) * each;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Oracles: attention maps by the plainest code, in double, for tests and for `attend --weights`. Nothing here shares
+ * code with the engines.
+ */
+#include "attention/attention.h"
+
+#include <math.h>
+
+double oa_parameter_at(const struct oa_group *g, const struct oa_parameter *p, long i)
+{
+    if (g->store->device->kernels.real == OA_F64)
+        return ((const double *)p->value)[i];
+    return (double)((const float *)p->value)[i];
+}
+
+bool oa_oracle_visible(const struct oa_group *g, const struct oa_oracle *in, long head, long i, long j)
+{
+    struct oa_attention_shape a = {
+        .batch = 1, .queries = in->queries, .keys = in->keys, .heads = g->shape.heads, .causal = g->shape.causal
+    };
+    bool real = j < in->length && (g->shape.cross || i < in->length);
+    if (!real || (a.causal && j > i))
+        return false;
+    return !g->support.visible || g->support.visible(&g->support, &a, head, i, j);
+}
+
+/* ---- projections --------------------------------------------------------------------------------------------- */
+
+static double projected(const struct oa_group *g, const double *row, const struct oa_parameter *w,
+                        const struct oa_parameter *b, long out)
+{
+    double sum = b ? oa_parameter_at(g, b, out) : 0;
+    for (long c = 0; c < g->shape.width; c++)
+        sum += row[c] * oa_parameter_at(g, w, out * g->shape.width + c);
+    return sum;
+}
+
+/* Pairs (c, c + K/2) of a head turn by the angle of their position. */
+static void turn(const struct oa_group *g, const struct oa_oracle *in, long position, double *row)
+{
+    long K = g->shape.head_width, half = K / 2;
+    for (long h = 0; in->cosine && h < g->shape.heads; h++) {
+        for (long c = 0; c < half; c++) {
+            double *a = row + h * K + c, *b = a + half, x = *a, y = *b;
+            double cosine = in->cosine[position * half + c], sine = in->sine[position * half + c];
+            *a = x * cosine - y * sine;
+            *b = x * sine + y * cosine;
+        }
+    }
+}
+
+static double query_factor(const struct oa_group *g, long column)
+{
+    double f = 1;
+    if (g->temperature)
+        f *= oa_parameter_at(g, g->temperature, column / g->shape.head_width);
+    if (g->diagonal)
+        f *= oa_parameter_at(g, g->diagonal, column);
+    return f;
+}
+
+enum oa_error oa_oracle_project(const struct oa_group *g, const struct oa_oracle *in, double *q, double *k)
+{
+    long D = g->shape.width, K = g->shape.head_width, HK = g->shape.heads * K;
+    const double *memory = in->memory ? in->memory : in->x;
+    bool tie = oa_atom_flag(g->atom, "tie");
+    double s = oa_atom_is(g->atom, "scale", "jl") ? sqrt((double)D / (double)K) : 1;
+    for (long i = 0; i < in->queries; i++) {
+        for (long c = 0; c < HK; c++)
+            q[i * HK + c] = s * query_factor(g, c) * projected(g, in->x + i * D, g->query, g->query_bias, c);
+        turn(g, in, i, q + i * HK);
+    }
+    for (long j = 0; j < in->keys; j++) {
+        for (long c = 0; c < HK; c++)
+            k[j * HK + c] =
+                s * projected(g, memory + j * D, tie ? g->query : g->key, tie ? g->query_bias : g->key_bias, c);
+        turn(g, in, j, k + j * HK);
+    }
+    return oa_status(g->context);
+}
+
+static void dots(const struct oa_group *g, const struct oa_oracle *in, const double *q, const double *k, double *s)
+{
+    long K = g->shape.head_width, HK = g->shape.heads * K;
+    for (long h = 0; h < g->shape.heads; h++) {
+        for (long i = 0; i < in->queries; i++) {
+            for (long j = 0; j < in->keys; j++, s++) {
+                *s = 0;
+                for (long c = h * K; c < (h + 1) * K; c++)
+                    *s += q[i * HK + c] * k[j * HK + c];
+                *s /= sqrt((double)K);
+            }
+        }
+    }
+}
+
+enum oa_error oa_dot_scores(const struct oa_group *g, const struct oa_oracle *in, double *scores)
+{
+    long HK = g->shape.heads * g->shape.head_width;
+    double *q = oa_alloc(g->context, (size_t)(HK * (in->queries + in->keys)) * sizeof *q);
+    if (!q)
+        return OA_NO_MEMORY;
+    double *k = q + HK * in->queries;
+    enum oa_error e = oa_oracle_project(g, in, q, k);
+    if (e == OA_OK)
+        dots(g, in, q, k, scores);
+    oa_free(q);
+    return e;
+}
+
+/* ---- softmax over the visible keys ---------------------------------------------------------------------------- */
+
+static void softmax_row(const struct oa_group *g, const struct oa_oracle *in, long head, long i, double *w)
+{
+    double top = -INFINITY, sum = 0;
+    for (long j = 0; j < in->keys; j++) {
+        if (oa_oracle_visible(g, in, head, i, j))
+            top = fmax(top, w[j]);
+    }
+    for (long j = 0; j < in->keys; j++) {
+        w[j] = oa_oracle_visible(g, in, head, i, j) ? exp(w[j] - top) : 0;
+        sum += w[j];
+    }
+    for (long j = 0; j < in->keys && sum > 0; j++)
+        w[j] /= sum;
+}
+
+enum oa_error oa_softmax_weights(const struct oa_group *g, const struct oa_oracle *in, double *weights)
+{
+    OA_TRY(g->mechanism->scores(g, in, weights));
+    for (long h = 0; h < g->shape.heads; h++) {
+        for (long i = 0; i < in->queries; i++)
+            softmax_row(g, in, h, i, weights + (h * in->queries + i) * in->keys);
+    }
+    return OA_OK;
+}

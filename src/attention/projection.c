@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Queries and keys (contract.md §1, the projection options), the same for every mechanism that has them:
+ *
+ *     q = s t_h Λ_h (x W_Q),   k = s (x W_K),   s = √(D/K) for scale=jl, else 1
+ *
+ * W_Q, W_K are learned, or frozen random matrices (generator.c) without bias. With `tie` keys use W_Q; the trainable
+ * scalar t_h and diagonal Λ_h belong to the queries only. Rotary positions come last, on what is scored: they commute
+ * with s and t_h, but not with Λ_h, whose channels they mix.
+ *
+ * Shapes: query.weight, key.weight [H·K, D]; t [H]; Λ [H, K]; q [B·T, H·K], k [B·S, H·K].
+ */
+#include "attention/attention.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- parameters ---------------------------------------------------------------------------------------------- */
+
+static const struct oa_argument *row_of(const struct oa_group *g, const char *key)
+{
+    const struct oa_argument *a = g->mechanism->arguments;
+    while (strcmp(a->key, key) != 0)
+        a++;
+    return a;
+}
+
+/* Removes the first occurrence of `word`, and the digits and the dot after it. */
+static void cut_number(char *text, const char *word)
+{
+    char *at = strstr(text, word);
+    if (!at)
+        return;
+    char *end = at + strlen(word);
+    end += strspn(end, "0123456789");
+    end += *end == '.';
+    memmove(at, end, strlen(end) + 1);
+}
+
+/* share=layers leaves the number of the layer out of the stream's name; slice leaves out the group, since all heads of
+ * the layer take columns of one matrix. */
+static void name_stream(const struct oa_group *g, const char *name, char *out, size_t size)
+{
+    snprintf(out, size, "init/%s%s", g->prefix, name);
+    if (oa_atom_is(g->atom, "share", "layers"))
+        cut_number(out, "layers.");
+    if (oa_atom_is(g->atom, "qk", "slice"))
+        cut_number(out, "group.");
+}
+
+enum { KIND, WIDTH, HEADS, HEAD_WIDTH, FIRST_HEAD, LAYER_HEADS };
+
+/* The word for qk, taken from the list of the mechanism's table. */
+static void kind_word(const char *choices, long index, char *word, size_t size)
+{
+    for (; index > 0; index--)
+        choices = strchr(choices, '|') + 1;
+    snprintf(word, size, "%.*s", (int)strcspn(choices, "|"), choices);
+}
+
+static struct oa_projection_shape shape_of(const struct oa_group *g, const char *kind)
+{
+    return (struct oa_projection_shape){ .kind = kind,
+                                         .d = g->shape.width,
+                                         .heads = g->shape.heads,
+                                         .width = g->shape.head_width,
+                                         .first_head = g->first_head,
+                                         .layer_heads = g->layer_heads };
+}
+
+static enum oa_error fill(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out)
+{
+    char kind[32];
+    const long *a = p->fill_argument;
+    kind_word(OA_QK_LEARNED, a[KIND], kind, sizeof kind);
+    struct oa_projection_shape shape = { .kind = kind,
+                                         .d = a[WIDTH],
+                                         .heads = a[HEADS],
+                                         .width = a[HEAD_WIDTH],
+                                         .first_head = a[FIRST_HEAD],
+                                         .layer_heads = a[LAYER_HEADS] };
+    return oa_generate_projection(c, &shape, oa_stream_named(seed, p->stream), out);
+}
+
+static long kind_index(const char *kind)
+{
+    char word[32];
+    long i = 0;
+    for (kind_word(OA_QK_LEARNED, i, word, sizeof word); strcmp(word, kind) != 0;)
+        kind_word(OA_QK_LEARNED, ++i, word, sizeof word);
+    return i;
+}
+
+static void freeze(const struct oa_group *g, const char *kind, const char *name, struct oa_parameter *p)
+{
+    const long arguments[] = {
+        [KIND] = kind_index(kind),          [WIDTH] = g->shape.width,     [HEADS] = g->shape.heads,
+        [HEAD_WIDTH] = g->shape.head_width, [FIRST_HEAD] = g->first_head, [LAYER_HEADS] = g->layer_heads,
+    };
+    p->trainable = p->decay = false;
+    p->init = OA_INIT_CUSTOM;
+    p->fill = fill;
+    memcpy(p->fill_argument, arguments, sizeof arguments);
+    name_stream(g, name, p->stream, sizeof p->stream);
+}
+
+static struct oa_parameter *add_weight(struct oa_group *g, const char *kind, const char *name)
+{
+    struct oa_parameter p = { .dims = 2,
+                              .dim = { g->shape.heads * g->shape.head_width, g->shape.width },
+                              .trainable = true,
+                              .decay = true,
+                              .matrix = true,
+                              .init = OA_INIT_NORMAL,
+                              .scale = 1 / sqrt((double)g->shape.width) };
+    if (strcmp(kind, "learned") != 0)
+        freeze(g, kind, name, &p);
+    return oa_group_parameter(g, name, &p);
+}
+
+static struct oa_parameter *add_bias(struct oa_group *g, const char *name)
+{
+    struct oa_parameter p = { .dims = 1, .dim = { g->shape.heads * g->shape.head_width }, .trainable = true };
+    return oa_group_parameter(g, name, &p);
+}
+
+static void add_factors(struct oa_group *g)
+{
+    struct oa_parameter p = { .dims = 1, .dim = { g->shape.heads }, .trainable = true, .init = OA_INIT_ONE };
+    if (oa_atom_flag(g->atom, "temperature"))
+        g->temperature = oa_group_parameter(g, "query.temperature", &p);
+    p.dims = 2;
+    p.dim[1] = g->shape.head_width;
+    if (oa_atom_flag(g->atom, "diagonal"))
+        g->diagonal = oa_group_parameter(g, "query.diagonal", &p);
+}
+
+enum oa_error oa_project_parameters(struct oa_group *g)
+{
+    char kind[32];
+    kind_word(row_of(g, "qk")->choices, (long)oa_atom_value(g->atom, "qk")->number, kind, sizeof kind);
+    bool learned = strcmp(kind, "learned") == 0, tie = oa_atom_flag(g->atom, "tie");
+    struct oa_projection_shape shape = shape_of(g, kind);
+    if (!learned)
+        OA_TRY(oa_projection_check(g->context, &shape));
+    g->query = add_weight(g, kind, "query.weight");
+    g->key = tie ? NULL : add_weight(g, kind, "key.weight");
+    if (learned && g->shape.bias)
+        g->query_bias = add_bias(g, "query.bias");
+    if (learned && g->shape.bias && !tie)
+        g->key_bias = add_bias(g, "key.bias");
+    add_factors(g);
+    return oa_status(g->context);
+}
+
+bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size)
+{
+    if (!oa_atom_is(a, "share", "layers") || !oa_atom_is(a, "qk", "learned"))
+        return false;
+    snprintf(sentence, size,
+             "share=layers is for frozen projections: one draw for all layers; give qk=haar or another.");
+    return true;
+}
+
+/* ---- forward ------------------------------------------------------------------------------------------------- */
+
+static oa_tensor *turn(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *x, long length)
+{
+    return in->cosine ? oa_rotate(t, x, length, g->shape.heads, in->cosine, in->sine) : x;
+}
+
+/* Rotation happens in place. Under `tie` queries and keys come from one product; when the queries alone have factors,
+ * the keys are copied (scaled by s) before they turn, because the product is what the gradient of the factors needs. */
+void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor **q, oa_tensor **k)
+{
+    long H = g->shape.heads, keys = in->memory ? in->keys : in->queries;
+    bool tie = g->key == NULL, one = tie && !in->memory, factors = g->temperature || g->diagonal;
+    double s = oa_atom_is(g->atom, "scale", "jl") ? sqrt((double)g->shape.width / (double)g->shape.head_width) : 1;
+    *q = oa_linear(t, in->x, g->query, g->query_bias);
+    *k = one ? *q : oa_linear(t, oa_key_input(in), tie ? g->query : g->key, tie ? g->query_bias : g->key_bias);
+    if (s != 1 || (one && factors && in->cosine))
+        *k = oa_scale_heads(t, *k, H, s, NULL, NULL);
+    if (one && !factors) {
+        *q = *k = turn(t, g, in, *k, keys);
+        return;
+    }
+    if (s != 1 || factors)
+        *q = oa_scale_heads(t, *q, H, s, g->temperature, g->diagonal);
+    *q = turn(t, g, in, *q, in->queries);
+    *k = turn(t, g, in, *k, keys);
+}
+
+double oa_project_flops(const struct oa_group *g, long queries, long keys)
+{
+    double each = 2 * (double)(g->shape.heads * g->shape.head_width) * (double)g->shape.width;
+    bool one = g->key == NULL && !g->shape.cross;
+    return each * (double)(one ? queries : queries + keys);
+}

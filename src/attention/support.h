@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Supports: which keys a query may see (struct oa_support of device.h). Each is made by one function; causality and
+ * padding are the engine's.
+ */
+#ifndef ORTHANT_ATTENTION_SUPPORT_H
+#define ORTHANT_ATTENTION_SUPPORT_H
+
+#include "device/device.h"
+
+struct oa_support oa_support_local(long window, long dilation);
+
+#endif

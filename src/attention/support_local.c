@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The support of a sliding window: keys j = i − δt with 0 ≤ t < window (causal) or |t| ≤ window.
+ */
+#include "attention/support.h"
+
+enum { WINDOW, DILATION };
+
+static long smaller(long a, long b)
+{
+    return a < b ? a : b;
+}
+
+/* Steps that the window reaches before and behind a query. */
+static long reach_back(const struct oa_support *s, const struct oa_attention_shape *a)
+{
+    return a->causal ? s->parameter[WINDOW] - 1 : s->parameter[WINDOW];
+}
+
+static long reach_ahead(const struct oa_support *s, const struct oa_attention_shape *a)
+{
+    return a->causal ? 0 : s->parameter[WINDOW];
+}
+
+static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
+                  long *low, long *high)
+{
+    (void)head;
+    long first = i0 - reach_back(s, a) * s->parameter[DILATION];
+    long end = i1 + reach_ahead(s, a) * s->parameter[DILATION];
+    *low = first > 0 ? smaller(first, a->keys) : 0;
+    *high = smaller(end, a->keys);
+}
+
+static void row(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
+                long *high)
+{
+    range(s, a, head, i, i + 1, low, high);
+}
+
+static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j)
+{
+    (void)head;
+    long offset = i - j, dilation = s->parameter[DILATION];
+    return offset % dilation == 0 && offset / dilation <= reach_back(s, a) && -offset / dilation <= reach_ahead(s, a);
+}
+
+/* Steps back from query i end at key 0, steps ahead at the last key. */
+static double pairs(const struct oa_support *s, const struct oa_attention_shape *a, long head)
+{
+    (void)head;
+    double sum = 0;
+    for (long i = 0; i < a->queries; i++) {
+        long back = smaller(reach_back(s, a), i / s->parameter[DILATION]);
+        long ahead = smaller(reach_ahead(s, a), (a->keys - 1 - i) / s->parameter[DILATION]);
+        sum += (double)(back + 1 + ahead);
+    }
+    return sum;
+}
+
+struct oa_support oa_support_local(long window, long dilation)
+{
+    return (struct oa_support){ .name = "local",
+                                .parameter = { [WINDOW] = window, [DILATION] = dilation },
+                                .range = range,
+                                .row = dilation == 1 ? row : NULL,
+                                .visible = visible,
+                                .pairs = pairs };
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The attention language: canonical forms, what is refused and how, heads of groups, and any bytes at all. */
+#include "testing.h"
+
+#include "attention/attention.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static oa_context *context;
+
+static int open_context(void **state)
+{
+    (void)state;
+    context = oa_open(NULL);
+    return context ? 0 : -1;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    oa_close(context);
+    return 0;
+}
+
+static void assert_prints(const char *text, const char *canonical)
+{
+    struct oa_spec spec;
+    struct oa_text out;
+    oa_text_init(&out, context);
+    if (oa_spec_parse(context, text, &spec) != OA_OK) {
+        const char *sentence;
+        oa_last_error(context, &sentence);
+        fail_msg("%s", sentence);
+    }
+    oa_spec_print(&spec, &out);
+    assert_string_equal(out.s, canonical);
+    oa_spec_free(&spec);
+    oa_text_free(&out);
+}
+
+static const struct {
+    const char *text, *canonical;
+} forms[] = {
+    { "softmax", "softmax" },
+    { "  softmax\t\n", "softmax" },
+    { "local(window=64);softmax", "local(window=64) ; softmax" },
+    { "pattern( previous ) : 1|softmax : 7", "pattern(previous):1 | softmax:7" },
+    { "random+softmax", "random + softmax" },
+    { "mix(random, softmax)", "random + softmax" },
+    { "mix(random,softmax,alpha=softmax)", "random + softmax" },
+    { "mix(random, softmax, sum)", "mix(random, softmax, alpha=sum)" },
+    { "mix(alpha=sigmoid, softmax, random)", "mix(softmax, random, alpha=sigmoid)" },
+    { "mix(random,softmax,alpha=fixed,weights= 0.30 / 7e-1)", "mix(random, softmax, alpha=fixed, weights=0.3/0.7)" },
+    { "fixed-random", "random(frozen)" },
+    { "fixed-random(init=normal, sigma=1)", "random(frozen, init=normal, sigma=1)" },
+    { "fixed-random(frozen)", "random(frozen)" },
+    { "fixed-random + orthogonal(temperature)", "random(frozen) + orthogonal(temperature)" },
+    { "mix(fixed-random(normal), dense(full))", "random(frozen, init=normal) + dense(input=full)" },
+    { "pattern(current)", "pattern" },
+    { "pattern(word, clamp, last)", "pattern(last, edge=clamp, unit=word)" },
+    { "linear(map=elu)", "linear" },
+    { "linear(power)", "linear(map=power)" },
+    { "linear(power, degree=2)", "linear(map=power)" },
+    { "linear(degree=3,map=power)", "linear(map=power, degree=3)" },
+    { "linear(diagonal, temperature, jl, tie, srht)", "linear(qk=srht, tie, scale=jl, temperature, diagonal)" },
+    { "softmax(qk=learned)", "softmax" },
+    { "orthogonal(qk=haar)", "orthogonal" },
+    { "orthogonal(qk=learned)", "orthogonal(qk=learned)" },
+    { "orthogonal(share=layers)", "orthogonal(share=layers)" },
+    { "local(window=128, dilation=1)", "local" },
+    { "local(qk=slice, dilation=2, window=3)", "local(window=3, dilation=2, qk=slice)" },
+    { "dense(bias,shared,hidden=3,input=full)", "dense(input=full, hidden=3, shared, bias)" },
+    { "dense(input=slice)", "dense" },
+    { "random(sigma=0.50,init=uniform)", "random(init=uniform, sigma=0.5)" },
+    { "softmax:1 | dense:2", "softmax:1 | dense:2" },
+    { "local(window=3) | linear", "local(window=3) | linear" },
+    { "raganato", "pattern:1 | pattern(previous):1 | pattern(next):1 | pattern(left):1 | pattern(right):1 | "
+                  "pattern(end):1 | pattern(start):1 | softmax" },
+    { "softmax ; raganato", "softmax ; pattern:1 | pattern(previous):1 | pattern(next):1 | pattern(left):1 | "
+                            "pattern(right):1 | pattern(end):1 | pattern(start):1 | softmax" },
+};
+
+static void canonical_forms(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        assert_prints(forms[i].text, forms[i].canonical);
+        assert_prints(forms[i].canonical, forms[i].canonical);
+    }
+}
+
+/* ---- what is refused ------------------------------------------------------------------------------------------- */
+
+/* The sentence names the character and contains every one of `parts`, which are separated by ~. */
+static void assert_refused(const char *text, int character, const char *parts)
+{
+    struct oa_spec spec;
+    const char *sentence;
+    char place[40], part[200];
+    assert_int_equal(oa_spec_parse(context, text, &spec), OA_ARGUMENT);
+    oa_spec_free(&spec);
+    oa_last_error(context, &sentence);
+    snprintf(place, sizeof place, "attention, character %d: ", character);
+    if (strncmp(sentence, place, strlen(place)) != 0)
+        fail_msg("\"%s\" is not at character %d: %s", text, character, sentence);
+    for (const char *p = parts; *p; p += *p == '~') {
+        snprintf(part, sizeof part, "%.*s", (int)strcspn(p, "~"), p);
+        if (!strstr(sentence, part))
+            fail_msg("\"%s\" is not in: %s", part, sentence);
+        p += strlen(part);
+    }
+    oa_clear_error(context);
+}
+
+static const struct {
+    const char *text;
+    int character;
+    const char *parts;
+} refusals[] = {
+    { "", 1, "the text ends here~a mechanism is expected~Valid here: softmax, orthogonal" },
+    { "sofmax", 1, "found \"sofmax\"~did you mean softmax?~Valid here: softmax, orthogonal, dense~\n  sofmax\n  ^" },
+    { "random + sofmax", 10, "did you mean softmax?~that can be mixed~\n  random + sofmax\n           ^" },
+    { "random + linear", 10, "found \"linear\" where a mechanism that can be mixed is expected" },
+    { "linear + random", 1, "that can be mixed" },
+    { "local + softmax", 1, "that can be mixed" },
+    { "mix(random, linear)", 13, "that can be mixed" },
+    { "mix(random, mix(random, softmax))", 13, "that can be mixed" },
+    { "random + raganato", 10, "that can be mixed" },
+    { "softmax ;", 10, "the text ends here where a mechanism is expected" },
+    { "; softmax", 1, "found \";\" where a mechanism is expected" },
+    { "softmax | | softmax", 11, "found \"|\"" },
+    { "softmax softmax", 9, "found \"softmax\" where the text should end" },
+    { "softmax)", 8, "found \")\"" },
+    { "softmax(", 9, "the text ends here where an option of softmax is expected" },
+    { "softmax()", 9, "found \")\" where an option of softmax is expected" },
+    { "softmax(tie", 12, "the options of softmax are not closed" },
+    { "softmax(tie temperature)", 13, "where \",\" or \")\" is expected" },
+    { "softmax(tie,)", 13, "found \")\"" },
+    { "softmax(temprature)", 9, "softmax has no option \"temprature\"; did you mean temperature?~share=none|layers" },
+    { "softmax(window=3)", 9, "softmax has no option \"window\"~Valid here: qk=learned|haar" },
+    { "softmax(qk=har)", 12, "qk has no value \"har\"; did you mean haar?~learned|haar|gram-schmidt" },
+    { "softmax(tie=1)", 13, "tie is a flag and takes no value" },
+    { "softmax(tie, tie)", 14, "tie is given twice" },
+    { "softmax(haar, qk=srht)", 15, "qk is given twice" },
+    { "softmax(none)", 9, "several options~share=none or scale=none" },
+    { "softmax(share=layers)", 1, "share=layers is for frozen projections" },
+    { "local(window)", 7, "window needs a value" },
+    { "local(window=)", 14, "window= needs a value" },
+    { "local(window=0)", 14, "window is 0; it must lie between 1" },
+    { "local(window=-5)", 14, "window is -5" },
+    { "local(window=2.5)", 14, "window is \"2.5\"; an integer" },
+    { "local(window=6 4)", 14, "window is \"6 4\"; an integer" },
+    { "local(window=99999999999999999999)", 14, "an integer" },
+    { "random(init=normal, sigma=wide)", 27, "sigma is \"wide\"; a number" },
+    { "random(init=normal, sigma=inf)", 27, "a number" },
+    { "random(init=normal, sigma=1e999)", 27, "a number" },
+    { "random(sigma=2)", 1, "sigma belongs to init=normal" },
+    { "linear(degree=3)", 1, "degree belongs to map=power" },
+    { "mix", 1, "at least two components" },
+    { "mix(softmax)", 1, "at least two components" },
+    { "mix(softmax, random, dense, alpha=sigmoid)", 1, "exactly two components; there are 3" },
+    { "mix(softmax, random, alpha=fixed)", 1, "alpha=fixed needs weights" },
+    { "mix(softmax, random, weights=1/2)", 1, "weights belong to alpha=fixed" },
+    { "mix(softmax, random, alpha=fixed, weights=1/2/3)", 1, "there are 3 weights for 2 components" },
+    { "mix(softmax, random, alpha=fixed, weights=1//3)", 43, "numbers with / between them" },
+    { "mix(softmax, random, alpha=fixed, weights=1 2)", 43, "numbers with / between them" },
+    { "mix(softmax, randon)", 14, "mix has no option \"randon\"" },
+    { "softmax + random + dense + random + dense + random + dense", 54, "at most 6 components" },
+    { "softmax:0", 9, "a number of heads from 1 to 1024" },
+    { "softmax:", 9, "a number of heads" },
+    { "softmax:1025", 9, "a number of heads" },
+    { "softmax:two", 9, "a number of heads" },
+    { "softmax:-1", 9, "a number of heads" },
+    { "raganato:8", 9, "raganato stands for eight groups" },
+    { "raganato(tie)", 9, "raganato stands for eight groups" },
+    { "softmax\x01", 8, "found byte 0x01~softmax?" },
+};
+
+static void refused_with_reasons(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
+        assert_refused(refusals[i].text, refusals[i].character, refusals[i].parts);
+}
+
+/* A long text is shown around the place; the caret stays under it, also behind letters of several bytes. */
+static void carets_of_long_texts(void **state)
+{
+    (void)state;
+    char text[600] = "";
+    for (int i = 0; i < 40; i++)
+        strcat(text, "softmax ; ");
+    strcat(text, "häar");
+    const char *sentence;
+    struct oa_spec spec;
+    assert_int_equal(oa_spec_parse(context, text, &spec), OA_ARGUMENT);
+    oa_spec_free(&spec);
+    oa_last_error(context, &sentence);
+    const char *line = strchr(sentence, '\n') + 1, *caret = strchr(line, '\n') + 1;
+    assert_int_equal(strncmp(line, "  … ", 6), 0);
+    assert_string_equal(strstr(line, "häar") ? "shown" : "hidden", "shown");
+    assert_int_equal((int)strcspn(caret, "^"), (int)(strstr(line, "häar") - line) - 2); /* … has three bytes */
+    oa_clear_error(context);
+}
+
+static void too_much_is_refused(void **state)
+{
+    (void)state;
+    size_t length = 9000;
+    char *text = malloc(length + 1);
+    assert_non_null(text);
+    memset(text, '(', length);
+    text[length] = 0;
+    struct oa_spec spec;
+    assert_int_equal(oa_spec_parse(context, text, &spec), OA_ARGUMENT);
+    oa_clear_error(context);
+    memcpy(text, "mix(", 4);
+    text[8000] = 0;
+    assert_int_equal(oa_spec_parse(context, text, &spec), OA_ARGUMENT);
+    oa_spec_free(&spec);
+    oa_clear_error(context);
+    free(text);
+}
+
+/* ---- heads ----------------------------------------------------------------------------------------------------- */
+
+static enum oa_error heads_of(const char *text, int heads, int *count)
+{
+    struct oa_spec spec;
+    assert_int_equal(oa_spec_parse(context, text, &spec), OA_OK);
+    enum oa_error e = oa_spec_heads(context, &spec.layer[0], heads, count);
+    oa_spec_free(&spec);
+    return e;
+}
+
+static void assert_heads_refused(const char *text, int heads, const char *part)
+{
+    int count[8];
+    const char *sentence;
+    assert_int_equal(heads_of(text, heads, count), OA_ARGUMENT);
+    oa_last_error(context, &sentence);
+    if (!strstr(sentence, part))
+        fail_msg("\"%s\" is not in: %s", part, sentence);
+    oa_clear_error(context);
+}
+
+static void heads_are_shared(void **state)
+{
+    (void)state;
+    int count[8];
+    assert_int_equal(heads_of("softmax", 5, count), OA_OK);
+    assert_int_equal(count[0], 5);
+    assert_int_equal(heads_of("softmax:1 | dense | linear", 7, count), OA_OK);
+    assert_int_equal(count[0], 1);
+    assert_int_equal(count[1], 3);
+    assert_int_equal(count[2], 3);
+    assert_int_equal(heads_of("raganato", 9, count), OA_OK);
+    assert_int_equal(count[7], 2);
+    assert_heads_refused("raganato", 7, "at least 8 needed");
+    assert_heads_refused("softmax:1 | dense:2", 4, "the counts of its groups make 3");
+    assert_heads_refused("softmax:1 | dense | linear", 4, "do not divide among 2 groups");
+    assert_heads_refused("softmax:3 | dense:2", 4, "make 5");
+}
+
+/* ---- values ---------------------------------------------------------------------------------------------------- */
+
+static void values_and_defaults(void **state)
+{
+    (void)state;
+    struct oa_spec spec;
+    double weights[4];
+    assert_int_equal(
+        oa_spec_parse(context, "local(dilation=3) | mix(random, dense(hidden=7), fixed, weights=1/-2)", &spec), OA_OK);
+    const struct oa_atom *local = &spec.layer[0].group[0].atom, *mix = &spec.layer[0].group[1].atom;
+    assert_int_equal(oa_atom_int(local, "window", -1), 128);
+    assert_int_equal(oa_atom_int(local, "dilation", -1), 3);
+    assert_false(oa_atom_flag(local, "tie"));
+    assert_true(oa_atom_is(local, "qk", "learned"));
+    assert_int_equal(oa_atom_int(local, "nothing", 5), 5);
+    assert_int_equal(oa_atom_int(&mix->child[1], "hidden", 4), 7);
+    assert_true(oa_atom_real(&mix->child[0], "sigma", 0.25) == 0.25);
+    assert_int_equal(oa_atom_reals(mix, "weights", weights, 4), 2);
+    assert_true(weights[0] == 1 && weights[1] == -2);
+    oa_spec_free(&spec);
+}
+
+/* ---- any bytes ------------------------------------------------------------------------------------------------- */
+
+static const char *const pieces[] = { "softmax", "random",  "mix",   "raganato", "fixed-random",
+                                      "pattern", "linear",  "dense", "(",        ")",
+                                      "+",       "|",       ";",     ":",        ",",
+                                      "=",       " ",       "1",     "qk",       "haar",
+                                      "weights", "0.3/0.7", "alpha", "fixed",    "\xff",
+                                      "ä",       "tie",     "-",     "window",   "9999999999" };
+
+static void parse_anything(const char *text)
+{
+    struct oa_spec spec, again;
+    struct oa_text out;
+    oa_text_init(&out, context);
+    if (oa_spec_parse(context, text, &spec) == OA_OK) {
+        oa_spec_print(&spec, &out);
+        assert_int_equal(oa_spec_parse(context, out.s, &again), OA_OK);
+        oa_spec_free(&again);
+    }
+    oa_spec_free(&spec);
+    oa_text_free(&out);
+    oa_clear_error(context);
+}
+
+static void any_bytes(void **state)
+{
+    (void)state;
+    struct oa_stream s = oa_stream_named(1, "test/language");
+    uint64_t at = 0;
+    for (int round = 0; round < 4000; round++) {
+        char text[400] = "";
+        long n = (long)oa_random_below(s, at++, 24);
+        for (long i = 0; i < n; i++)
+            strcat(text, pieces[oa_random_below(s, at++, sizeof pieces / sizeof pieces[0])]);
+        parse_anything(text);
+    }
+    for (int round = 0; round < 4000; round++) {
+        char text[40];
+        long n = (long)oa_random_below(s, at++, sizeof text);
+        for (long i = 0; i < n; i++)
+            text[i] = (char)oa_random_below(s, at++, 256);
+        text[n] = 0;
+        parse_anything(text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(canonical_forms),
+        cmocka_unit_test(refused_with_reasons),
+        cmocka_unit_test(carets_of_long_texts),
+        cmocka_unit_test(too_much_is_refused),
+        cmocka_unit_test(heads_are_shared),
+        cmocka_unit_test(values_and_defaults),
+        cmocka_unit_test(any_bytes),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
