@@ -165,7 +165,7 @@ static const struct {
     { "mix(softmax, random, alpha=fixed, weights=1/2/3)", 1, "there are 3 weights for 2 components" },
     { "mix(softmax, random, alpha=fixed, weights=1//3)", 43, "numbers with / between them" },
     { "mix(softmax, random, alpha=fixed, weights=1 2)", 43, "numbers with / between them" },
-    { "mix(softmax, randon)", 14, "mix has no option \"randon\"" },
+    { "mix(softmax, randon)", 14, "mix has no option \"randon\"; did you mean random?" },
     { "softmax + random + dense + random + dense + random + dense", 54, "at most 6 components" },
     { "softmax:0", 9, "a number of heads from 1 to 1024" },
     { "softmax:", 9, "a number of heads" },

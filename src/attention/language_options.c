@@ -158,8 +158,10 @@ static enum oa_error refuse_option(const struct oa_reader *r, const struct oa_me
                                    bool key)
 {
     char room[MOST_NAMES][64], hint[96];
-    const char *names[MOST_NAMES];
+    const char *names[2 * MOST_NAMES];
     int count = option_names(m, room, names, key);
+    if (strcmp(m->name, MIXTURE) == 0 && !key)
+        count += mechanism_names(true, names + count);
     suggest(w->text, names, count, hint, sizeof hint);
     struct oa_text list;
     oa_text_init(&list, r->context);
