@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiler flags of the files named for an instruction set; the files are left out elsewhere than on x86-64.
-set(ISA_FLAGS_avx2 "-mavx2;-mfma;-mf16c")
-set(ISA_FLAGS_avx512 "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512cd;-mfma;-mf16c;-mprefer-vector-width=512")
+# -O3, since only there gcc unrolls the short loops over registers completely.
+set(ISA_FLAGS_avx2 "-O3;-mavx2;-mfma;-mf16c")
+set(ISA_FLAGS_avx512 "-O3;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512cd;-mfma;-mf16c;-mprefer-vector-width=512")
 
 foreach(isa avx2 avx512)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

@@ -7,7 +7,7 @@
  *
  * Included after ACT, REAL, LOAD, STORE, BLOCK_M, BLOCK_N, BLOCK_K, TILE_M, TILE_N. A file with a better innermost loop
  * defines GEMM_TILE and `static void gemm_tile(long k, const REAL *a, const REAL *b, REAL *c, long ldc)`:
- * c [TILE_M, TILE_N] += Σ_p a[p·TILE_M + i]·b[p·TILE_N + j].
+ * c [TILE_M, TILE_N] += Σ_p a[p·TILE_M + i]·b[p·TILE_N + j]. GEMM_COPY likewise: `gemm_copy(n, from, to)`, act → real.
  *
  * Element (i, j) of C is the same sum in the same order wherever it lies in the matrix and however large that is.
  */
@@ -51,6 +51,14 @@ static void gemm_tile(long k, const REAL *restrict a, const REAL *restrict b, RE
 }
 #endif
 
+#ifndef GEMM_COPY
+static void gemm_copy(long n, const ACT *x, REAL *out)
+{
+    for (long i = 0; i < n; i++)
+        out[i] = LOAD(x[i]);
+}
+#endif
+
 /* One panel: out[p·tile + i] = x(i, p) for i < width ≤ tile, p < depth; zeros up to tile. across: the step from i to
  * i+1 in x, along: the step from p to p+1; one of them is 1. */
 static void gemm_pack_panel(long tile, long width, long depth, const ACT *x, long across, long along, REAL *out)
@@ -59,8 +67,7 @@ static void gemm_pack_panel(long tile, long width, long depth, const ACT *x, lon
         memset(out, 0, (size_t)(tile * depth) * sizeof(REAL));
     if (across == 1)
         for (long p = 0; p < depth; p++)
-            for (long i = 0; i < width; i++)
-                out[p * tile + i] = LOAD(x[p * along + i]);
+            gemm_copy(width, x + p * along, out + p * tile);
     else
         for (long i = 0; i < width; i++)
             for (long p = 0; p < depth; p++)

@@ -32,6 +32,12 @@ void oa_kernels_init(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa,
     oa_kernels_ref(k, p);
     if (p == OA_PRECISION_F64 || isa == OA_ISA_REF)
         return;
+#ifdef __x86_64__
+    if (isa >= OA_ISA_AVX2)
+        oa_kernels_avx2(k);
+    if (isa >= OA_ISA_AVX512)
+        oa_kernels_avx512(k);
+#endif
 #ifdef ORTHANT_ONEDNN
     oa_kernels_onednn(k, isa);
 #endif

@@ -398,8 +398,6 @@ static REAL feature_slope(enum oa_feature f, REAL x)
     switch (f) {
     case OA_FEATURE_ELU:
         return x > 0 ? 1 : FN(exp)(x);
-    case OA_FEATURE_RELU:
-        return x > 0 ? 1 : 0;
     case OA_FEATURE_COS:
         return -FN(sin)(x);
     default:
@@ -447,6 +445,8 @@ static void feature_gradient(enum oa_feature f, int degree, long rows, long widt
         ACT *to = (ACT *)dx + i * lddx;
         if (f == OA_FEATURE_POWER)
             powers_gradient(degree, width, from, gradient, to);
+        else if (f == OA_FEATURE_RELU)
+            relu_gradient(width, from, gradient, to);
         else
             for (long j = 0; j < width; j++)
                 to[j] = STORE(feature_slope(f, LOAD(from[j])) * LOAD(gradient[j]));

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every kernel as data: its operands, one call, and how large an error may be. The checker (tests/test_kernels.c), the
+ * bench (kernel_bench.c) and whoever adds a version of a kernel go over this list; a new kernel is one more case.
+ *
+ * A problem is a case with sizes. It is solved first by the f64 table, which says what is right, then by the version in
+ * question, on operands that lie between guard bytes, with NaN in all that may not be read. An element may be off by
+ *
+ *     epsilon(real)·(magnitude + |right|) + epsilon(act)·|right| [if it is stored as act] + the least normal number
+ *
+ * where the magnitude is computed from the data, e.g. (4 + √k)·Σ|a||b| for a product. Kernels that only round once
+ * (`exact`) must give the same bits as the plain C version of the same precision.
+ */
+#ifndef ORTHANT_KERNEL_CASES_H
+#define ORTHANT_KERNEL_CASES_H
+
+#include "kernels/kernels.h"
+
+enum { CASE_OPERANDS = 10, OA_CASE_TEXT = 256 };
+enum case_type { CASE_ACT, CASE_REAL, CASE_INDEX };
+enum case_role { CASE_IN, CASE_OUT, CASE_BOTH };
+enum case_fill {
+    FILL_NORMAL,  /* N(0, 1); in an awkward problem also ±0, denormals, 10³⁰, NaN as far as the case allows */
+    FILL_WIDE,    /* uniform in ±10⁴ now and then, else N(0, 4) */
+    FILL_FACTOR,  /* about 1 */
+    FILL_SQUARE,  /* ≥ 0 */
+    FILL_LOW,     /* first column a row sees … */
+    FILL_HIGH,    /* … and the end: some rows see nothing, some all */
+    FILL_SEEN,    /* N(0, 4), some −∞, where seen; NaN elsewhere (the two operands before: low, high) */
+    FILL_CHANCE,  /* in [0, 1), some exactly 0 */
+    FILL_COVERED, /* N(0, 1), NaN where the operand before is 0 */
+    FILL_TOP,     /* a running maximum, some −∞ … */
+    FILL_MASS,    /* … and the sum that goes with it */
+    FILL_LSE,     /* of the order of a log-sum-exp, some −∞ */
+};
+enum { BEAR_TINY = 1, BEAR_HUGE = 2, BEAR_NAN = 4 }; /* what may be mixed into FILL_NORMAL */
+
+struct case_operand {
+    enum case_type type;
+    enum case_role role;
+    enum case_fill fill;
+    long rows, cols, ld;
+};
+
+struct kernel_problem {
+    const struct kernel_case *what;
+    long rows, cols, depth;
+    int variant;
+    bool awkward;
+    uint64_t seed;
+    int count;
+    struct case_operand operand[CASE_OPERANDS];
+};
+
+struct kernel_case {
+    const char *name;
+    size_t slot; /* of the function in the table */
+    int variants, bear;
+    bool exact, matrix; /* matrix: rows matter, else they are 1 */
+    int same[2];        /* operands that may be one memory (in place); 0, 0: none */
+    long bench_rows, bench_cols;
+    void (*shape)(struct kernel_problem *p);
+    double (*call)(const struct oa_kernels *k, struct oa_gemm_state *s, const struct kernel_problem *p, void *const *x);
+    /* Magnitudes m of an output from the operands before and after the call, all [rows, ld]; NULL: 0. */
+    void (*magnitude)(const struct kernel_problem *p, double *const *before, double *const *after, int output,
+                      double *m);
+    double (*result_magnitude)(const struct kernel_problem *p, double *const *before); /* of a returned number */
+};
+
+const struct kernel_case *oa_kernel_cases(int *count);
+void oa_kernel_problem(struct kernel_problem *p, const struct kernel_case *c, long rows, long cols, long depth,
+                       int variant, bool awkward);
+
+/* One table under test: what `slot` of a case holds in it. */
+typedef void kernel_slot(void);
+kernel_slot *oa_kernel_slot(const struct oa_kernels *k, const struct kernel_case *c);
+
+/* The operands as numbers, each [rows, ld], rounded to what the precision can hold. */
+struct case_values {
+    double *x[CASE_OPERANDS];
+};
+enum oa_error oa_case_values(oa_context *c, const struct kernel_problem *p, enum oa_precision precision,
+                             struct case_values *out);
+void oa_case_values_free(struct case_values *v);
+
+/* The operands in memory as a table wants them, between guards; x[i] is element (0, 0) of operand i. In place: the two
+ * operands of `same` are one. */
+struct case_memory {
+    char *block[CASE_OPERANDS];
+    void *x[CASE_OPERANDS];
+    size_t bytes[CASE_OPERANDS]; /* of a block */
+};
+enum oa_error oa_case_memory(oa_context *c, const struct kernel_problem *p, const struct oa_kernels *k,
+                             const struct case_values *v, bool in_place, struct case_memory *out);
+void oa_case_memory_free(struct case_memory *m);
+
+/* Solves p with k and compares. *worst: the largest error as a share of what is allowed: above 1 is wrong, and where
+ * it is wrong `where` says in what. Infinite when a byte changed that is not the kernel's to write. */
+enum oa_error oa_kernel_check(oa_context *c, const struct kernel_problem *p, const struct oa_kernels *k, bool in_place,
+                              double *worst, char where[OA_CASE_TEXT]);
+
+#endif

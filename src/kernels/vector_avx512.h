@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sixteen floats at a time: the thin layer between vector_template.h and AVX-512 (F, BW, DQ, VL). vector_avx2.h is the
+ * same with eight. Loads and stores take the number of lanes: W everywhere but at the end of a row; lanes beyond it are
+ * read as zeros and not written. Sums across lanes are made in a fixed order.
+ */
+#ifndef ORTHANT_KERNELS_VECTOR_H
+#define ORTHANT_KERNELS_VECTOR_H
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define INLINE static inline __attribute__((always_inline, unused))
+
+enum { W = 16 };
+typedef __m512 v_float;
+typedef __m512i v_int;  /* 16 words of 32 bits */
+typedef __m512i v_long; /* 8 words of 64 bits */
+typedef __mmask16 v_mask;
+
+/* ---- memory ---- */
+
+INLINE v_mask v_first(long lanes)
+{
+    return (v_mask)((1u << lanes) - 1);
+}
+
+INLINE v_float v_load(const float *p, long lanes)
+{
+    return lanes == W ? _mm512_loadu_ps(p) : _mm512_maskz_loadu_ps(v_first(lanes), p);
+}
+
+INLINE void v_store(float *p, v_float x, long lanes)
+{
+    if (lanes == W)
+        _mm512_storeu_ps(p, x);
+    else
+        _mm512_mask_storeu_ps(p, v_first(lanes), x);
+}
+
+INLINE v_float v_load_bf16(const uint16_t *p, long lanes)
+{
+    __m256i half = lanes == W ? _mm256_loadu_si256((const __m256i *)p) : _mm256_maskz_loadu_epi16(v_first(lanes), p);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
+}
+
+/* Bit for bit oa_float_to_bf16: the instruction of AVX512_BF16 would flush denormals. */
+INLINE void v_store_bf16(uint16_t *p, v_float x, long lanes)
+{
+    __m512i u = _mm512_castps_si512(x), high = _mm512_srli_epi32(u, 16);
+    __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
+    __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(_mm512_add_epi32(u, _mm512_set1_epi32(0x7fff)), odd), 16);
+    v_mask nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+    __m256i half = _mm512_cvtepi32_epi16(_mm512_mask_or_epi32(rounded, nan, high, _mm512_set1_epi32(0x40)));
+    if (lanes == W)
+        _mm256_storeu_si256((__m256i *)p, half);
+    else
+        _mm256_mask_storeu_epi16(p, v_first(lanes), half);
+}
+
+/* ---- arithmetic ---- */
+
+INLINE v_float v_set(float x)
+{
+    return _mm512_set1_ps(x);
+}
+
+INLINE v_float v_add(v_float a, v_float b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+INLINE v_float v_sub(v_float a, v_float b)
+{
+    return _mm512_sub_ps(a, b);
+}
+
+INLINE v_float v_mul(v_float a, v_float b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+INLINE v_float v_div(v_float a, v_float b)
+{
+    return _mm512_div_ps(a, b);
+}
+
+INLINE v_float v_sqrt(v_float a)
+{
+    return _mm512_sqrt_ps(a);
+}
+
+INLINE v_float v_fma(v_float a, v_float b, v_float c) /* a·b + c */
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+INLINE v_float v_fnma(v_float a, v_float b, v_float c) /* c − a·b */
+{
+    return _mm512_fnmadd_ps(a, b, c);
+}
+
+/* When one operand is NaN, max and min give b. */
+INLINE v_float v_max(v_float a, v_float b)
+{
+    return _mm512_max_ps(a, b);
+}
+
+INLINE v_float v_min(v_float a, v_float b)
+{
+    return _mm512_min_ps(a, b);
+}
+
+INLINE v_float v_abs(v_float a)
+{
+    return _mm512_abs_ps(a);
+}
+
+INLINE v_float v_round(v_float a) /* to the nearest integer */
+{
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+INLINE v_float v_times_power2(v_float x, v_float n) /* x·2ⁿ; n is an integer in −126 … 128 */
+{
+    return _mm512_scalef_ps(x, n);
+}
+
+/* ---- masks ---- */
+
+INLINE v_mask v_less(v_float a, v_float b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ);
+}
+
+INLINE v_mask v_not_less(v_float a, v_float b) /* true also for NaN */
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ);
+}
+
+INLINE v_mask v_not_equal(v_float a, v_float b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ);
+}
+
+INLINE v_float v_keep(v_mask m, v_float x) /* m ? x : 0 */
+{
+    return _mm512_maskz_mov_ps(m, x);
+}
+
+INLINE v_float v_select(v_mask m, v_float yes, v_float no)
+{
+    return _mm512_mask_mov_ps(no, m, yes);
+}
+
+INLINE bool v_any(v_mask m)
+{
+    return m != 0;
+}
+
+/* ---- integers ---- */
+
+INLINE v_int v_to_int(v_float x) /* nearest */
+{
+    return _mm512_cvtps_epi32(x);
+}
+
+INLINE v_int v_add_int(v_int a, int b)
+{
+    return _mm512_add_epi32(a, _mm512_set1_epi32(b));
+}
+
+INLINE v_mask v_has_bit(v_int a, int bit)
+{
+    return _mm512_test_epi32_mask(a, _mm512_set1_epi32(bit));
+}
+
+INLINE v_mask v_at_most(v_int a, uint32_t limit) /* unsigned */
+{
+    return _mm512_cmple_epu32_mask(a, _mm512_set1_epi32((int)limit));
+}
+
+/* ---- across lanes ---- */
+
+INLINE float v_sum(v_float x)
+{
+    __m256 a = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+    __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    b = _mm_add_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+
+INLINE float v_largest(v_float x) /* no NaN in x */
+{
+    __m256 a = _mm256_max_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+    __m128 b = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    b = _mm_max_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_max_ss(b, _mm_movehdup_ps(b)));
+}
+
+/* ---- sums in double ---- */
+
+struct v_double {
+    __m512d low, high;
+};
+
+INLINE struct v_double v_double_zero(void)
+{
+    return (struct v_double){ _mm512_setzero_pd(), _mm512_setzero_pd() };
+}
+
+INLINE struct v_double v_double_fma(v_float x, v_float y, struct v_double sum)
+{
+    __m512d x0 = _mm512_cvtps_pd(_mm512_castps512_ps256(x)), x1 = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
+    __m512d y0 = _mm512_cvtps_pd(_mm512_castps512_ps256(y)), y1 = _mm512_cvtps_pd(_mm512_extractf32x8_ps(y, 1));
+    return (struct v_double){ _mm512_fmadd_pd(x0, y0, sum.low), _mm512_fmadd_pd(x1, y1, sum.high) };
+}
+
+INLINE double v_double_sum(struct v_double x)
+{
+    __m512d a = _mm512_add_pd(x.low, x.high);
+    __m256d b = _mm256_add_pd(_mm512_castpd512_pd256(a), _mm512_extractf64x4_pd(a, 1));
+    __m128d c = _mm_add_pd(_mm256_castpd256_pd128(b), _mm256_extractf128_pd(b, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(c, _mm_unpackhi_pd(c, c)));
+}
+
+/* ---- words of 64 bits, for random numbers ---- */
+
+INLINE v_long v_set_long(uint64_t x)
+{
+    return _mm512_set1_epi64((long long)x);
+}
+
+/* first + the order in which v_words wants its blocks. */
+INLINE v_long v_block_numbers(uint64_t first)
+{
+    return _mm512_add_epi64(v_set_long(first), _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+INLINE v_long v_multiply_low(v_long a, v_long b) /* the product of the lower halves, 64 bits */
+{
+    return _mm512_mul_epu32(a, b);
+}
+
+INLINE v_long v_high_half(v_long a)
+{
+    return _mm512_srli_epi64(a, 32);
+}
+
+INLINE v_long v_xor3(v_long a, v_long b, v_long c)
+{
+    return _mm512_ternarylogic_epi64(a, b, c, 0x96);
+}
+
+/* Words c0 … c3 of W/2 blocks (lower halves) → 2W words in the order of the stream. */
+INLINE void v_words(v_long c0, v_long c1, v_long c2, v_long c3, v_int out[2])
+{
+    __m512i first = _mm512_mask_blend_epi32(0xaaaa, c0, _mm512_slli_epi64(c1, 32));
+    __m512i second = _mm512_mask_blend_epi32(0xaaaa, c2, _mm512_slli_epi64(c3, 32));
+    out[0] = _mm512_unpacklo_epi64(first, second);
+    out[1] = _mm512_unpackhi_epi64(first, second);
+}
+
+#endif

@@ -1,0 +1,797 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The vector version of every kernel, written once over v_float (vector_avx2.h: 8 floats, vector_avx512.h: 16) and
+ * compiled for both, with activations in f32 and in bf16. Included after the layer and after
+ *
+ *     ACT, LOAD, STORE       as in ref_template.h, one element
+ *     act_load, act_store    as v_load and v_store, W elements converted
+ *     TILE_M                 rows of C that the innermost loop of a matrix product holds in registers
+ *
+ * Shape of a kernel: f_lanes does at most W elements at position `at`; EACH walks over a row, with the constant W but
+ * at the end, so that the compiler makes a version with full vectors and one with masks. Sums: lane by lane first, over
+ * four partial vectors in turn where the row is long, then across lanes in a fixed order.
+ */
+#include "kernels/kernels.h"
+#include "kernels/vector_gemm.h"
+#include "kernels/vector_math.h"
+
+#include <string.h>
+
+#define EACH(n, f, ...)                                                                                                \
+    for (long at = 0; at < (n); at += W) {                                                                             \
+        if ((n)-at >= W)                                                                                               \
+            f(at, W, __VA_ARGS__);                                                                                     \
+        else                                                                                                           \
+            f(at, (n)-at, __VA_ARGS__);                                                                                \
+    }
+
+INLINE long lanes_left(long n, long at)
+{
+    return n - at < W ? n - at : W;
+}
+
+/* What row i sees, cut to the tile. begin = end when that is nothing. */
+struct span {
+    long begin, end;
+};
+
+INLINE struct span span_of(const int32_t *low, const int32_t *high, long i, long cols)
+{
+    struct span s = { low[i] < 0 ? 0 : low[i], high[i] > cols ? cols : high[i] };
+    if (s.begin >= s.end)
+        s.begin = s.end = 0;
+    return s;
+}
+
+static void clear_reals(long n, float *x)
+{
+    memset(x, 0, (size_t)n * sizeof *x);
+}
+
+/* ---- conversions, elementwise ---- */
+
+INLINE void act_from_real_lanes(long at, long lanes, const float *x, ACT *y)
+{
+    act_store(y + at, v_load(x + at, lanes), lanes);
+}
+
+static void act_from_real(long n, const void *x, void *y){ EACH(n, act_from_real_lanes, x, y) }
+
+INLINE void real_from_act_lanes(long at, long lanes, const ACT *x, float *y)
+{
+    v_store(y + at, act_load(x + at, lanes), lanes);
+}
+
+static void real_from_act(long n, const void *x, void *y){ EACH(n, real_from_act_lanes, x, y) }
+
+INLINE void add_lanes(long at, long lanes, const ACT *x, const ACT *y, ACT *sum)
+{
+    act_store(sum + at, v_add(act_load(x + at, lanes), act_load(y + at, lanes)), lanes);
+}
+
+static void add(long n, const void *x, const void *y, void *sum){ EACH(n, add_lanes, x, y, sum) }
+
+INLINE void add_to_real_lanes(long at, long lanes, v_float a, const ACT *x, float *y)
+{
+    v_store(y + at, v_fma(a, act_load(x + at, lanes), v_load(y + at, lanes)), lanes);
+}
+
+static void add_to_real(long n, double a, const void *x, void *y)
+{
+    v_float factor = v_set((float)a);
+    EACH(n, add_to_real_lanes, factor, x, y)
+}
+
+INLINE void axpy_lanes(long at, long lanes, v_float a, const float *x, float *y)
+{
+    v_store(y + at, v_fma(a, v_load(x + at, lanes), v_load(y + at, lanes)), lanes);
+}
+
+static void axpy(long n, double a, const void *x, void *y)
+{
+    v_float factor = v_set((float)a);
+    EACH(n, axpy_lanes, factor, x, y)
+}
+
+static double dot(long n, const void *x, const void *y)
+{
+    const float *a = x, *b = y;
+    struct v_double sum[2] = { v_double_zero(), v_double_zero() };
+    long i = 0;
+    for (; i + 2 * W <= n; i += 2 * W)
+        for (int u = 0; u < 2; u++)
+            sum[u] = v_double_fma(v_load(a + i + u * W, W), v_load(b + i + u * W, W), sum[u]);
+    for (; i < n; i += W)
+        sum[0] = v_double_fma(v_load(a + i, lanes_left(n, i)), v_load(b + i, lanes_left(n, i)), sum[0]);
+    return v_double_sum(sum[0]) + v_double_sum(sum[1]);
+}
+
+static double sum_squares(long n, const void *x)
+{
+    return dot(n, x, x);
+}
+
+INLINE void scale_lanes(long at, long lanes, v_float factor, float *x)
+{
+    v_store(x + at, v_mul(factor, v_load(x + at, lanes)), lanes);
+}
+
+static void scale_rows(long rows, long cols, const void *factor, void *x, long ldx)
+{
+    for (long i = 0; i < rows; i++) {
+        float *row = (float *)x + i * ldx;
+        v_float f = v_set(((const float *)factor)[i]);
+        EACH(cols, scale_lanes, f, row)
+    }
+}
+
+INLINE void multiply_lanes(long at, long lanes, const float *factor, const ACT *x, ACT *y)
+{
+    act_store(y + at, v_mul(act_load(x + at, lanes), v_load(factor + at, lanes)), lanes);
+}
+
+static void multiply(long n, const void *factor, const void *x, void *y){ EACH(n, multiply_lanes, factor, x, y) }
+
+INLINE void multiply_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy, float *dfactor)
+{
+    v_float sum = v_fma(act_load(x + at, lanes), act_load(dy + at, lanes), v_load(dfactor + at, lanes));
+    v_store(dfactor + at, sum, lanes);
+}
+
+static void multiply_gradient(long n, const void *x, const void *dy,
+                              void *dfactor){ EACH(n, multiply_gradient_lanes, x, dy, dfactor) }
+
+INLINE void add_bias_lanes(long at, long lanes, const float *bias, ACT *y)
+{
+    act_store(y + at, v_add(act_load(y + at, lanes), v_load(bias + at, lanes)), lanes);
+}
+
+static void add_bias(long rows, long cols, const void *bias, void *y, long ldy)
+{
+    for (long i = 0; i < rows; i++) {
+        ACT *row = (ACT *)y + i * ldy;
+        EACH(cols, add_bias_lanes, bias, row)
+    }
+}
+
+/* Four rows in one go: the sums are read and written a quarter as often, in the same order of addition. */
+INLINE void column_sums_lanes(long at, long lanes, int rows, const ACT *x, long ldx, float *sums)
+{
+    v_float sum = v_load(sums + at, lanes);
+    for (int i = 0; i < rows; i++)
+        sum = v_add(sum, act_load(x + i * ldx + at, lanes));
+    v_store(sums + at, sum, lanes);
+}
+
+static void column_sums(long rows, long cols, const void *x, long ldx, void *sums)
+{
+    const ACT *row = x;
+    long i = 0;
+    for (; i + 4 <= rows; i += 4, row += 4 * ldx)
+        EACH(cols, column_sums_lanes, 4, row, ldx, sums)
+    for (; i < rows; i++, row += ldx)
+        EACH(cols, column_sums_lanes, 1, row, ldx, sums)
+}
+
+/* ---- activations ---- */
+
+#define GELU_A 0.797884561f /* √(2/π) */
+#define GELU_B 0.044715f
+#define GELU_FLAT 12.0f /* beyond, the sigmoid below is 0 or 1 in float */
+
+/* ½(1 + tanh u) = σ(2u) = 1/(1 + e^{−2u}) with u = a(x + b·x³): exact relative to its size on the left side too. */
+INLINE void gelu_lanes(long at, long lanes, const ACT *x, ACT *y)
+{
+    v_float v = act_load(x + at, lanes);
+    v_float in = v_max(v_set(-GELU_FLAT), v_min(v_set(GELU_FLAT), v));
+    v_float cubic = v_fma(v_mul(in, in), v_set(-2 * GELU_A * GELU_B), v_set(-2 * GELU_A));
+    v_float e = v_exp(v_mul(cubic, in));
+    act_store(y + at, v_div(v, v_add(v_set(1), e)), lanes);
+}
+
+static void gelu(long n, const void *x, void *y){ EACH(n, gelu_lanes, x, y) }
+
+/* With q = e^{−|2u|}: σ(2u) = (x < 0 ? q : 1)/(1 + q), and dσ/dx = q/(1 + q)²·2u', which cannot overflow. */
+INLINE void gelu_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy, ACT *dx)
+{
+    v_float v = act_load(x + at, lanes);
+    v_float in = v_max(v_set(-GELU_FLAT), v_min(v_set(GELU_FLAT), v));
+    v_float square = v_mul(in, in);
+    v_float cubic = v_fma(square, v_set(-2 * GELU_A * GELU_B), v_set(-2 * GELU_A));
+    v_float q = v_exp(v_mul(cubic, v_abs(in)));
+    v_float inverse = v_div(v_set(1), v_add(v_set(1), q));
+    v_float sigmoid = v_mul(v_select(v_less(in, v_set(0)), q, v_set(1)), inverse);
+    v_float slope = v_fma(square, v_set(6 * GELU_A * GELU_B), v_set(2 * GELU_A));
+    v_float bend = v_mul(v_mul(in, slope), v_mul(v_mul(q, inverse), inverse));
+    act_store(dx + at, v_mul(act_load(dy + at, lanes), v_add(sigmoid, bend)), lanes);
+}
+
+static void gelu_gradient(long n, const void *x, const void *dy, void *dx){ EACH(n, gelu_gradient_lanes, x, dy, dx) }
+
+INLINE v_float relu_of(v_float x)
+{
+    return v_max(v_set(0), x); /* NaN stays */
+}
+
+INLINE void relu_lanes(long at, long lanes, const ACT *x, ACT *y)
+{
+    act_store(y + at, relu_of(act_load(x + at, lanes)), lanes);
+}
+
+static void relu(long n, const void *x, void *y){ EACH(n, relu_lanes, x, y) }
+
+INLINE void relu_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy, ACT *dx)
+{
+    v_mask on = v_less(v_set(0), act_load(x + at, lanes));
+    act_store(dx + at, v_keep(on, act_load(dy + at, lanes)), lanes);
+}
+
+static void relu_gradient(long n, const void *x, const void *dy, void *dx)
+{
+    EACH(n, relu_gradient_lanes, x, dy, dx)
+}
+
+/* ---- dropout ---- */
+
+struct drop {
+    struct v_philox random;
+    v_float grow;
+    uint32_t limit; /* a word keeps its element when word ≤ limit */
+    bool none;      /* not even the word 0 does */
+};
+
+static void drop_init(struct drop *d, struct oa_stream s, double keep)
+{
+    double words = ceil(keep * 4294967296.0); /* the words below keep·2³² */
+    v_philox_init(&d->random, s);
+    d->grow = v_set((float)(1 / keep));
+    d->none = words < 1;
+    d->limit = d->none ? 0 : words >= 4294967296.0 ? UINT32_MAX : (uint32_t)(words - 1);
+}
+
+INLINE v_float drop_some(const struct drop *d, v_int words, v_float x)
+{
+    v_float kept = v_keep(v_at_most(words, d->limit), v_mul(x, d->grow));
+    return d->none ? v_set(0) : kept;
+}
+
+static void drop_acts(const struct drop *d, long n, uint64_t block, const ACT *x, ACT *y)
+{
+    v_int words[2];
+    long i = 0;
+    for (; i + 2 * W <= n; i += 2 * W, block += W / 2) {
+        v_random(&d->random, block, words);
+        act_store(y + i, drop_some(d, words[0], act_load(x + i, W)), W);
+        act_store(y + i + W, drop_some(d, words[1], act_load(x + i + W, W)), W);
+    }
+    if (i < n)
+        v_random(&d->random, block, words);
+    for (int u = 0; i < n; i += W, u++)
+        act_store(y + i, drop_some(d, words[u], act_load(x + i, lanes_left(n, i))), lanes_left(n, i));
+}
+
+static void dropout(long n, struct oa_stream s, uint64_t first, double keep, const void *x, void *y)
+{
+    struct drop d;
+    drop_init(&d, s, keep);
+    drop_acts(&d, n, first / 4, x, y);
+}
+
+static void drop_reals(const struct drop *d, long n, uint64_t block, float *x)
+{
+    v_int words[2];
+    long i = 0;
+    for (; i + 2 * W <= n; i += 2 * W, block += W / 2) {
+        v_random(&d->random, block, words);
+        v_store(x + i, drop_some(d, words[0], v_load(x + i, W)), W);
+        v_store(x + i + W, drop_some(d, words[1], v_load(x + i + W, W)), W);
+    }
+    if (i < n)
+        v_random(&d->random, block, words);
+    for (int u = 0; i < n; i += W, u++)
+        v_store(x + i, drop_some(d, words[u], v_load(x + i, lanes_left(n, i))), lanes_left(n, i));
+}
+
+static void dropout_tile(long rows, long cols, struct oa_stream s, uint64_t block0, uint64_t blocks_a_row, double keep,
+                         void *x, long ldx)
+{
+    struct drop d;
+    drop_init(&d, s, keep);
+    for (long i = 0; i < rows; i++)
+        drop_reals(&d, cols, block0 + (uint64_t)i * blocks_a_row, (float *)x + i * ldx);
+}
+
+/* ---- rotary positions ---- */
+
+INLINE void rotate_lanes(long at, long lanes, const float *cosine, const float *sine, v_float sign, ACT *a, ACT *b)
+{
+    v_float c = v_load(cosine + at, lanes), s = v_mul(sign, v_load(sine + at, lanes));
+    v_float p = act_load(a + at, lanes), q = act_load(b + at, lanes);
+    act_store(a + at, v_fnma(q, s, v_mul(p, c)), lanes);
+    act_store(b + at, v_fma(p, s, v_mul(q, c)), lanes);
+}
+
+static void rotate(long heads, long width, const void *cosine, const void *sine, double sign, void *x)
+{
+    v_float turn = v_set((float)sign);
+    for (long h = 0; h < heads; h++) {
+        ACT *head = (ACT *)x + h * width, *second = head + width / 2;
+        EACH(width / 2, rotate_lanes, cosine, sine, turn, head, second)
+    }
+}
+
+/* ---- layer norm ---- */
+
+static float row_sum(long n, const ACT *x)
+{
+    v_float sum[4] = { v_set(0), v_set(0), v_set(0), v_set(0) };
+    long i = 0;
+    for (; i + 4 * W <= n; i += 4 * W)
+        for (int u = 0; u < 4; u++)
+            sum[u] = v_add(sum[u], act_load(x + i + u * W, W));
+    for (; i + W <= n; i += W)
+        sum[0] = v_add(sum[0], act_load(x + i, W));
+    if (i < n)
+        sum[1] = v_add(sum[1], act_load(x + i, n - i));
+    return v_sum(v_add(v_add(sum[0], sum[1]), v_add(sum[2], sum[3])));
+}
+
+INLINE v_float squares_lanes(const ACT *x, v_float centre, long lanes, v_float sum)
+{
+    v_float d = v_sub(act_load(x, lanes), centre);
+    if (lanes != W)
+        d = v_keep(v_first(lanes), d);
+    return v_fma(d, d, sum);
+}
+
+static float row_squares(long n, const ACT *x, float mean)
+{
+    v_float sum[4] = { v_set(0), v_set(0), v_set(0), v_set(0) }, centre = v_set(mean);
+    long i = 0;
+    for (; i + 4 * W <= n; i += 4 * W)
+        for (int u = 0; u < 4; u++)
+            sum[u] = squares_lanes(x + i + u * W, centre, W, sum[u]);
+    for (; i + W <= n; i += W)
+        sum[0] = squares_lanes(x + i, centre, W, sum[0]);
+    if (i < n)
+        sum[1] = squares_lanes(x + i, centre, n - i, sum[1]);
+    return v_sum(v_add(v_add(sum[0], sum[1]), v_add(sum[2], sum[3])));
+}
+
+INLINE void norm_lanes(long at, long lanes, const ACT *x, v_float centre, v_float rstd, const float *gain,
+                       const float *bias, ACT *y)
+{
+    v_float h = v_mul(v_sub(act_load(x + at, lanes), centre), rstd), g = v_load(gain + at, lanes);
+    act_store(y + at, bias ? v_fma(h, g, v_load(bias + at, lanes)) : v_mul(h, g), lanes);
+}
+
+static void norm(long rows, long cols, const void *x, const void *gain, const void *bias, double epsilon, void *y,
+                 void *mean, void *rstd)
+{
+    for (long i = 0; i < rows; i++) {
+        const ACT *from = (const ACT *)x + i * cols;
+        ACT *to = (ACT *)y + i * cols;
+        float centre = row_sum(cols, from) / (float)cols;
+        float r = 1 / sqrtf(row_squares(cols, from, centre) / (float)cols + (float)epsilon);
+        v_float vc = v_set(centre), vr = v_set(r);
+        EACH(cols, norm_lanes, from, vc, vr, gain, bias, to)
+        ((float *)mean)[i] = centre;
+        ((float *)rstd)[i] = r;
+    }
+}
+
+/* One or four rows of the gradient: the sums over rows are read and written once for all of them. */
+struct norm_rows {
+    v_float centre[4], rstd[4], sum_e[4], sum_eh[4];
+};
+
+INLINE void norm_sums_lanes(long at, long lanes, int rows, struct norm_rows *r, const ACT *x, const ACT *dy, long cols,
+                            const float *gain, float *dgain, float *dbias)
+{
+    v_float g = v_load(gain + at, lanes), dg = v_load(dgain + at, lanes);
+    v_float db = dbias ? v_load(dbias + at, lanes) : v_set(0);
+    for (int i = 0; i < rows; i++) {
+        v_float h = v_mul(v_sub(act_load(x + i * cols + at, lanes), r->centre[i]), r->rstd[i]);
+        v_float d = act_load(dy + i * cols + at, lanes), e = v_mul(d, g);
+        r->sum_e[i] = v_add(r->sum_e[i], e); /* beyond the row's end d, and so e, is 0 */
+        r->sum_eh[i] = v_fma(e, h, r->sum_eh[i]);
+        dg = v_fma(d, h, dg);
+        db = v_add(db, d);
+    }
+    v_store(dgain + at, dg, lanes);
+    if (dbias)
+        v_store(dbias + at, db, lanes);
+}
+
+INLINE void norm_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy, const float *gain, v_float centre,
+                                v_float rstd, v_float e, v_float eh, ACT *dx)
+{
+    v_float h = v_mul(v_sub(act_load(x + at, lanes), centre), rstd);
+    v_float d = v_fma(act_load(dy + at, lanes), v_load(gain + at, lanes), v_fnma(h, eh, e));
+    act_store(dx + at, v_mul(rstd, d), lanes);
+}
+
+INLINE void norm_gradient_rows(int rows, long cols, const ACT *x, const float *gain, const float *mean,
+                               const float *rstd, const ACT *dy, ACT *dx, float *dgain, float *dbias)
+{
+    struct norm_rows r;
+    for (int i = 0; i < rows; i++) {
+        r.centre[i] = v_set(mean[i]);
+        r.rstd[i] = v_set(rstd[i]);
+        r.sum_e[i] = r.sum_eh[i] = v_set(0);
+    }
+    EACH(cols, norm_sums_lanes, rows, &r, x, dy, cols, gain, dgain, dbias)
+    for (int i = 0; i < rows; i++, x += cols, dy += cols, dx += cols) {
+        v_float e = v_set(-v_sum(r.sum_e[i]) / (float)cols), eh = v_set(v_sum(r.sum_eh[i]) / (float)cols);
+        EACH(cols, norm_gradient_lanes, x, dy, gain, r.centre[i], r.rstd[i], e, eh, dx)
+    }
+}
+
+static void norm_gradient(long rows, long cols, const void *x, const void *gain, const void *mean, const void *rstd,
+                          const void *dy, void *dx, void *dgain, void *dbias)
+{
+    const ACT *from = x, *gradient = dy;
+    const float *centre = mean, *r = rstd;
+    ACT *to = dx;
+    long i = 0;
+    for (; i + 4 <= rows; i += 4)
+        norm_gradient_rows(4, cols, from + i * cols, gain, centre + i, r + i, gradient + i * cols, to + i * cols, dgain,
+                           dbias);
+    for (; i < rows; i++)
+        norm_gradient_rows(1, cols, from + i * cols, gain, centre + i, r + i, gradient + i * cols, to + i * cols, dgain,
+                           dbias);
+}
+
+/* ---- softmax over tiles ---- */
+
+/* The largest scale·x, at least `least`; NaN is passed over (it shows in the sum of exponentials). */
+static float row_largest(long n, const float *x, float scale, float least)
+{
+    v_float top[4], factor = v_set(scale), floor = v_set(least);
+    long i = 0;
+    for (int u = 0; u < 4; u++)
+        top[u] = floor;
+    for (; i + 4 * W <= n; i += 4 * W)
+        for (int u = 0; u < 4; u++)
+            top[u] = v_max(v_mul(factor, v_load(x + i + u * W, W)), top[u]);
+    for (; i + W <= n; i += W)
+        top[0] = v_max(v_mul(factor, v_load(x + i, W)), top[0]);
+    if (i < n) {
+        v_float end = v_mul(factor, v_load(x + i, n - i));
+        top[1] = v_max(v_select(v_first(n - i), end, floor), top[1]);
+    }
+    return v_largest(v_max(v_max(top[0], top[1]), v_max(top[2], top[3])));
+}
+
+INLINE void exp_lanes(long at, long lanes, float *x, v_float factor, v_float shift, v_float *sum)
+{
+    v_float e = v_exp(v_fma(factor, v_load(x + at, lanes), shift));
+    v_store(x + at, e, lanes);
+    *sum = v_add(*sum, lanes == W ? e : v_keep(v_first(lanes), e));
+}
+
+/* x ← e^{scale·x − origin}; gives their sum. */
+static float row_exp(long n, float *x, float scale, float origin)
+{
+    v_float sum = v_set(0), factor = v_set(scale), shift = v_set(-origin);
+    EACH(n, exp_lanes, x, factor, shift, &sum)
+    return v_sum(sum);
+}
+
+static float exp_of(float x)
+{
+    return x < LOWEST_EXP ? 0 : expf(x);
+}
+
+static void softmax_tile(long rows, long cols, double scale, const int32_t *low, const int32_t *high, void *s, long lds,
+                         void *m, void *z, void *rescale)
+{
+    for (long i = 0; i < rows; i++) {
+        float *row = (float *)s + i * lds, *top = (float *)m + i, *sum = (float *)z + i;
+        struct span see = span_of(low, high, i, cols);
+        float new_top = row_largest(see.end - see.begin, row + see.begin, (float)scale, *top);
+        bool empty = new_top == -INFINITY;
+        float factor = empty || new_top == *top ? 1 : exp_of(*top - new_top);
+        clear_reals(see.begin, row);
+        *sum = *sum * factor + row_exp(see.end - see.begin, row + see.begin, (float)scale, empty ? 0 : new_top);
+        clear_reals(cols - see.end, row + see.end);
+        *top = new_top;
+        ((float *)rescale)[i] = factor;
+    }
+}
+
+static void softmax_again(long rows, long cols, double scale, const int32_t *low, const int32_t *high, const void *lse,
+                          void *s, long lds)
+{
+    for (long i = 0; i < rows; i++) {
+        float *row = (float *)s + i * lds, l = ((const float *)lse)[i];
+        struct span see = span_of(low, high, i, cols);
+        if (l == -INFINITY)
+            see.begin = see.end = 0;
+        clear_reals(see.begin, row);
+        row_exp(see.end - see.begin, row + see.begin, (float)scale, l);
+        clear_reals(cols - see.end, row + see.end);
+    }
+}
+
+INLINE void softmax_gradient_lanes(long at, long lanes, v_float scale, const float *p, const float *dp, v_float delta,
+                                   ACT *ds)
+{
+    v_float prob = v_load(p + at, lanes);
+    v_float d = v_mul(v_mul(scale, prob), v_sub(v_load(dp + at, lanes), delta));
+    act_store(ds + at, v_keep(v_not_equal(prob, v_set(0)), d), lanes);
+}
+
+static void softmax_gradient(long rows, long cols, double scale, const void *p, long ldp, const void *dp, long lddp,
+                             const void *delta, void *ds, long ldds)
+{
+    v_float factor = v_set((float)scale);
+    for (long i = 0; i < rows; i++) {
+        const float *prob = (const float *)p + i * ldp, *gradient = (const float *)dp + i * lddp;
+        ACT *to = (ACT *)ds + i * ldds;
+        v_float shift = v_set(((const float *)delta)[i]);
+        EACH(cols, softmax_gradient_lanes, factor, prob, gradient, shift, to)
+    }
+}
+
+static void tile_to_act(long rows, long cols, const void *x, long ldx, void *y, long ldy)
+{
+    for (long i = 0; i < rows; i++)
+        act_from_real(cols, (const float *)x + i * ldx, (ACT *)y + i * ldy);
+}
+
+static void tile_to_real(long rows, long cols, const void *x, long ldx, void *y, long ldy)
+{
+    for (long i = 0; i < rows; i++)
+        real_from_act(cols, (const ACT *)x + i * ldx, (float *)y + i * ldy);
+}
+
+INLINE void mask_lanes(long at, long lanes, const float *x, ACT *y, v_float *sum)
+{
+    v_float v = v_load(x + at, lanes);
+    *sum = v_add(*sum, v);
+    act_store(y + at, v, lanes);
+}
+
+static void mask_tile(long rows, long cols, const int32_t *low, const int32_t *high, const void *x, long ldx, void *y,
+                      long ldy, void *sums)
+{
+    for (long i = 0; i < rows; i++) {
+        struct span see = span_of(low, high, i, cols);
+        const float *from = (const float *)x + i * ldx + see.begin;
+        ACT *row = (ACT *)y + i * ldy, *to = row + see.begin;
+        v_float sum = v_set(0);
+        EACH(see.end - see.begin, mask_lanes, from, to, &sum)
+        memset(row, 0, (size_t)see.begin * sizeof(ACT));
+        memset(row + see.end, 0, (size_t)(cols - see.end) * sizeof(ACT));
+        if (sums)
+            ((float *)sums)[i] += v_sum(sum);
+    }
+}
+
+INLINE void row_dot_lanes(long at, long lanes, const ACT *x, const ACT *y, v_float *sum)
+{
+    *sum = v_fma(act_load(x + at, lanes), act_load(y + at, lanes), *sum);
+}
+
+static void row_dots(long rows, long cols, const void *x, long ldx, const void *y, long ldy, void *out)
+{
+    for (long i = 0; i < rows; i++) {
+        const ACT *a = (const ACT *)x + i * ldx, *b = (const ACT *)y + i * ldy;
+        v_float sum = v_set(0);
+        EACH(cols, row_dot_lanes, a, b, &sum)
+        ((float *)out)[i] = v_sum(sum);
+    }
+}
+
+/* ---- feature maps ---- */
+
+INLINE void elu_lanes(long at, long lanes, const ACT *x, ACT *y)
+{
+    v_float v = act_load(x + at, lanes);
+    v_float e = v_exp(v_min(v_set(0), v));
+    act_store(y + at, v_select(v_less(v_set(0), v), v_add(v, v_set(1)), e), lanes);
+}
+
+INLINE void elu_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy, ACT *dx)
+{
+    v_float slope = v_exp(v_min(v_set(0), act_load(x + at, lanes)));
+    act_store(dx + at, v_mul(slope, act_load(dy + at, lanes)), lanes);
+}
+
+INLINE void cos_lanes(long at, long lanes, const ACT *x, ACT *y)
+{
+    act_store(y + at, v_sine(act_load(x + at, lanes), 1), lanes);
+}
+
+INLINE void cos_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy, ACT *dx)
+{
+    v_float slope = v_sub(v_set(0), v_sine(act_load(x + at, lanes), 0));
+    act_store(dx + at, v_mul(slope, act_load(dy + at, lanes)), lanes);
+}
+
+INLINE void power_lanes(long at, long lanes, int degree, long width, const ACT *x, ACT *y)
+{
+    v_float v = act_load(x + at, lanes), power = v;
+    for (int p = 0; p < degree; p++, power = v_mul(power, v))
+        act_store(y + p * width + at, power, lanes);
+}
+
+INLINE void power_gradient_lanes(long at, long lanes, int degree, long width, const ACT *x, const ACT *dy, ACT *dx)
+{
+    v_float v = act_load(x + at, lanes), power = v_set(1), sum = v_set(0);
+    for (int p = 0; p < degree; p++, power = v_mul(power, v))
+        sum = v_fma(v_mul(v_set((float)(p + 1)), power), act_load(dy + p * width + at, lanes), sum);
+    act_store(dx + at, sum, lanes);
+}
+
+static void feature(enum oa_feature f, int degree, long rows, long width, const void *x, long ldx, void *y, long ldy)
+{
+    for (long i = 0; i < rows; i++) {
+        const ACT *from = (const ACT *)x + i * ldx;
+        ACT *to = (ACT *)y + i * ldy;
+        if (f == OA_FEATURE_ELU)
+            EACH(width, elu_lanes, from, to)
+        else if (f == OA_FEATURE_RELU)
+            EACH(width, relu_lanes, from, to)
+        else if (f == OA_FEATURE_COS)
+            EACH(width, cos_lanes, from, to)
+        else
+            EACH(width, power_lanes, degree, width, from, to)
+    }
+}
+
+static void feature_gradient(enum oa_feature f, int degree, long rows, long width, const void *x, long ldx,
+                             const void *dy, long lddy, void *dx, long lddx)
+{
+    for (long i = 0; i < rows; i++) {
+        const ACT *from = (const ACT *)x + i * ldx, *gradient = (const ACT *)dy + i * lddy;
+        ACT *to = (ACT *)dx + i * lddx;
+        if (f == OA_FEATURE_ELU)
+            EACH(width, elu_gradient_lanes, from, gradient, to)
+        else if (f == OA_FEATURE_RELU)
+            EACH(width, relu_gradient_lanes, from, gradient, to)
+        else if (f == OA_FEATURE_COS)
+            EACH(width, cos_gradient_lanes, from, gradient, to)
+        else
+            EACH(width, power_gradient_lanes, degree, width, from, gradient, to)
+    }
+}
+
+/* ---- loss ---- */
+
+enum { LOSS_BLOCK = 1024 }; /* logits that stay in the L1 cache between the search for the largest and the sum */
+
+INLINE void sum_exp_lanes(long at, long lanes, const float *x, v_float shift, v_float *sum)
+{
+    v_float e = v_exp(v_add(v_load(x + at, lanes), shift));
+    *sum = v_add(*sum, lanes == W ? e : v_keep(v_first(lanes), e));
+}
+
+/* Σ e^{x − top}: blocks are summed in float, their sums in double; *top is found on the way. */
+static double loss_sum(long n, const float *x, float *top)
+{
+    double sum = 0;
+    *top = -INFINITY;
+    for (long i = 0; i < n; i += LOSS_BLOCK) {
+        long block = n - i < LOSS_BLOCK ? n - i : LOSS_BLOCK;
+        float before = *top;
+        *top = row_largest(block, x + i, 1, before);
+        if (*top > before)
+            sum *= exp((double)before - (double)*top);
+        v_float part = v_set(0), shift = v_set(*top == -INFINITY ? 0 : -*top);
+        EACH(block, sum_exp_lanes, x + i, shift, &part)
+        sum += v_sum(part);
+    }
+    return sum;
+}
+
+INLINE void loss_gradient_lanes(long at, long lanes, const float *x, v_float shift, v_float factor, ACT *d)
+{
+    act_store(d + at, v_mul(factor, v_exp(v_add(v_load(x + at, lanes), shift))), lanes);
+}
+
+static double cross_entropy(long n, const void *logits, long target, double scale, void *d)
+{
+    const float *x = logits;
+    float top;
+    double sum = loss_sum(n, x, &top), right = (double)x[target] - (double)top;
+    if (d) {
+        v_float factor = v_set((float)(scale / sum)), shift = v_set(-top);
+        EACH(n, loss_gradient_lanes, x, shift, factor, d)
+        ((ACT *)d)[target] = STORE((float)(scale * (exp(right) / sum - 1)));
+    }
+    return log(sum) - right;
+}
+
+/* ---- optimisers ---- */
+
+struct adamw_steps {
+    v_float scale, b1, b2, a1, a2, step, root, shrink, epsilon;
+};
+
+INLINE void adamw_lanes(long at, long lanes, const struct adamw_steps *h, float *w, float *m, float *v, const float *g)
+{
+    v_float d = v_mul(h->scale, v_load(g + at, lanes));
+    v_float first = v_fma(h->b1, v_load(m + at, lanes), v_mul(h->a1, d));
+    v_float second = v_fma(h->b2, v_load(v + at, lanes), v_mul(v_mul(h->a2, d), d));
+    v_float ratio = v_div(v_mul(h->step, first), v_fma(v_sqrt(second), h->root, h->epsilon));
+    v_store(m + at, first, lanes);
+    v_store(v + at, second, lanes);
+    v_store(w + at, v_sub(v_mul(h->shrink, v_load(w + at, lanes)), ratio), lanes);
+}
+
+static void adamw(long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g)
+{
+    struct adamw_steps s = {
+        .scale = v_set((float)h->gradient_scale),
+        .b1 = v_set((float)h->beta1),
+        .b2 = v_set((float)h->beta2),
+        .a1 = v_set((float)(1 - h->beta1)),
+        .a2 = v_set((float)(1 - h->beta2)),
+        .step = v_set((float)(h->lr / h->correction1)),
+        .root = v_set((float)(1 / sqrt(h->correction2))),
+        .shrink = v_set((float)(1 - h->lr * h->weight_decay)),
+        .epsilon = v_set((float)h->epsilon),
+    };
+    EACH(n, adamw_lanes, &s, w, m, v, g)
+}
+
+INLINE void sgd_lanes(long at, long lanes, v_float lr, v_float momentum, v_float decay, v_float scale, float *w,
+                      float *m, const float *g)
+{
+    v_float speed = v_fma(momentum, v_load(m + at, lanes), v_mul(scale, v_load(g + at, lanes)));
+    v_float weight = v_load(w + at, lanes);
+    v_store(m + at, speed, lanes);
+    v_store(w + at, v_fnma(lr, v_fma(decay, weight, speed), weight), lanes);
+}
+
+static void sgd(long n, double lr, double momentum, double weight_decay, double gradient_scale, void *w, void *m,
+                const void *g)
+{
+    v_float a = v_set((float)lr), b = v_set((float)momentum), c = v_set((float)weight_decay);
+    v_float scale = v_set((float)gradient_scale);
+    EACH(n, sgd_lanes, a, b, c, scale, w, m, g)
+}
+
+/* ---- the table ---- */
+
+static void fill_table(struct oa_kernels *k)
+{
+    k->gemm_open = gemm_open;
+    k->gemm_close = gemm_close;
+    k->gemm = gemm;
+    k->act_from_real = act_from_real;
+    k->real_from_act = real_from_act;
+    k->add = add;
+    k->add_to_real = add_to_real;
+    k->axpy = axpy;
+    k->dot = dot;
+    k->scale_rows = scale_rows;
+    k->multiply = multiply;
+    k->multiply_gradient = multiply_gradient;
+    k->add_bias = add_bias;
+    k->column_sums = column_sums;
+    k->gelu = gelu;
+    k->gelu_gradient = gelu_gradient;
+    k->relu = relu;
+    k->relu_gradient = relu_gradient;
+    k->dropout = dropout;
+    k->dropout_tile = dropout_tile;
+    k->rotate = rotate;
+    k->norm = norm;
+    k->norm_gradient = norm_gradient;
+    k->softmax_tile = softmax_tile;
+    k->softmax_again = softmax_again;
+    k->softmax_gradient = softmax_gradient;
+    k->tile_to_act = tile_to_act;
+    k->tile_to_real = tile_to_real;
+    k->mask_tile = mask_tile;
+    k->row_dots = row_dots;
+    k->feature = feature;
+    k->feature_gradient = feature_gradient;
+    k->cross_entropy = cross_entropy;
+    k->adamw = adamw;
+    k->sgd = sgd;
+    k->sum_squares = sum_squares;
+}
