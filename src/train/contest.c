@@ -312,7 +312,7 @@ static enum oa_error describe(struct contest *t)
     t->out->options_json = oa_copy_text(t->c, options.s ? options.s : "{}");
     oa_text_free(&options);
     t->out->machine_json = machine_json(t->c);
-    snprintf(t->out->equal, sizeof t->out->equal, "%s", t->r->options->compare_equal);
+    snprintf(t->out->equal, sizeof t->out->equal, "%.15s", t->r->options->compare_equal);
     t->out->characters = (double)t->workload.corpus.valid.characters;
     t->out->bytes = (double)t->workload.corpus.valid.bytes;
     t->out->valid_tokens = (double)t->workload.corpus.valid.count;

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tokenizer.json: any bytes give a tokenizer or a sentence; a tokenizer takes any text without falling over. */
+#include "data/data.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    oa_context *c = fuzz_context();
+    struct oa_tokenizer *tok;
+    if (oa_tokenizer_parse(c, "fuzz", (const char *)data, size, &tok) != OA_OK) {
+        if (oa_status(c) == OA_OK)
+            abort();
+        return 0;
+    }
+    struct oa_ids ids;
+    struct oa_text back;
+    oa_ids_init(&ids, c);
+    oa_text_init(&back, c);
+    if (oa_tokenizer_encode(tok, (const char *)data, size, &ids) == OA_OK &&
+        oa_tokenizer_decode(tok, ids.id, ids.count, &back) != OA_OK)
+        abort();
+    oa_text_free(&back);
+    oa_ids_free(&ids);
+    oa_tokenizer_close(tok);
+    return 0;
+}
