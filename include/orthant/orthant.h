@@ -59,6 +59,22 @@ const char *oa_version(void);
 /* Where text goes: called with pieces in order. */
 typedef void oa_sink(void *argument, const char *text, size_t length);
 
+/* ---- one attention layer on tensors from a file ---- */
+
+/* `in` (safetensors) holds x [B, n, d]; if wanted memory [B, m, d] (cross-attention), lengths [B] (I32, true key
+ * lengths), word_ids [B, n] (I32), dy [B, n, d] (then the backward pass runs) and parameters by name; what is missing is
+ * initialised from the seed. `out` gets y [B, n, d], grad.x, grad.memory, grad.<parameter>, and weights [B, H, n, m]. */
+struct oa_attend_options {
+    const char *spec;      /* the attention language: one layer */
+    const char *in, *out;  /* safetensors files */
+    int heads;             /* 0 = the metadata key "heads" of `in` */
+    int causal;            /* 1: no token sees a later one */
+    const char *precision; /* "f32", "bf16", "f64"; NULL = f32 */
+    uint64_t seed;         /* of parameters that `in` does not hold */
+    int weights;           /* 1: write the attention map, by the oracle in double */
+};
+enum oa_error oa_attend(oa_context *c, const struct oa_attend_options *o);
+
 #ifdef __cplusplus
 }
 #endif

@@ -109,6 +109,7 @@ struct oa_group {
     struct oa_store *store;
     oa_context *context;
     bool no_value;                      /* component of a mixture: the mixture owns value.weight */
+    bool needs_words;                   /* set by the mechanism: forward needs the word numbers of the tokens */
     struct oa_parameter *parameter[12]; /* the mechanism's own, in its order */
     struct oa_parameter *query, *key, *value, *query_bias, *key_bias, *value_bias, *temperature, *diagonal;
     struct oa_support support;

@@ -67,12 +67,20 @@ static enum oa_error check_shape(oa_context *c, const struct oa_layer_shape *s)
     if (s->causal && s->cross)
         return oa_fail(c, OA_ARGUMENT,
                        "cross-attention is never causal: the memory is complete before the first query");
-    if (s->width < 1 || s->heads < 1 || s->head_width < 1 || s->value_width < 1)
-        return oa_fail(
-            c, OA_SHAPE,
-            "an attention layer of width %ld with %ld heads of %ld (values %ld): all must be at least 1; does "
-            "the width divide by the heads?",
-            s->width, s->heads, s->head_width, s->value_width);
+    if (s->width < 1 || s->heads < 1)
+        return oa_fail(c, OA_SHAPE, "an attention layer of width %ld with %ld heads: both must be at least 1", s->width,
+                       s->heads);
+    return OA_OK;
+}
+
+static enum oa_error check_widths(oa_context *c, const struct oa_group *g)
+{
+    bool queries = g->mechanism->can & OA_HAS_QUERIES;
+    if (g->shape.value_width < 1 || (queries && g->shape.head_width < 1))
+        return oa_fail(c, OA_SHAPE,
+                       "%s: heads of width %ld with values of width %ld; both must be at least 1: the model width %ld "
+                       "must divide by its %d heads",
+                       g->mechanism->name, g->shape.head_width, g->shape.value_width, g->shape.width, g->layer_heads);
     return OA_OK;
 }
 
@@ -131,6 +139,7 @@ static enum oa_error open_group(struct oa_group *g, const struct opening *how)
 {
     if (how->refine)
         how->refine(how->argument, g);
+    OA_TRY(check_widths(g->context, g));
     OA_TRY(check_modes(g->context, g));
     OA_TRY(open_components(g, how));
     if (g->mechanism->can & OA_HAS_QUERIES)
@@ -239,15 +248,18 @@ void oa_layer_close(struct oa_layer *l)
 
 /* ---- forward -------------------------------------------------------------------------------------------------- */
 
-static enum oa_error check_length(const struct oa_group *g, long queries, long keys)
+static enum oa_error check_group_input(const struct oa_group *g, const struct oa_layer_input *in)
 {
-    long N = oa_group_length(g), longest = queries > keys ? queries : keys;
+    long N = oa_group_length(g), longest = in->memory && in->keys > in->queries ? in->keys : in->queries;
     if (g->mechanism->can & OA_BOUND_LENGTH && longest > N)
         return oa_fail(g->context, OA_SHAPE,
                        "a sequence of %ld tokens is longer than the tables of %s, which end at N = %ld", longest,
                        g->mechanism->name, N);
+    if (g->needs_words && !in->words)
+        return oa_fail(g->context, OA_ARGUMENT, "%s(unit=word) needs the word numbers of the tokens (word_ids)",
+                       g->mechanism->name);
     for (int c = 0; c < g->components; c++)
-        OA_TRY(check_length(&g->component[c], queries, keys));
+        OA_TRY(check_group_input(&g->component[c], in));
     return OA_OK;
 }
 
@@ -256,7 +268,7 @@ static enum oa_error check_input(const struct oa_layer *l, const struct oa_layer
     if (l->shape.cross != (in->memory != NULL))
         return oa_fail(l->context, OA_INTERNAL, "attention layer: memory is %s", in->memory ? "given" : "missing");
     for (int g = 0; g < l->groups; g++)
-        OA_TRY(check_length(&l->group[g], in->queries, in->memory ? in->keys : in->queries));
+        OA_TRY(check_group_input(&l->group[g], in));
     return OA_OK;
 }
 

@@ -60,13 +60,15 @@ static enum oa_error check(oa_context *c, const struct oa_group *g)
     return OA_OK;
 }
 
+static enum oa_error parameters(struct oa_group *g)
+{
+    g->needs_words = by_words(g);
+    return OA_OK;
+}
+
 static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
-    if (by_words(g) && !in->words) {
-        oa_fail(g->context, OA_ARGUMENT, "pattern(unit=word) needs the word numbers of the tokens (word_ids)");
-        return;
-    }
     oa_pattern_op(t, &shape, kind_of(g), edge_of(g), by_words(g) ? in->words : NULL, v, o);
 }
 
@@ -165,6 +167,7 @@ const struct oa_mechanism oa_mechanism_pattern = {
     .can = OA_CAN_CAUSAL | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS,
     .arguments = arguments,
     .check = check,
+    .parameters = parameters,
     .forward = forward,
     .flops = flops,
     .weights = weights,

@@ -49,6 +49,11 @@ static enum oa_error check(oa_context *c, const struct oa_group *g)
                        "dense gives each of the %d heads a slice of the model width, but %ld does not divide by %d; "
                        "change one, or write dense(input=full)",
                        g->layer_heads, g->shape.width, g->layer_heads);
+    if (hidden_width(g) < 1)
+        return oa_fail(c, OA_SHAPE,
+                       "dense: the hidden layer is as wide as a head by default, and the model width %ld "
+                       "does not divide by %d heads; give hidden=",
+                       g->shape.width, g->layer_heads);
     return OA_OK;
 }
 

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The layer that the parameters of an `orthant attend` file describe: widths and table lengths come from the tensors
+ * that are there, the others are initialised from the seed as in training; what the layer has no place for is refused
+ * by name.
+ */
+#include "attention/attend.h"
+
+#include "device/cpu.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- shapes from stored tensors ------------------------------------------------------------------------------- */
+
+struct stored {
+    const struct oa_tensors *file;
+    const char *prefix;
+};
+
+static long stored_axis(const void *argument, const char *name, int axis)
+{
+    const struct stored *s = argument;
+    char full[200];
+    snprintf(full, sizeof full, "%s%s", s->prefix, name);
+    const struct oa_array *t = oa_tensors_find(s->file, full);
+    int i = t ? (axis < 0 ? t->dims + axis : axis) : -1;
+    return t && i >= 0 && i < t->dims ? t->dim[i] : 0;
+}
+
+/* Width of a head of the first tensor that is there and divides. */
+static long head_width(const struct stored *s, const char *const *names, long heads, long fallback)
+{
+    for (; *names; names++) {
+        long rows = stored_axis(s, *names, 0);
+        if (rows > 0 && rows % heads == 0)
+            return rows / heads;
+    }
+    return fallback;
+}
+
+static void refine(void *argument, struct oa_group *g)
+{
+    const struct attend *a = argument;
+    struct stored s = { .file = a->file, .prefix = g->prefix };
+    long heads = g->shape.heads, diagonal = stored_axis(&s, "query.diagonal", -1);
+    g->shape.head_width = head_width(&s, (const char *[]){ "query.weight", "key.weight", NULL }, heads,
+                                     diagonal > 0 ? diagonal : g->shape.head_width);
+    if (!g->no_value) {
+        long output =
+            a->spec.layer[0].groups == 1 ? stored_axis(&(struct stored){ a->file, "" }, "output.weight", -1) : 0;
+        g->shape.value_width = head_width(&s, (const char *[]){ "value.weight", NULL }, heads,
+                                          output > 0 && output % heads == 0 ? output / heads : g->shape.value_width);
+    }
+    long N = g->mechanism->length ? g->mechanism->length(g->atom, stored_axis, &s) : 0;
+    if (N > 0)
+        g->shape.length = g->shape.memory_length = N;
+}
+
+/* ---- names ----------------------------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* The biases of projections, which a model has or has not. */
+static bool is_projection_bias(const char *name)
+{
+    return ends_with(name, "query.bias") || ends_with(name, "key.bias") || ends_with(name, "value.bias") ||
+           ends_with(name, "output.bias");
+}
+
+static bool has_biases(const struct attend *a)
+{
+    for (int i = 0; i < oa_tensors_count(a->file); i++) {
+        const char *name = oa_tensors_at(a->file, i)->name;
+        if (is_projection_bias(name) && strncmp(name, "expect.", 7) != 0)
+            return true;
+    }
+    return false;
+}
+
+bool oa_attend_exists(const struct attend *a, const struct oa_parameter *p)
+{
+    return !is_projection_bias(p->name) || oa_tensors_find(a->file, p->name);
+}
+
+static bool is_used(const struct attend *a, const struct oa_array *t)
+{
+    if (strncmp(t->name, "expect.", 7) == 0 || oa_store_find(&a->store, t->name))
+        return true;
+    if (strcmp(t->name, "word_ids") != 0)
+        return oa_attend_is_input(t->name);
+    for (int g = 0; g < a->layer.groups; g++) {
+        if (a->layer.group[g].needs_words)
+            return true;
+    }
+    return false;
+}
+
+static enum oa_error refuse_unused(const struct attend *a, const struct oa_array *t)
+{
+    const char *names[64];
+    int count = 0;
+    struct oa_text list;
+    oa_text_init(&list, a->context);
+    for (int i = 0; i < a->store.count && count < 64; i++) {
+        names[count] = a->store.parameter[i]->name;
+        oa_text_printf(&list, "%s%s", count++ ? ", " : "", a->store.parameter[i]->name);
+    }
+    const char *nearest = oa_nearest(t->name, names, count);
+    enum oa_error e = oa_fail(a->context, OA_ARGUMENT,
+                              "%s: \"%s\" has no use for the tensor %s%s%s%s. Expected x, and if wanted memory, dy, "
+                              "lengths%s, and the parameters %s",
+                              a->options->in, a->options->spec, t->name, nearest ? "; did you mean " : "",
+                              nearest ? nearest : "", nearest ? "?" : "", a->words ? "" : ", word_ids", list.s);
+    oa_text_free(&list);
+    return e;
+}
+
+static enum oa_error check_used(const struct attend *a)
+{
+    for (int i = 0; i < oa_tensors_count(a->file); i++) {
+        const struct oa_array *t = oa_tensors_at(a->file, i);
+        if (!is_used(a, t))
+            return refuse_unused(a, t);
+    }
+    return OA_OK;
+}
+
+/* ---- values ---------------------------------------------------------------------------------------------------- */
+
+static void sizes(int dims, const long *dim, char *out, size_t size)
+{
+    size_t n = 0;
+    out[0] = 0;
+    for (int i = 0; i < dims && n < size; i++)
+        n += (size_t)snprintf(out + n, size - n, "%s%ld", i ? ", " : "", dim[i]);
+}
+
+static enum oa_error check_parameter(const struct attend *a, const struct oa_parameter *p, const struct oa_array *t)
+{
+    char found[120], wanted[120];
+    sizes(t->dims, t->dim, found, sizeof found);
+    sizes(p->dims, p->dim, wanted, sizeof wanted);
+    if (strcmp(found, wanted) != 0)
+        return oa_fail(a->context, OA_SHAPE, "%s: tensor %s is [%s]; expected [%s] for %ld heads and width %ld",
+                       a->options->in, p->name, found, wanted, a->heads, a->width);
+    if (t->type != OA_F32 && t->type != OA_F64 && t->type != OA_BF16)
+        return oa_fail(a->context, OA_SHAPE, "%s: tensor %s is of type %s; expected F32, F64 or BF16", a->options->in,
+                       p->name, oa_type_name(t->type));
+    return OA_OK;
+}
+
+static enum oa_error load(const struct attend *a, struct oa_parameter *p)
+{
+    const struct oa_array *t = oa_tensors_find(a->file, p->name);
+    if (!t)
+        return OA_OK;
+    OA_TRY(check_parameter(a, p, t));
+    for (long i = 0; i < p->count; i++) {
+        double value = oa_array_value(t, (size_t)i);
+        if (!isfinite(value))
+            return oa_fail(a->context, OA_DIVERGED, "%s: element %ld of %s is not finite", a->options->in, i, p->name);
+        oa_real_set(a->device, p->value, i, value);
+    }
+    return OA_OK;
+}
+
+static enum oa_error fill_store(struct attend *a)
+{
+    OA_TRY(oa_store_allocate(&a->store, a->options->seed, a->dy != NULL));
+    for (int i = 0; i < a->store.count; i++)
+        OA_TRY(load(a, a->store.parameter[i]));
+    if (a->store.acts != a->store.values)
+        a->device->ops->act_from_real(a->device, a->store.total, a->store.values, a->store.acts);
+    return oa_status(a->context);
+}
+
+/* Shapes are compared before anything is allocated: a table in the file must not decide how much that is. */
+static enum oa_error check_shapes(const struct attend *a)
+{
+    for (int i = 0; i < a->store.count; i++) {
+        const struct oa_array *t = oa_tensors_find(a->file, a->store.parameter[i]->name);
+        if (t)
+            OA_TRY(check_parameter(a, a->store.parameter[i], t));
+    }
+    return OA_OK;
+}
+
+enum oa_error oa_attend_open_layer(struct attend *a)
+{
+    long each = a->width % a->heads ? 0 : a->width / a->heads, N = a->queries > a->keys ? a->queries : a->keys;
+    struct oa_layer_shape shape = { .width = a->width,
+                                    .heads = a->heads,
+                                    .head_width = each,
+                                    .value_width = each,
+                                    .length = N,
+                                    .memory_length = N,
+                                    .causal = a->options->causal,
+                                    .cross = a->memory != NULL,
+                                    .bias = has_biases(a) };
+    OA_TRY(oa_layer_open_refined(a->context, &a->spec, 0, &shape, &a->store, "", refine, a, &a->layer));
+    OA_TRY(check_used(a));
+    OA_TRY(check_shapes(a));
+    return fill_store(a);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every reference vector of tests/golden through oa_attend: outputs, gradients and maps, in f64, f32 and bf16; and its
+ * spec and alias through the parser. */
+#include "testing.h"
+
+#include "attention/attention.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GOLDEN SOURCE_DIR "/tests/golden"
+
+struct precision {
+    const char *name;
+    double tolerance; /* at least; f32 takes the file's when that is larger */
+};
+static const struct precision f64 = { "f64", 1e-9 }, f32 = { "f32", 2e-5 }, bf16 = { "bf16", 3e-2 };
+
+/* bf16 rounds activations to 8 bits. Features of both signs make denominators that nearly cancel, which multiplies the
+ * rounding; logits beyond 88 are off by 0.2; and gradients that are 0 in theory (of key.bias: a softmax does not see a
+ * shift) are rounding alone, measured against 1 % of the largest gradient. */
+static const struct {
+    const char *file, *tensor; /* parts of the names */
+    double tolerance;
+} beyond_bf16[] = {
+    { "linear-power", "", 0.2 }, { "linear-cos", "", 0.4 }, { "softmax-large", "", 0.3 }, { "", "key.bias", 0.3 }
+};
+
+static oa_context *context;
+static char scratch[256];
+
+static void assert_ok(enum oa_error e, const char *what)
+{
+    const char *sentence;
+    oa_last_error(context, &sentence);
+    if (e != OA_OK)
+        fail_msg("%s: %s", what, sentence);
+}
+
+/* ---- comparison ------------------------------------------------------------------------------------------------- */
+
+static double norm(const struct oa_array *a, const struct oa_array *b)
+{
+    double sum = 0;
+    for (size_t i = 0; i < a->bytes / oa_type_size(a->type); i++) {
+        double x = oa_array_value(a, i) - (b ? oa_array_value(b, i) : 0);
+        sum += x * x;
+    }
+    return sqrt(sum);
+}
+
+static double largest_gradient(const struct oa_tensors *in)
+{
+    double largest = 0;
+    for (int i = 0; i < oa_tensors_count(in); i++) {
+        const struct oa_array *t = oa_tensors_at(in, i);
+        if (strncmp(t->name, "expect.grad.", 12) == 0)
+            largest = fmax(largest, norm(t, NULL));
+    }
+    return largest;
+}
+
+static double allowed(const char *file, const struct precision *p, const struct oa_tensors *in, const char *tensor)
+{
+    const char *text = oa_tensors_metadata(in, "tolerance");
+    double tolerance = p == &f32 && text ? fmax(p->tolerance, atof(text)) : p->tolerance;
+    for (size_t i = 0; p == &bf16 && i < sizeof beyond_bf16 / sizeof beyond_bf16[0]; i++) {
+        if (strstr(file, beyond_bf16[i].file) && strstr(tensor, beyond_bf16[i].tensor))
+            tolerance = fmax(tolerance, beyond_bf16[i].tolerance);
+    }
+    return tolerance;
+}
+
+static void compare(const char *file, const struct precision *p, const struct oa_tensors *in,
+                    const struct oa_tensors *out, double *worst)
+{
+    double tiny = 0.01 * largest_gradient(in);
+    int expected = 0;
+    for (int i = 0; i < oa_tensors_count(in); i++) {
+        const struct oa_array *want = oa_tensors_at(in, i);
+        if (strncmp(want->name, "expect.", 7) != 0)
+            continue;
+        const struct oa_array *got = oa_tensors_find(out, want->name + 7);
+        if (!got || got->dims != want->dims || memcmp(got->dim, want->dim, (size_t)want->dims * sizeof *want->dim))
+            fail_msg("%s in %s: %s is missing or has another shape", file, p->name, want->name + 7);
+        double tolerance = allowed(file, p, in, want->name);
+        bool gradient = strncmp(want->name, "expect.grad.", 12) == 0;
+        double error = norm(got, want) / (norm(want, NULL) + (gradient ? tiny : 1e-12));
+        *worst = fmax(*worst, error);
+        if (!(error <= tolerance))
+            fail_msg("%s in %s: %s is off by %.3g; %.3g is allowed", file, p->name, want->name + 7, error, tolerance);
+        expected++;
+    }
+    assert_int_equal(oa_tensors_count(out), expected);
+}
+
+/* ---- cases ------------------------------------------------------------------------------------------------------ */
+
+static void check_language(const char *file, const struct oa_tensors *in)
+{
+    const char *texts[] = { oa_tensors_metadata(in, "spec"), oa_tensors_metadata(in, "alias") };
+    for (int i = 0; i < 2 && texts[i]; i++) {
+        struct oa_spec spec;
+        struct oa_text out;
+        oa_text_init(&out, context);
+        assert_ok(oa_spec_parse(context, texts[i], &spec), file);
+        oa_spec_print(&spec, &out);
+        assert_string_equal(out.s, texts[0]);
+        oa_spec_free(&spec);
+        oa_text_free(&out);
+    }
+}
+
+static void run_case(const char *file, const struct precision *p, double *worst)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", GOLDEN, file);
+    struct oa_tensors *in, *out;
+    assert_ok(oa_tensors_open(context, path, &in), file);
+    check_language(file, in);
+    struct oa_attend_options o = { .spec = oa_tensors_metadata(in, "spec"),
+                                   .in = path,
+                                   .out = scratch,
+                                   .causal = strcmp(oa_tensors_metadata(in, "causal"), "true") == 0,
+                                   .precision = p->name,
+                                   .weights = oa_tensors_find(in, "expect.weights") != NULL };
+    assert_ok(oa_attend(context, &o), file);
+    assert_ok(oa_tensors_open(context, scratch, &out), file);
+    compare(file, p, in, out, worst);
+    oa_tensors_close(out);
+    oa_tensors_close(in);
+}
+
+static void run_all(const struct precision *p)
+{
+    DIR *folder = opendir(GOLDEN);
+    assert_non_null(folder);
+    const struct dirent *entry;
+    double worst = 0;
+    int cases = 0;
+    while ((entry = readdir(folder))) {
+        if (!strstr(entry->d_name, ".safetensors"))
+            continue;
+        run_case(entry->d_name, p, &worst);
+        cases++;
+    }
+    closedir(folder);
+    print_message("%d cases in %s, worst error %.3g\n", cases, p->name, worst);
+    assert_true(cases >= 60);
+}
+
+static void in_f64(void **state)
+{
+    (void)state;
+    run_all(&f64);
+}
+
+static void in_f32(void **state)
+{
+    (void)state;
+    run_all(&f32);
+}
+
+static void in_bf16(void **state)
+{
+    (void)state;
+    run_all(&bf16);
+}
+
+static int open_context(void **state)
+{
+    (void)state;
+    snprintf(scratch, sizeof scratch, "golden-%ld.safetensors", (long)getpid());
+    context = oa_open(NULL);
+    return context ? 0 : -1;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    remove(scratch);
+    oa_close(context);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(in_f64), cmocka_unit_test(in_f32), cmocka_unit_test(in_bf16) };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
