@@ -3,8 +3,9 @@
 # -O3, since only there gcc unrolls the short loops over registers completely.
 set(ISA_FLAGS_avx2 "-O3;-mavx2;-mfma;-mf16c")
 set(ISA_FLAGS_avx512 "-O3;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512cd;-mfma;-mf16c;-mprefer-vector-width=512")
+set(ISA_FLAGS_avx512bf16 "${ISA_FLAGS_avx512};-mavx512bf16")
 
-foreach(isa avx2 avx512)
+foreach(isa avx2 avx512 avx512bf16)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     foreach(source ${ORTHANT_SOURCES})
       if(source MATCHES "_${isa}\\.c$")

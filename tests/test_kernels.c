@@ -3,6 +3,7 @@
  * Every version of every kernel against the f64 one (kernel_cases.h says what may differ), over awkward sizes, strides
  * and numbers. `test_kernels --bench` prints how fast they are instead.
  */
+#include "kernels/kernel_bench.h"
 #include "kernels/kernel_cases.h"
 
 #include <setjmp.h>
@@ -25,47 +26,16 @@ static const long products[][3] = {
 };
 enum { PRODUCTS = sizeof products / sizeof *products };
 
-struct version {
-    char name[64];
-    struct oa_kernels table;
-};
-enum { MOST_VERSIONS = 12 };
-
 struct fixture {
     oa_context *context;
     int count;
-    struct version version[MOST_VERSIONS];
+    struct kernel_version version[KERNEL_VERSIONS];
 };
-
-static void add_version(struct fixture *f, const char *name, const struct oa_kernels *k)
-{
-    struct version *v = &f->version[f->count++];
-    v->table = *k;
-    snprintf(v->name, sizeof v->name, "%s %s", name, oa_precision_name(k->precision));
-}
 
 static int set_up(void **state)
 {
     static struct fixture f;
     f = (struct fixture){ .context = oa_open(NULL) };
-    enum oa_isa best = oa_cpu_isa(oa_context_cpu(f.context));
-    for (int p = OA_PRECISION_F32; p <= OA_PRECISION_BF16; p++) {
-        struct oa_kernels k;
-        oa_kernels_ref(&k, (enum oa_precision)p);
-        add_version(&f, "ref", &k);
-#ifdef __x86_64__
-        if (best >= OA_ISA_AVX2) {
-            oa_kernels_avx2(&k);
-            add_version(&f, "avx2", &k);
-        }
-        if (best >= OA_ISA_AVX512) {
-            oa_kernels_avx512(&k);
-            add_version(&f, "avx512", &k);
-        }
-#endif
-        oa_kernels_init(&k, (enum oa_precision)p, best, oa_context_cpu(f.context));
-        add_version(&f, k.gemm_name, &k);
-    }
     *state = &f;
     return 0;
 }
@@ -76,31 +46,21 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Has an earlier version of this precision the same function? */
-static bool seen_before(const struct fixture *f, int version, const struct kernel_case *c)
-{
-    const struct oa_kernels *k = &f->version[version].table;
-    for (int i = 0; i < version; i++)
-        if (f->version[i].table.precision == k->precision &&
-            oa_kernel_slot(&f->version[i].table, c) == oa_kernel_slot(k, c))
-            return true;
-    return false;
-}
-
 static void check(struct fixture *f, int version, const struct kernel_problem *p, bool in_place)
 {
     double worst;
     char where[OA_CASE_TEXT];
-    struct version *v = &f->version[version];
+    struct kernel_version *v = &f->version[version];
+    const char *precision = oa_precision_name(v->table.precision);
     enum oa_error e = oa_kernel_check(f->context, p, &v->table, in_place, &worst, where);
     if (e != OA_OK) {
         const char *sentence;
         oa_last_error(f->context, &sentence);
-        fail_msg("%s %s: %s", p->what->name, v->name, sentence);
+        fail_msg("%s %s %s: %s", p->what->name, precision, v->name, sentence);
     }
     if (worst > 1)
-        fail_msg("%s %s, rows %ld, columns %ld, depth %ld, variant %d, %s%s: %g times the bound; %s", p->what->name,
-                 v->name, p->rows, p->cols, p->depth, p->variant, p->awkward ? "awkward" : "plain",
+        fail_msg("%s %s %s, rows %ld, columns %ld, depth %ld, variant %d, %s%s: %g times the bound; %s", p->what->name,
+                 precision, v->name, p->rows, p->cols, p->depth, p->variant, p->awkward ? "awkward" : "plain",
                  in_place ? ", in place" : "", worst, where);
 }
 
@@ -137,15 +97,25 @@ static void check_case(struct fixture *f, int version, const struct kernel_case 
         check_size(f, version, c, heights[i % HEIGHTS], lengths[i]);
 }
 
-static void test_versions(void **state)
+static void check_precision(struct fixture *f, enum oa_precision precision)
 {
-    struct fixture *f = *state;
     int count;
     const struct kernel_case *c = oa_kernel_cases(&count);
+    f->count = oa_kernel_versions(f->context, precision, f->version);
     for (int i = 0; i < count; i++)
         for (int v = 0; v < f->count; v++)
-            if (!seen_before(f, v, &c[i]))
+            if (!oa_kernel_seen(f->version, v, &c[i]))
                 check_case(f, v, &c[i]);
+}
+
+static void test_f32(void **state)
+{
+    check_precision(*state, OA_PRECISION_F32);
+}
+
+static void test_bf16(void **state)
+{
+    check_precision(*state, OA_PRECISION_BF16);
 }
 
 /* ---- what the cases cannot say ---- */
@@ -160,13 +130,42 @@ static void test_names(void **state)
     assert_false(oa_precision_parse("fp16", &p));
 }
 
+/* ---- the bench ---- */
+
+static void print_row(void *argument, const char *kernel, const char *precision, const char *version, double ns,
+                      double rate, const char *unit, double speedup, double worst_error)
+{
+    (void)argument;
+    printf("%-22s %-5s %-32s %9.3f %9.1f %-8s %7.1f %8.3f\n", kernel, precision, version, ns, rate, unit, speedup,
+           worst_error);
+}
+
+static int bench(void)
+{
+    struct oa_peak peak;
+    oa_context *c = oa_open(NULL);
+    oa_kernels_peak(c, &peak);
+    printf("f32   %7.1f GFLOP/s one core, %7.1f all (%s)\n", peak.f32_one, peak.f32_all, peak.f32_how);
+    printf("bf16  %7.1f GFLOP/s one core, %7.1f all (%s)\n", peak.bf16_one, peak.bf16_all, peak.bf16_how);
+    printf("copy  %7.1f GB/s one core, %7.1f all\n\n", peak.copy_one, peak.copy_all);
+    printf("%-22s %-5s %-32s %9s %9s %-8s %7s %8s\n", "kernel", "", "version", "ns", "rate", "", "x ref", "error");
+    oa_kernels_bench(c, print_row, NULL);
+    const char *sentence;
+    enum oa_error e = oa_last_error(c, &sentence);
+    if (e != OA_OK)
+        fprintf(stderr, "%s\n", sentence);
+    oa_close(c);
+    return e != OA_OK;
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_f32),
+        cmocka_unit_test(test_bf16),
         cmocka_unit_test(test_names),
     };
-    (void)argc;
-    (void)argv;
+    if (argc > 1 && strcmp(argv[1], "--bench") == 0)
+        return bench();
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

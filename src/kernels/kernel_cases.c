@@ -883,3 +883,33 @@ kernel_slot *oa_kernel_slot(const struct oa_kernels *k, const struct kernel_case
 {
     return *(kernel_slot *const *)((const char *)k + c->slot);
 }
+
+int oa_kernel_versions(oa_context *c, enum oa_precision p, struct kernel_version out[KERNEL_VERSIONS])
+{
+    int count = 0;
+    const struct oa_cpu *cpu = oa_context_cpu(c);
+    struct oa_kernels k;
+    oa_kernels_ref(&k, p);
+    out[count++] = (struct kernel_version){ "ref", k };
+#ifdef __x86_64__
+    if (oa_cpu_isa(cpu) >= OA_ISA_AVX2) {
+        oa_kernels_avx2(&k);
+        out[count++] = (struct kernel_version){ "avx2", k };
+    }
+    if (oa_cpu_isa(cpu) >= OA_ISA_AVX512) {
+        oa_kernels_avx512(&k);
+        out[count++] = (struct kernel_version){ "avx512", k };
+    }
+#endif
+    oa_kernels_init(&k, p, oa_cpu_isa(cpu), cpu);
+    out[count++] = (struct kernel_version){ k.gemm_name, k };
+    return count;
+}
+
+bool oa_kernel_seen(const struct kernel_version *versions, int version, const struct kernel_case *c)
+{
+    for (int i = 0; i < version; i++)
+        if (oa_kernel_slot(&versions[i].table, c) == oa_kernel_slot(&versions[version].table, c))
+            return true;
+    return false;
+}

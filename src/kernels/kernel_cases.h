@@ -71,9 +71,20 @@ const struct kernel_case *oa_kernel_cases(int *count);
 void oa_kernel_problem(struct kernel_problem *p, const struct kernel_case *c, long rows, long cols, long depth,
                        int variant, bool awkward);
 
-/* One table under test: what `slot` of a case holds in it. */
+/* What `slot` of a case holds in a table. */
 typedef void kernel_slot(void);
 kernel_slot *oa_kernel_slot(const struct oa_kernels *k, const struct kernel_case *c);
+
+/* The tables of a precision that this processor can run, weakest first: "ref", "avx2", "avx512", and what
+ * oa_kernels_init makes of them, named after its matrix product. Gives their number. */
+enum { KERNEL_VERSIONS = 4 };
+struct kernel_version {
+    const char *name;
+    struct oa_kernels table;
+};
+int oa_kernel_versions(oa_context *c, enum oa_precision p, struct kernel_version out[KERNEL_VERSIONS]);
+/* Does an earlier version hold the same function? */
+bool oa_kernel_seen(const struct kernel_version *versions, int version, const struct kernel_case *c);
 
 /* The operands as numbers, each [rows, ld], rounded to what the precision can hold. */
 struct case_values {
