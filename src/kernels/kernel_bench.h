@@ -17,7 +17,8 @@ typedef void oa_kernel_row(void *argument, const char *kernel, const char *preci
 /* Calls row() for every version of every kernel that this processor can run, f32 then bf16. Takes some seconds. */
 void oa_kernels_bench(oa_context *c, oa_kernel_row *row, void *argument);
 
-/* What the machine can do at most, by loops that do nothing else; medians, measured in about half a second. `all` is
+/* What the machine can do at most, by loops that do nothing else: the best of a dozen short runs, since other
+ * programs can only slow them down. Takes about half a second. `all` is
  * all threads of the context, which is what everything else here can use. */
 struct oa_peak {
     double f32_one, f32_all, bf16_one, bf16_all; /* matrix arithmetic, GFLOP/s */

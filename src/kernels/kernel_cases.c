@@ -900,6 +900,10 @@ int oa_kernel_versions(oa_context *c, enum oa_precision p, struct kernel_version
         oa_kernels_avx512(&k);
         out[count++] = (struct kernel_version){ "avx512", k };
     }
+    if (p == OA_PRECISION_BF16 && oa_cpu_isa(cpu) >= OA_ISA_AVX512 && cpu->avx512_bf16) {
+        oa_kernels_avx512bf16(&k);
+        out[count++] = (struct kernel_version){ "avx512bf16", k };
+    }
 #endif
     oa_kernels_init(&k, p, oa_cpu_isa(cpu), cpu);
     out[count++] = (struct kernel_version){ k.gemm_name, k };

@@ -37,6 +37,8 @@ void oa_kernels_init(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa,
         oa_kernels_avx2(k);
     if (isa >= OA_ISA_AVX512)
         oa_kernels_avx512(k);
+    if (isa >= OA_ISA_AVX512 && cpu->avx512_bf16)
+        oa_kernels_avx512bf16(k);
 #endif
 #ifdef ORTHANT_ONEDNN
     oa_kernels_onednn(k, isa);

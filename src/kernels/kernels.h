@@ -140,6 +140,7 @@ void oa_kernels_init(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa,
 void oa_kernels_ref(struct oa_kernels *k, enum oa_precision p);
 void oa_kernels_avx2(struct oa_kernels *k);
 void oa_kernels_avx512(struct oa_kernels *k);
+void oa_kernels_avx512bf16(struct oa_kernels *k); /* bf16 only: stores in bf16 by the instruction for it */
 void oa_kernels_onednn(struct oa_kernels *k, enum oa_isa isa);
 
 #endif

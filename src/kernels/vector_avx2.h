@@ -135,14 +135,25 @@ INLINE v_float v_round(v_float a)
     return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
+INLINE v_float v_fraction(v_float a)
+{
+    return _mm256_sub_ps(a, _mm256_floor_ps(a));
+}
+
 /* In two steps, since 2¹²⁸ is no float. */
 INLINE v_float v_times_power2(v_float x, v_float n)
 {
-    __m256i whole = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(whole, 1), rest = _mm256_sub_epi32(whole, half);
+    __m256i whole = _mm256_cvttps_epi32(_mm256_floor_ps(_mm256_min_ps(_mm256_set1_ps(128), n)));
+    __m256i half = _mm256_srai_epi32(whole, 1), rest = _mm256_sub_epi32(whole, half);
     __m256i bias = _mm256_set1_epi32(127);
     __m256i first = _mm256_slli_epi32(_mm256_add_epi32(half, bias), 23);
     __m256i second = _mm256_slli_epi32(_mm256_add_epi32(rest, bias), 23);
     return _mm256_mul_ps(_mm256_mul_ps(x, _mm256_castsi256_ps(first)), _mm256_castsi256_ps(second));
+}
+
+INLINE v_float v_inverse(v_float a)
+{
+    return _mm256_div_ps(_mm256_set1_ps(1), a);
 }
 
 /* ---- masks ---- */

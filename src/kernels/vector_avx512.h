@@ -45,14 +45,25 @@ INLINE v_float v_load_bf16(const uint16_t *p, long lanes)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
 }
 
-/* Bit for bit oa_float_to_bf16: the instruction of AVX512_BF16 would flush denormals. */
-INLINE void v_store_bf16(uint16_t *p, v_float x, long lanes)
+/* Bit for bit oa_float_to_bf16. */
+INLINE __m256i v_round_bf16(v_float x)
 {
     __m512i u = _mm512_castps_si512(x), high = _mm512_srli_epi32(u, 16);
     __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
     __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(_mm512_add_epi32(u, _mm512_set1_epi32(0x7fff)), odd), 16);
     v_mask nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
-    __m256i half = _mm512_cvtepi32_epi16(_mm512_mask_or_epi32(rounded, nan, high, _mm512_set1_epi32(0x40)));
+    return _mm512_cvtepi32_epi16(_mm512_mask_or_epi32(rounded, nan, high, _mm512_set1_epi32(0x40)));
+}
+
+INLINE void v_store_bf16(uint16_t *p, v_float x, long lanes)
+{
+#ifdef __AVX512BF16__
+    /* One instruction, but it takes denormals for 0; those are looked for and done the long way. */
+    bool denormals = _mm512_fpclass_ps_mask(x, 0x20) != 0;
+    __m256i half = __builtin_expect(denormals, 0) ? v_round_bf16(x) : (__m256i)_mm512_cvtneps_pbh(x);
+#else
+    __m256i half = v_round_bf16(x);
+#endif
     if (lanes == W)
         _mm256_storeu_si256((__m256i *)p, half);
     else
@@ -122,9 +133,20 @@ INLINE v_float v_round(v_float a) /* to the nearest integer */
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-INLINE v_float v_times_power2(v_float x, v_float n) /* x·2ⁿ; n is an integer in −126 … 128 */
+INLINE v_float v_fraction(v_float a) /* a − ⌊a⌋ */
+{
+    return _mm512_reduce_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+
+INLINE v_float v_times_power2(v_float x, v_float n) /* x·2^⌊n⌋ where −126 ≤ n */
 {
     return _mm512_scalef_ps(x, n);
+}
+
+INLINE v_float v_inverse(v_float a) /* 1/a to an ulp or two for 1 ≤ a < 2¹²⁶ */
+{
+    v_float y = _mm512_rcp14_ps(a);
+    return _mm512_fmadd_ps(_mm512_fnmadd_ps(a, y, _mm512_set1_ps(1)), y, y);
 }
 
 /* ---- masks ---- */

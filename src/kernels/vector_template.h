@@ -175,18 +175,24 @@ static void column_sums(long rows, long cols, const void *x, long ldx, void *sum
 
 /* ---- activations ---- */
 
-#define GELU_A 0.797884561f /* √(2/π) */
-#define GELU_B 0.044715f
-#define GELU_FLAT 12.0f /* beyond, the sigmoid below is 0 or 1 in float */
+#define GELU_A 0.79788456080286535588 /* √(2/π) */
+#define GELU_B 0.044715
+#define GELU_FLAT 10.0f /* beyond, the sigmoid below is 0 or 1 in float */
+
+/* log₂ e^{−2u} = −2·log₂ e·a·(x + b·x³), without one factor x. */
+INLINE v_float gelu_exponent(v_float square)
+{
+    const double a = -2 * LOG2_E * GELU_A;
+    return v_fma(square, v_set((float)(a * GELU_B)), v_set((float)a));
+}
 
 /* ½(1 + tanh u) = σ(2u) = 1/(1 + e^{−2u}) with u = a(x + b·x³): exact relative to its size on the left side too. */
 INLINE void gelu_lanes(long at, long lanes, const ACT *x, ACT *y)
 {
     v_float v = act_load(x + at, lanes);
     v_float in = v_max(v_set(-GELU_FLAT), v_min(v_set(GELU_FLAT), v));
-    v_float cubic = v_fma(v_mul(in, in), v_set(-2 * GELU_A * GELU_B), v_set(-2 * GELU_A));
-    v_float e = v_exp(v_mul(cubic, in));
-    act_store(y + at, v_div(v, v_add(v_set(1), e)), lanes);
+    v_float e = v_exp2(v_mul(gelu_exponent(v_mul(in, in)), in));
+    act_store(y + at, v_mul(v, v_inverse(v_add(v_set(1), e))), lanes);
 }
 
 static void gelu(long n, const void *x, void *y){ EACH(n, gelu_lanes, x, y) }
@@ -197,11 +203,10 @@ INLINE void gelu_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy
     v_float v = act_load(x + at, lanes);
     v_float in = v_max(v_set(-GELU_FLAT), v_min(v_set(GELU_FLAT), v));
     v_float square = v_mul(in, in);
-    v_float cubic = v_fma(square, v_set(-2 * GELU_A * GELU_B), v_set(-2 * GELU_A));
-    v_float q = v_exp(v_mul(cubic, v_abs(in)));
-    v_float inverse = v_div(v_set(1), v_add(v_set(1), q));
+    v_float q = v_exp2(v_mul(gelu_exponent(square), v_abs(in)));
+    v_float inverse = v_inverse(v_add(v_set(1), q));
     v_float sigmoid = v_mul(v_select(v_less(in, v_set(0)), q, v_set(1)), inverse);
-    v_float slope = v_fma(square, v_set(6 * GELU_A * GELU_B), v_set(2 * GELU_A));
+    v_float slope = v_fma(square, v_set((float)(6 * GELU_A * GELU_B)), v_set((float)(2 * GELU_A)));
     v_float bend = v_mul(v_mul(in, slope), v_mul(v_mul(q, inverse), inverse));
     act_store(dx + at, v_mul(act_load(dy + at, lanes), v_add(sigmoid, bend)), lanes);
 }
@@ -465,15 +470,16 @@ static float row_largest(long n, const float *x, float scale, float least)
 
 INLINE void exp_lanes(long at, long lanes, float *x, v_float factor, v_float shift, v_float *sum)
 {
-    v_float e = v_exp(v_fma(factor, v_load(x + at, lanes), shift));
+    v_float e = v_exp2(v_fma(factor, v_load(x + at, lanes), shift));
     v_store(x + at, e, lanes);
     *sum = v_add(*sum, lanes == W ? e : v_keep(v_first(lanes), e));
 }
 
-/* x ← e^{scale·x − origin}; gives their sum. */
-static float row_exp(long n, float *x, float scale, float origin)
+/* x ← e^{scale·x − origin}; gives their sum. The factor log₂ e is in the numbers that the logits meet anyway: it costs
+ * nothing, and the rounding of origin·log₂ e is the same for the whole row. */
+static float row_exp(long n, float *x, double scale, float origin)
 {
-    v_float sum = v_set(0), factor = v_set(scale), shift = v_set(-origin);
+    v_float sum = v_set(0), factor = v_set((float)(scale * LOG2_E)), shift = v_set((float)(-origin * LOG2_E));
     EACH(n, exp_lanes, x, factor, shift, &sum)
     return v_sum(sum);
 }
@@ -493,7 +499,7 @@ static void softmax_tile(long rows, long cols, double scale, const int32_t *low,
         bool empty = new_top == -INFINITY;
         float factor = empty || new_top == *top ? 1 : exp_of(*top - new_top);
         clear_reals(see.begin, row);
-        *sum = *sum * factor + row_exp(see.end - see.begin, row + see.begin, (float)scale, empty ? 0 : new_top);
+        *sum = *sum * factor + row_exp(see.end - see.begin, row + see.begin, scale, empty ? 0 : new_top);
         clear_reals(cols - see.end, row + see.end);
         *top = new_top;
         ((float *)rescale)[i] = factor;
@@ -509,7 +515,7 @@ static void softmax_again(long rows, long cols, double scale, const int32_t *low
         if (l == -INFINITY)
             see.begin = see.end = 0;
         clear_reals(see.begin, row);
-        row_exp(see.end - see.begin, row + see.begin, (float)scale, l);
+        row_exp(see.end - see.begin, row + see.begin, scale, l);
         clear_reals(cols - see.end, row + see.end);
     }
 }
@@ -662,9 +668,15 @@ static void feature_gradient(enum oa_feature f, int degree, long rows, long widt
 
 enum { LOSS_BLOCK = 1024 }; /* logits that stay in the L1 cache between the search for the largest and the sum */
 
+/* e^{x + shift}, exact at x = −shift however large that is. */
+INLINE v_float loss_exp(const float *x, long lanes, v_float shift)
+{
+    return v_exp2(v_mul(v_add(v_load(x, lanes), shift), v_set((float)LOG2_E)));
+}
+
 INLINE void sum_exp_lanes(long at, long lanes, const float *x, v_float shift, v_float *sum)
 {
-    v_float e = v_exp(v_add(v_load(x + at, lanes), shift));
+    v_float e = loss_exp(x + at, lanes, shift);
     *sum = v_add(*sum, lanes == W ? e : v_keep(v_first(lanes), e));
 }
 
@@ -688,7 +700,7 @@ static double loss_sum(long n, const float *x, float *top)
 
 INLINE void loss_gradient_lanes(long at, long lanes, const float *x, v_float shift, v_float factor, ACT *d)
 {
-    act_store(d + at, v_mul(factor, v_exp(v_add(v_load(x + at, lanes), shift))), lanes);
+    act_store(d + at, v_mul(factor, loss_exp(x + at, lanes, shift)), lanes);
 }
 
 static double cross_entropy(long n, const void *logits, long target, double scale, void *d)
