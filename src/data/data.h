@@ -24,6 +24,8 @@
 /* Reads a list of files in pieces, in bounded memory. */
 struct oa_reader;
 enum oa_error oa_reader_open(oa_context *c, const char *files, struct oa_reader **out);
+/* The same over a text in memory, which is borrowed. */
+enum oa_error oa_reader_open_text(oa_context *c, const char *text, size_t length, struct oa_reader **out);
 /* The next piece, valid until the next call; *length is 0 at the end of the last file. */
 enum oa_error oa_reader_next(struct oa_reader *r, const char **piece, size_t *length);
 void oa_reader_close(struct oa_reader *r);
@@ -98,6 +100,7 @@ struct oa_tokens {
     int32_t *ids;
     size_t count;
     uint64_t characters, bytes;
+    const char *name;     /* "training text", "validation text": for messages */
     uint64_t fingerprint; /* of the ids: a checkpoint keeps it and notices other data */
 };
 

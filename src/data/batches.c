@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Token ids → batches [rows, length]: random crops for training, windows end to end for validation.
+ */
+#include "data/data.h"
+
+#include <string.h>
+
+struct oa_batches {
+    oa_context *context;
+    const struct oa_tokens *tokens;
+    int rows, length;
+    struct oa_stream stream;
+    uint64_t targets; /* of the last cover */
+    int32_t *input, *target;
+};
+
+enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int rows, int length, uint64_t seed,
+                              struct oa_batches **out)
+{
+    *out = NULL;
+    if (rows < 1 || length < 1)
+        return oa_fail(c, OA_ARGUMENT, "a batch of %d rows of %d tokens is empty; both are at least 1", rows, length);
+    if (tokens->count < 2)
+        return oa_fail(c, OA_SHAPE, "the %s has %zu tokens; one to read and one to predict are the least",
+                       tokens->name ? tokens->name : "text", tokens->count);
+    struct oa_batches *b = oa_alloc(c, sizeof *b);
+    if (!b)
+        return OA_NO_MEMORY;
+    size_t bytes = (size_t)rows * (size_t)length * sizeof(int32_t);
+    *b = (struct oa_batches){ c, tokens, rows, length, oa_stream_named(seed, "batch"), 0, oa_alloc(c, bytes), NULL };
+    b->target = b->input ? oa_alloc(c, bytes) : NULL;
+    if (!b->target) {
+        oa_batches_close(b);
+        return OA_NO_MEMORY;
+    }
+    *out = b;
+    return OA_OK;
+}
+
+void oa_batches_close(struct oa_batches *b)
+{
+    if (!b)
+        return;
+    oa_free(b->input);
+    oa_free(b->target);
+    oa_free(b);
+}
+
+/* Row r: `n` tokens from `start` on, and the token after each; what is left of the row is filled. */
+static void fill_row(struct oa_batches *b, int r, uint64_t start, int n)
+{
+    int32_t *input = b->input + (size_t)r * (size_t)b->length, *target = b->target + (size_t)r * (size_t)b->length;
+    memcpy(input, b->tokens->ids + start, (size_t)n * sizeof *input);
+    memcpy(target, b->tokens->ids + start + 1, (size_t)n * sizeof *target);
+    for (int t = n; t < b->length; t++) {
+        input[t] = 0;
+        target[t] = OA_IGNORED;
+    }
+}
+
+/* ---- random crops -------------------------------------------------------------------------------------------- */
+
+enum oa_error oa_batches_random(struct oa_batches *b, uint64_t step, uint64_t micro, struct oa_batch *out)
+{
+    size_t needed = (size_t)b->length + 1;
+    if (b->tokens->count < needed)
+        return oa_fail(b->context, OA_SHAPE,
+                       "the %s has %zu tokens, but a row of %d tokens and the token after it need %zu: give more text "
+                       "(data.train) or a smaller model.context",
+                       b->tokens->name ? b->tokens->name : "text", b->tokens->count, b->length, needed);
+    struct oa_stream of_step = oa_stream_child(b->stream, step);
+    for (int r = 0; r < b->rows; r++) {
+        uint64_t row = micro * (uint64_t)b->rows + (uint64_t)r;
+        fill_row(b, r, oa_random_below(of_step, row, b->tokens->count - (size_t)b->length), b->length);
+    }
+    *out = (struct oa_batch){ b->rows, b->length, b->input, b->target };
+    return OA_OK;
+}
+
+/* ---- validation ---------------------------------------------------------------------------------------------- */
+
+static uint64_t divide_up(uint64_t x, uint64_t by)
+{
+    return (x + by - 1) / by;
+}
+
+enum oa_error oa_batches_cover(struct oa_batches *b, const struct oa_tokenizer *tok, uint64_t limit,
+                               struct oa_cover *out)
+{
+    uint64_t all = b->tokens->count - 1;
+    b->targets = limit && limit < all ? limit : all;
+    *out = (struct oa_cover){ .targets = b->targets };
+    out->batches = (long)divide_up(divide_up(b->targets, (uint64_t)b->length), (uint64_t)b->rows);
+    for (uint64_t i = 1; i <= b->targets; i++) {
+        size_t n;
+        const char *bytes = oa_tokenizer_bytes(tok, b->tokens->ids[i], &n);
+        if (!bytes)
+            return oa_fail(b->context, OA_INTERNAL, "token %d of the %s is not one of the tokenizer",
+                           (int)b->tokens->ids[i], b->tokens->name ? b->tokens->name : "text");
+        out->bytes += n;
+        out->characters += oa_text_characters(bytes, n);
+    }
+    return OA_OK;
+}
+
+enum oa_error oa_batches_window(struct oa_batches *b, long i, struct oa_batch *out)
+{
+    uint64_t length = (uint64_t)b->length, windows = divide_up(b->targets, length);
+    uint64_t first = (uint64_t)i * (uint64_t)b->rows;
+    if (i < 0 || first >= windows)
+        return oa_fail(b->context, OA_ARGUMENT, "batch %ld: there are %llu", i,
+                       (unsigned long long)divide_up(windows, (uint64_t)b->rows));
+    int rows = windows - first < (uint64_t)b->rows ? (int)(windows - first) : b->rows;
+    for (int r = 0; r < rows; r++) {
+        uint64_t start = (first + (uint64_t)r) * length, left = b->targets - start;
+        fill_row(b, r, start, left < length ? (int)left : b->length);
+    }
+    *out = (struct oa_batch){ rows, b->length, b->input, b->target };
+    return OA_OK;
+}

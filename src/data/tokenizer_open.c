@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * data.tokenizer → tokenizer: char, byte, bpe:N, or a file.
+ */
+#include "data/tokenizer_parts.h"
+
+#include <stdlib.h>
+
+static enum oa_error open_bpe(oa_context *c, const char *spec, const char *files, struct oa_tokenizer **out)
+{
+    char *end;
+    long size = strtol(spec + 4, &end, 10);
+    struct oa_reader *r;
+    if (spec[4] < '0' || spec[4] > '9' || *end || size < 256 || size > OA_MOST_IDS)
+        return oa_fail(c, OA_ARGUMENT,
+                       "tokenizer \"%s\": bpe:N has N tokens in all, 256 … %d (256 are the bytes), e.g. bpe:4096", spec,
+                       OA_MOST_IDS);
+    OA_TRY(oa_reader_open(c, files, &r));
+    enum oa_error error = oa_tokenizer_train_bpe(c, r, size, out);
+    oa_reader_close(r);
+    return error;
+}
+
+static enum oa_error refuse_spec(oa_context *c, const char *spec)
+{
+    static const char *const kinds[] = { "char", "byte", "bpe:N" };
+    const char *near = oa_nearest(spec, kinds, 3);
+    return oa_fail(c, OA_ARGUMENT, "tokenizer \"%s\" is no file, and not char, byte or bpe:N%s%s%s", spec,
+                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+enum oa_error oa_tokenizer_open(oa_context *c, const char *spec, const char *train_files, const char *valid_files,
+                                struct oa_tokenizer **out)
+{
+    *out = NULL;
+    if (strcmp(spec, "char") == 0)
+        return oa_tokenizer_train_char(c, train_files, valid_files, out);
+    if (strcmp(spec, "byte") == 0)
+        return oa_tokenizer_make_byte(c, out);
+    if (strncmp(spec, "bpe:", 4) == 0)
+        return open_bpe(c, spec, train_files, out);
+    return oa_file_exists(spec) ? oa_tokenizer_load(c, spec, out) : refuse_spec(c, spec);
+}

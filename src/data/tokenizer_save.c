@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tokenizer → tokenizer.json, in the order and with the indentation of Hugging Face tokenizers. Whatever a loaded file
+ * said besides vocabulary, merges and added tokens is written as it was.
+ */
+#include "data/tokenizer_parts.h"
+
+/* Tokens of the model in order of ids; the added ones stand in added_tokens. */
+static json_t *vocabulary_object(const struct oa_tokenizer *tok)
+{
+    json_t *object = json_object();
+    for (int32_t id = 0; object && id < tok->vocabulary.size; id++) {
+        int32_t number = tok->vocabulary.number_of[id];
+        if (number < 0 || number >= tok->model_size)
+            continue;
+        if (json_object_set_new(object, oa_tokenizer_piece(tok, id), json_integer(id)) != 0) {
+            json_decref(object);
+            return NULL;
+        }
+    }
+    return object;
+}
+
+static json_t *merges_array(const struct oa_tokenizer *tok)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < tok->bpe.merge_count; i++) {
+        json_t *merge = json_pack("[s,s]", oa_tokenizer_piece(tok, tok->bpe.merge[i].left),
+                                  oa_tokenizer_piece(tok, tok->bpe.merge[i].right));
+        if (json_array_append_new(array, merge) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static json_t *added_array(const struct oa_tokenizer *tok)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < tok->added_count; i++) {
+        const struct oa_added_token *t = &tok->added[i];
+        json_t *entry = json_pack("{s:i,s:s,s:b,s:b,s:b,s:b,s:b}", "id", (int)t->id, "content", t->content,
+                                  "single_word", t->single_word, "lstrip", t->lstrip, "rstrip", t->rstrip, "normalized",
+                                  t->normalized, "special", t->special);
+        if (json_array_append_new(array, entry) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+/* Copies of the frame and of its model (the frame stays empty) with the tables set. */
+static json_t *whole_document(const struct oa_tokenizer *tok)
+{
+    json_t *root = json_copy(tok->frame), *model = json_copy(json_object_get(tok->frame, "model"));
+    bool done = root && model && json_object_set_new(model, "vocab", vocabulary_object(tok)) == 0;
+    if (done && tok->kind != OA_TOKENIZER_CHAR)
+        done = json_object_set_new(model, "merges", merges_array(tok)) == 0;
+    done = done && json_object_set_new(root, "added_tokens", added_array(tok)) == 0;
+    done = done && json_object_set(root, "model", model) == 0;
+    json_decref(model);
+    if (done)
+        return root;
+    json_decref(root);
+    return NULL;
+}
+
+static int add_to_text(const char *piece, size_t n, void *text)
+{
+    oa_text_add(text, piece, n);
+    return 0;
+}
+
+enum oa_error oa_tokenizer_save(oa_context *c, const struct oa_tokenizer *tok, const char *path)
+{
+    struct oa_text text;
+    json_t *root = whole_document(tok);
+    oa_text_init(&text, c);
+    bool dumped = root && json_dump_callback(root, add_to_text, &text, JSON_INDENT(2)) == 0;
+    json_decref(root);
+    enum oa_error error = dumped ? oa_status(c) : oa_fail(c, OA_NO_MEMORY, "out of memory while writing %s", path);
+    if (error == OA_OK)
+        error = oa_file_write(c, path, text.s, text.length);
+    oa_text_free(&text);
+    return error;
+}
