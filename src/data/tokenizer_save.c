@@ -5,6 +5,8 @@
  */
 #include "data/tokenizer_parts.h"
 
+#include <stdlib.h>
+
 /* Tokens of the model in order of ids; the added ones stand in added_tokens. */
 static json_t *vocabulary_object(const struct oa_tokenizer *tok)
 {
@@ -35,20 +37,35 @@ static json_t *merges_array(const struct oa_tokenizer *tok)
     return array;
 }
 
+static int by_id(const void *x, const void *y)
+{
+    const struct oa_added_token *a = x, *b = y;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static json_t *added_entry(const struct oa_added_token *t)
+{
+    return json_pack("{s:i,s:s,s:b,s:b,s:b,s:b,s:b}", "id", (int)t->id, "content", t->content, "single_word",
+                     t->single_word, "lstrip", t->lstrip, "rstrip", t->rstrip, "normalized", t->normalized, "special",
+                     t->special);
+}
+
 static json_t *added_array(const struct oa_tokenizer *tok)
 {
     json_t *array = json_array();
-    for (size_t i = 0; array && i < tok->added_count; i++) {
-        const struct oa_added_token *t = &tok->added[i];
-        json_t *entry = json_pack("{s:i,s:s,s:b,s:b,s:b,s:b,s:b}", "id", (int)t->id, "content", t->content,
-                                  "single_word", t->single_word, "lstrip", t->lstrip, "rstrip", t->rstrip, "normalized",
-                                  t->normalized, "special", t->special);
-        if (json_array_append_new(array, entry) != 0) {
-            json_decref(array);
-            return NULL;
-        }
+    size_t bytes = tok->added_count * sizeof *tok->added;
+    struct oa_added_token *sorted = oa_alloc(tok->context, bytes);
+    if (sorted && bytes) {
+        memcpy(sorted, tok->added, bytes);
+        qsort(sorted, tok->added_count, sizeof *sorted, by_id);
     }
-    return array;
+    bool done = array && sorted;
+    for (size_t i = 0; done && i < tok->added_count; i++)
+        done = json_array_append_new(array, added_entry(&sorted[i])) == 0;
+    oa_free(sorted);
+    if (!done)
+        json_decref(array);
+    return done ? array : NULL;
 }
 
 /* Copies of the frame and of its model (the frame stays empty) with the tables set. */

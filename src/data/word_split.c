@@ -3,18 +3,21 @@
  * Text → words, before BPE: regular expressions applied one after the other, each to the words of the one before.
  * Matches and the stretches between them are words ("Isolated"), so no byte is lost.
  *
- * The patterns of tokenizer.json are spelt for Oniguruma; PCRE2 reads the same syntax as far as tokenizers use it, but
- * its \s takes in U+180E, which Unicode no longer counts as white space, so \s is written out. Only valid UTF-8 is
- * shown to PCRE2 (checked once, not at each match, which would make the time quadratic); each maximal stretch of other
- * bytes is a word of its own. Cost: linear in the text for the patterns in use.
+ * The patterns of tokenizer.json are spelt for Oniguruma; PCRE2 reads the same syntax as far as tokenizers use it, with
+ * two differences that are written out here: its \s takes in U+180E, which Unicode no longer counts as white space, and
+ * its letters and digits are those of the Unicode version that it was built for. Only valid UTF-8 is shown to PCRE2
+ * (checked once, not at each match, which would make the time quadratic); each maximal stretch of other bytes is a word
+ * of its own. Cost: linear in the text for the patterns in use.
  */
 #include "data/tokenizer_parts.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-/* "Language Models are Unsupervised Multitask Learners", Radford et al. 2019 (the code that came with it). */
-const char oa_gpt2_pattern[] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+/* "Language Models are Unsupervised Multitask Learners", Radford et al. 2019 (the code that came with it). Its \p{L}+
+ * is spelt (?:[A-Za-z]++|\p{L})++, which matches the same and halves the time for English. */
+const char oa_gpt2_pattern[] = "'s|'t|'re|'ve|'m|'ll|'d| ?(?:[A-Za-z]++|\\p{L})++| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|"
+                               "\\s+(?!\\S)|\\s+";
 
 struct oa_pattern {
     pcre2_code *code;
@@ -40,12 +43,43 @@ void oa_splitter_free(struct oa_splitter *s)
 
 #define SPACE_RANGES "\\t-\\r\\x{85}\\p{Z}"
 
-/* What replaces \s and \S; NULL for every other escape. */
-static const char *space_class(char escape, bool inside)
+/* Letters and numbers that Unicode 15, 15.1 and 16 added to version 14, the one of PCRE2 10.42: with them one text has
+ * the same words whatever PCRE2 is installed, and the same as with Hugging Face tokenizers 0.23. */
+#define LETTER_RANGES                                                                                                  \
+    "\\p{L}\\x{1C89}-\\x{1C8A}\\x{A7CB}-\\x{A7CD}\\x{A7DA}-\\x{A7DC}\\x{105C0}-\\x{105F3}"                             \
+    "\\x{10D4A}-\\x{10D65}\\x{10D6F}-\\x{10D85}\\x{10EC2}-\\x{10EC4}\\x{1123F}-\\x{11240}"                             \
+    "\\x{11380}-\\x{11389}\\x{1138B}\\x{1138E}\\x{11390}-\\x{113B5}\\x{113B7}\\x{113D1}\\x{113D3}"                     \
+    "\\x{11BC0}-\\x{11BE0}\\x{11F02}\\x{11F04}-\\x{11F10}\\x{11F12}-\\x{11F33}\\x{1342F}\\x{13441}-\\x{13446}"         \
+    "\\x{13460}-\\x{143FA}\\x{16100}-\\x{1611D}\\x{16D40}-\\x{16D6C}\\x{18CFF}\\x{1B132}\\x{1B155}"                    \
+    "\\x{1DF25}-\\x{1DF2A}\\x{1E030}-\\x{1E06D}\\x{1E4D0}-\\x{1E4EB}\\x{1E5D0}-\\x{1E5ED}\\x{1E5F0}\\x{2B739}"         \
+    "\\x{2EBF0}-\\x{2EE5D}\\x{31350}-\\x{323AF}"
+#define NUMBER_RANGES                                                                                                  \
+    "\\p{N}\\x{10D40}-\\x{10D49}\\x{116D0}-\\x{116E3}\\x{11BF0}-\\x{11BF9}\\x{11F50}-\\x{11F59}"                       \
+    "\\x{16130}-\\x{16139}\\x{16D70}-\\x{16D79}\\x{1CCF0}-\\x{1CCF9}\\x{1D2C0}-\\x{1D2D3}"                             \
+    "\\x{1E4F0}-\\x{1E4F9}\\x{1E5F1}-\\x{1E5FA}"
+
+/* Escapes that are written out, as members of a class. */
+static const struct escape {
+    const char *spelt, *ranges;
+    bool negated;
+} escapes[] = {
+    { "\\s", SPACE_RANGES, false },    { "\\S", SPACE_RANGES, true },      { "\\p{L}", LETTER_RANGES, false },
+    { "\\P{L}", LETTER_RANGES, true }, { "\\p{N}", NUMBER_RANGES, false }, { "\\P{N}", NUMBER_RANGES, true },
+};
+
+/* Writes the escape at p; returns its length. Inside a class a negated one cannot be written out and stays. */
+static size_t translate_escape(const char *p, bool inside, struct oa_text *out)
 {
-    if (escape == 's')
-        return inside ? SPACE_RANGES : "[" SPACE_RANGES "]";
-    return escape == 'S' && !inside ? "[^" SPACE_RANGES "]" : NULL;
+    for (size_t i = 0; i < sizeof escapes / sizeof *escapes; i++) {
+        const struct escape *e = &escapes[i];
+        size_t n = strlen(e->spelt);
+        if (strncmp(p, e->spelt, n) != 0 || (inside && e->negated))
+            continue;
+        oa_text_printf(out, inside ? "%s" : e->negated ? "[^%s]" : "[%s]", e->ranges);
+        return n;
+    }
+    oa_text_add(out, p, 2);
+    return 2;
 }
 
 static enum oa_error translate(oa_context *c, const char *where, const char *pattern, struct oa_text *out)
@@ -53,9 +87,7 @@ static enum oa_error translate(oa_context *c, const char *where, const char *pat
     bool inside = false; /* of a [class] */
     for (const char *p = pattern; *p; p++) {
         if (*p == '\\' && p[1]) {
-            const char *space = space_class(p[1], inside);
-            oa_text_add(out, space ? space : p, space ? strlen(space) : 2);
-            p++;
+            p += translate_escape(p, inside, out) - 1;
             continue;
         }
         if (inside && (*p == '[' || (*p == '&' && p[1] == '&')) && p[1] != ':')
