@@ -1,12 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-# `make` builds build/orthant; `make test` and `make demo` install what they need first (tools/packages.sh says what).
-BUILD ?= build
-JOBS  ?= $(shell nproc)
+# make            builds build/orthant and the library
+# make demo       installs what that needs (and says what), builds, and holds a contest on the text in data/
+# make test       installs what that needs, and runs every test; the last line is the result
+# make install    PREFIX=/usr/local, DESTDIR=
+BUILD  ?= build
+PREFIX ?= /usr/local
+JOBS   ?= $(shell nproc)
+MAKEFLAGS += --no-print-directory
 
 all: $(BUILD)/Makefile
 	@cmake --build $(BUILD) -j$(JOBS)
 
 $(BUILD)/Makefile: CMakeLists.txt
-	@cmake -S . -B $(BUILD) $(CMAKE_FLAGS)
+	@cmake -S . -B $(BUILD) -DORTHANT_TESTS=OFF $(CMAKE_FLAGS)
 
-.PHONY: all
+demo:
+	@tools/packages.sh build
+	@$(MAKE) all
+	@tools/demo.sh $(BUILD)/orthant
+
+test:
+	@tools/packages.sh test
+	@tools/test.sh
+
+install: all
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+format:
+	@clang-format -i $$(git ls-files '*.c' '*.h')
+
+clean:
+	@rm -rf build build-*
+
+.PHONY: all demo test install format clean

@@ -19,6 +19,12 @@ extern "C" {
 
 #define ORTHANT_VERSION "0.1.0"
 
+#if defined(__GNUC__)
+#define OA_API __attribute__((visibility("default")))
+#else
+#define OA_API
+#endif
+
 /* name, text */
 #define OA_ERRORS(X)                                                                                                   \
     X(OK, "success")                                                                                                   \
@@ -50,20 +56,62 @@ struct oa_settings { /* all zero = defaults */
     volatile int *stop; /* set it to a signal number: long work saves and returns */
 };
 
-oa_context *oa_open(const struct oa_settings *settings); /* NULL settings = defaults; NULL when out of memory */
-void oa_close(oa_context *c);
-enum oa_error oa_last_error(const oa_context *c, const char **sentence); /* OA_OK when nothing failed */
-void oa_clear_error(oa_context *c);
-const char *oa_version(void);
+OA_API oa_context *oa_open(const struct oa_settings *settings); /* NULL settings = defaults; NULL when out of memory */
+OA_API void oa_close(oa_context *c);
+OA_API enum oa_error oa_last_error(const oa_context *c, const char **sentence); /* OA_OK when nothing failed */
+OA_API void oa_clear_error(oa_context *c);
+OA_API const char *oa_version(void);
 
-/* Where text goes: called with pieces in order. */
+/* ---- where results go ---- */
+
+/* Called with pieces of text in order. */
 typedef void oa_sink(void *argument, const char *text, size_t length);
+
+/* What every command is given: a sink, and the form of the text. NULL, or a sink that is NULL: no text is made. */
+struct oa_output {
+    oa_sink *sink;
+    void *argument;
+    int json;  /* 1: one JSON object instead of text for people */
+    int width; /* columns that text for people may take; 0 = as many as it needs */
+};
+
+/* ---- options: one table gives command line, configuration files, manual pages and reports ---- */
+
+enum oa_kind { OA_KIND_INT, OA_KIND_REAL, OA_KIND_BOOL, OA_KIND_TEXT, OA_KIND_CHOICE };
+struct oa_option {
+    const char *section, *name; /* the key is "section.name" */
+    enum oa_kind kind;
+    const char *fallback; /* the default, as text */
+    const char *choices;  /* CHOICE: "adamw|sgd|adafactor", else NULL */
+    double low, high;     /* INT, REAL */
+    const char *help;
+};
+OA_API int oa_option_describe(int i, struct oa_option *out); /* row i in the order of the table; 0 past the end */
+
+/* A set of all options, each with a value; it belongs to the caller and must go before its context. */
+typedef struct oa_config oa_config;
+OA_API oa_config *oa_config_new(oa_context *c); /* defaults; NULL after a failure */
+OA_API void oa_config_free(oa_config *config);
+/* key "model.layers", value as text: refused with the nearest spelling, or with the range. */
+OA_API enum oa_error oa_config_set(oa_config *config, const char *key, const char *value);
+OA_API enum oa_error oa_config_get(const oa_config *config, const char *key, const struct oa_output *out);
+OA_API enum oa_error oa_config_read(oa_config *config, const char *path); /* YAML: the options that are there */
+OA_API enum oa_error oa_config_write(const oa_config *config, const struct oa_output *out); /* all, as YAML or JSON */
+
+/* The candidate nearest to `word` by edit distance, or NULL when none is near (for "did you mean"). */
+OA_API const char *oa_nearest(const char *word, const char *const *candidates, int count);
+
+/* ---- commands: each writes what `orthant COMMAND` prints ---- */
+
+/* Processor, kernels chosen and why not the others, libraries, threads, memory. */
+OA_API enum oa_error oa_doctor(oa_context *c, const struct oa_output *out);
 
 /* ---- one attention layer on tensors from a file ---- */
 
 /* `in` (safetensors) holds x [B, n, d]; if wanted memory [B, m, d] (cross-attention), lengths [B] (I32, true key
- * lengths), word_ids [B, n] (I32), dy [B, n, d] (then the backward pass runs) and parameters by name; what is missing is
- * initialised from the seed. `out` gets y [B, n, d], grad.x, grad.memory, grad.<parameter>, and weights [B, H, n, m]. */
+ * lengths), word_ids [B, n] (I32), dy [B, n, d] (then the backward pass runs) and parameters by name; what is missing
+ * is initialised from the seed. `out` gets y [B, n, d], grad.x, grad.memory, grad.<parameter>, and weights [B, H, n,
+ * m]. */
 struct oa_attend_options {
     const char *spec;      /* the attention language: one layer */
     const char *in, *out;  /* safetensors files */
@@ -73,7 +121,7 @@ struct oa_attend_options {
     uint64_t seed;         /* of parameters that `in` does not hold */
     int weights;           /* 1: write the attention map, by the oracle in double */
 };
-enum oa_error oa_attend(oa_context *c, const struct oa_attend_options *o);
+OA_API enum oa_error oa_attend(oa_context *c, const struct oa_attend_options *o);
 
 #ifdef __cplusplus
 }

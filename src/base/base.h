@@ -116,9 +116,8 @@ void oa_text_printf(struct oa_text *t, const char *format, ...) OA_PRINTF(2, 3);
 void oa_text_real(struct oa_text *t, double value); /* the fewest digits that read back as the same double */
 /* Numbers have a decimal point whatever the locale of the program: in every printf of this library, and here. */
 int oa_format(char *out, size_t size, const char *format, va_list arguments) OA_PRINTF(3, 0); /* like vsnprintf */
-bool oa_parse_real(const char *text, double *value);                                         /* the whole text */
-/* The candidate nearest to `word` by edit distance, or NULL when none is near (for "did you mean"). */
-const char *oa_nearest(const char *word, const char *const *candidates, int count);
+bool oa_parse_real(const char *text, double *value);                                          /* the whole text */
+/* oa_nearest ("did you mean") is in orthant.h. */
 
 /* ---- files --------------------------------------------------------------------------------------------------- */
 

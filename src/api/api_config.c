@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Options as callers of the library see them. */
+#include "api/api.h"
+
+int oa_option_describe(int i, struct oa_option *out)
+{
+    static const enum oa_kind kind[] = { [OA_OPTION_INT] = OA_KIND_INT,
+                                         [OA_OPTION_REAL] = OA_KIND_REAL,
+                                         [OA_OPTION_BOOL] = OA_KIND_BOOL,
+                                         [OA_OPTION_WORDS] = OA_KIND_TEXT,
+                                         [OA_OPTION_CHOICE] = OA_KIND_CHOICE };
+    const struct oa_option_row *row = oa_option_at(i);
+    if (!row)
+        return 0;
+    *out = (struct oa_option){ .section = row->section,
+                               .name = row->name,
+                               .kind = kind[row->kind],
+                               .fallback = row->fallback,
+                               .choices = row->choices,
+                               .low = row->low,
+                               .high = row->high,
+                               .help = row->help };
+    return 1;
+}
+
+oa_config *oa_config_new(oa_context *c)
+{
+    oa_config *config = oa_alloc(c, sizeof *config);
+    if (!config)
+        return NULL;
+    config->context = c;
+    oa_options_default(&config->options);
+    return config;
+}
+
+void oa_config_free(oa_config *config)
+{
+    oa_free(config);
+}
+
+enum oa_error oa_config_set(oa_config *config, const char *key, const char *value)
+{
+    return oa_options_set(config->context, &config->options, key, value);
+}
+
+enum oa_error oa_config_get(const oa_config *config, const char *key, const struct oa_output *out)
+{
+    struct oa_text text;
+    oa_text_init(&text, config->context);
+    oa_options_get(config->context, &config->options, key, &text);
+    return oa_emit(out, &text);
+}
+
+enum oa_error oa_config_read(oa_config *config, const char *path)
+{
+    return oa_options_load(config->context, &config->options, path);
+}
+
+enum oa_error oa_config_write(const oa_config *config, const struct oa_output *out)
+{
+    struct oa_text text;
+    oa_text_init(&text, config->context);
+    if (oa_wants_json(out)) {
+        oa_options_json(&config->options, &text);
+        oa_text_add(&text, "\n", 1);
+    } else {
+        oa_options_yaml(&config->options, &text);
+    }
+    return oa_emit(out, &text);
+}

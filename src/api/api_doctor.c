@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * doctor: what this machine has, what is used of it, and why the rest is not. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+
+#include "api/api.h"
+
+#include "kernels/kernels.h"
+
+#include <glob.h>
+#include <pcre2.h>
+#include <string.h>
+#include <utf8proc.h>
+#include <yaml.h>
+#include <zlib.h>
+
+enum { PRECISIONS = 3, ISAS = OA_ISA_AMX + 1, LIBRARIES = 5, WHY = 160 };
+
+struct library {
+    const char *name;
+    char version[64];
+};
+
+struct examination {
+    oa_context *c;
+    const struct oa_cpu *cpu;
+    struct oa_kernels kernels[PRECISIONS];
+    char why_not[ISAS][WHY]; /* empty: it is used */
+    struct library library[LIBRARIES];
+    bool gpu; /* a device node of one is there */
+};
+
+/* ---- looking ---- */
+
+struct need {
+    enum oa_isa isa;
+    bool there;
+    const char *name;
+};
+
+/* What the processor lacks for an instruction set, as words. */
+static void list_lacking(const struct oa_cpu *cpu, enum oa_isa isa, char out[WHY])
+{
+    const struct need needs[] = {
+        { OA_ISA_AVX2, cpu->avx2, "AVX2" },
+        { OA_ISA_AVX2, cpu->fma, "FMA" },
+        { OA_ISA_AVX2, cpu->f16c, "F16C" },
+        { OA_ISA_AVX512, cpu->avx512, "AVX-512 (F, DQ, CD, BW, VL)" },
+        { OA_ISA_AMX, cpu->avx512_bf16, "AVX512-BF16" },
+        { OA_ISA_AMX, cpu->amx_bf16, "AMX-BF16" },
+    };
+    out[0] = 0;
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+        size_t length = strlen(out);
+        if (needs[i].isa <= isa && !needs[i].there)
+            snprintf(out + length, WHY - length, "%s%s", length ? ", " : "", needs[i].name);
+    }
+}
+
+static void explain_isa(struct examination *x, enum oa_isa isa)
+{
+    char missing[WHY];
+    list_lacking(x->cpu, isa, missing);
+    if (missing[0])
+        snprintf(x->why_not[isa], WHY, "the processor or the system does not offer %.100s", missing);
+    else if (isa > oa_context_isa(x->c))
+        snprintf(x->why_not[isa], WHY, "lowered by --isa %s", oa_isa_name(oa_context_isa(x->c)));
+}
+
+static void list_libraries(struct examination *x)
+{
+    char pcre2[64] = "?";
+    pcre2_config(PCRE2_CONFIG_VERSION, pcre2);
+    x->library[0] = (struct library){ .name = "jansson" };
+    snprintf(x->library[0].version, 64, "%s", jansson_version_str());
+    x->library[1] = (struct library){ .name = "libyaml" };
+    snprintf(x->library[1].version, 64, "%s", yaml_get_version_string());
+    x->library[2] = (struct library){ .name = "pcre2" };
+    snprintf(x->library[2].version, 64, "%.*s", (int)strcspn(pcre2, " "), pcre2);
+    x->library[3] = (struct library){ .name = "utf8proc" };
+    snprintf(x->library[3].version, 64, "%s", utf8proc_version());
+    x->library[4] = (struct library){ .name = "zlib" };
+    snprintf(x->library[4].version, 64, "%s", zlibVersion());
+}
+
+static bool find_gpu(void)
+{
+    glob_t found;
+    bool any = glob("/dev/nvidia[0-9]*", 0, NULL, &found) == 0 || glob("/dev/kfd", GLOB_APPEND, NULL, &found) == 0;
+    globfree(&found);
+    return any;
+}
+
+static void examine(oa_context *c, struct examination *x)
+{
+    *x = (struct examination){ .c = c, .cpu = oa_context_cpu(c), .gpu = find_gpu() };
+    for (int p = 0; p < PRECISIONS; p++)
+        oa_kernels_init(&x->kernels[p], (enum oa_precision)p, oa_context_isa(c), x->cpu);
+    for (int i = 0; i < ISAS; i++)
+        explain_isa(x, (enum oa_isa)i);
+    list_libraries(x);
+}
+
+/* ---- as text ---- */
+
+static void line(struct oa_text *t, const char *name)
+{
+    oa_text_printf(t, "%-12s ", name);
+}
+
+static void size(struct oa_text *t, const char *name, size_t bytes)
+{
+    static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+    double x = (double)bytes;
+    int u = 0;
+    while (x >= 1024 && u < 4) {
+        x /= 1024;
+        u++;
+    }
+    oa_text_printf(t, "%s%.4g %s", name, x, unit[u]);
+}
+
+static void feature(struct oa_text *t, const char *name, bool there)
+{
+    oa_text_printf(t, "%s%s ", there ? "" : "no ", name);
+}
+
+static void processor_text(const struct examination *x, struct oa_text *t)
+{
+    const struct oa_cpu *cpu = x->cpu;
+    line(t, "processor");
+    oa_text_printf(t, "%s, %d core%s\n", cpu->name, cpu->cores, cpu->cores == 1 ? "" : "s");
+    line(t, "features");
+    feature(t, "avx2", cpu->avx2);
+    feature(t, "fma", cpu->fma);
+    feature(t, "f16c", cpu->f16c);
+    feature(t, "avx512", cpu->avx512);
+    feature(t, "avx512-bf16", cpu->avx512_bf16);
+    feature(t, "amx-bf16", cpu->amx_bf16);
+    oa_text_add(t, "\n", 1);
+    line(t, "caches");
+    size(t, "L1 ", cpu->l1);
+    size(t, ", L2 ", cpu->l2);
+    size(t, ", L3 ", cpu->l3);
+    oa_text_add(t, "\n", 1);
+    line(t, "memory");
+    size(t, "", cpu->memory);
+    oa_text_add(t, "\n", 1);
+    line(t, "threads");
+    oa_text_printf(t, "%d\n", oa_thread_count(x->c));
+}
+
+static void kernels_text(const struct examination *x, struct oa_text *t)
+{
+    line(t, "set");
+    oa_text_printf(t, "%s\n", oa_isa_name(oa_context_isa(x->c)));
+    for (int i = ISAS - 1; i > 0; i--) {
+        if (!x->why_not[i][0])
+            continue;
+        line(t, "");
+        oa_text_printf(t, "not %s: %s\n", oa_isa_name((enum oa_isa)i), x->why_not[i]);
+    }
+    for (int p = 0; p < PRECISIONS; p++) {
+        const struct oa_kernels *k = &x->kernels[p];
+        line(t, oa_precision_name((enum oa_precision)p));
+        oa_text_printf(t, "kernels %s, matrix products %s\n", oa_isa_name(k->isa), k->gemm_name);
+    }
+}
+
+static void libraries_text(const struct examination *x, struct oa_text *t)
+{
+    line(t, "libraries");
+    for (int i = 0; i < LIBRARIES; i++)
+        oa_text_printf(t, "%s%s %s", i ? ", " : "", x->library[i].name, x->library[i].version);
+    oa_text_add(t, "\n", 1);
+    line(t, "gpu");
+    oa_text_printf(t, "none is used%s\n", x->gpu ? "; there is one, but this version computes on the processor" : "");
+}
+
+static void text(const struct examination *x, struct oa_text *t)
+{
+    line(t, "orthant");
+    oa_text_printf(t, "%s\n", oa_version());
+    processor_text(x, t);
+    kernels_text(x, t);
+    libraries_text(x, t);
+}
+
+/* ---- as JSON ---- */
+
+static json_t *processor_json(const struct oa_cpu *cpu)
+{
+    return json_pack("{s:s, s:i, s:b, s:b, s:b, s:b, s:b, s:b, s:I, s:I, s:I}", "name", cpu->name, "cores", cpu->cores,
+                     "avx2", cpu->avx2, "fma", cpu->fma, "f16c", cpu->f16c, "avx512", cpu->avx512, "avx512_bf16",
+                     cpu->avx512_bf16, "amx_bf16", cpu->amx_bf16, "l1", (json_int_t)cpu->l1, "l2", (json_int_t)cpu->l2,
+                     "l3", (json_int_t)cpu->l3);
+}
+
+static json_t *examination_json(const struct examination *x)
+{
+    json_t *root = json_object(), *kernels = json_object(), *not_used = json_object(), *libraries = json_object();
+    for (int p = 0; p < PRECISIONS; p++)
+        json_object_set_new(
+            kernels, oa_precision_name((enum oa_precision)p),
+            json_pack("{s:s, s:s}", "isa", oa_isa_name(x->kernels[p].isa), "products", x->kernels[p].gemm_name));
+    for (int i = 0; i < ISAS; i++)
+        if (x->why_not[i][0])
+            json_object_set_new(not_used, oa_isa_name((enum oa_isa)i), json_string(x->why_not[i]));
+    for (int i = 0; i < LIBRARIES; i++)
+        json_object_set_new(libraries, x->library[i].name, json_string(x->library[i].version));
+    json_object_set_new(root, "orthant", json_string(oa_version()));
+    json_object_set_new(root, "processor", processor_json(x->cpu));
+    json_object_set_new(root, "memory", json_integer((json_int_t)x->cpu->memory));
+    json_object_set_new(root, "threads", json_integer(oa_thread_count(x->c)));
+    json_object_set_new(root, "isa", json_string(oa_isa_name(oa_context_isa(x->c))));
+    json_object_set_new(root, "not_used", not_used);
+    json_object_set_new(root, "kernels", kernels);
+    json_object_set_new(root, "libraries", libraries);
+    json_object_set_new(root, "gpu_used", json_false());
+    json_object_set_new(root, "gpu_found", json_boolean(x->gpu));
+    return root;
+}
+
+enum oa_error oa_doctor(oa_context *c, const struct oa_output *out)
+{
+    struct examination x;
+    struct oa_text t;
+    examine(c, &x);
+    oa_text_init(&t, c);
+    if (oa_wants_json(out))
+        oa_json_add(&t, examination_json(&x));
+    else
+        text(&x, &t);
+    return oa_emit(out, &t);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Words of the command line into a struct call. What a command does not know is refused, with the nearest thing that it
+ * does know: nothing is silently ignored. */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_NAMES = 256, NAME = 96 };
+
+enum oa_error wrong_use(struct call *call, const char *format, ...)
+{
+    char sentence[1024], line[1280];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    snprintf(line, sizeof line, "%s (see 'orthant %s --help')", sentence, call->command->name);
+    print_error(line);
+    call->said = true;
+    return OA_ARGUMENT;
+}
+
+/* ---- what a command takes ---- */
+
+bool has_section(const struct command *c, const char *section)
+{
+    size_t n = strlen(section);
+    for (const char *s = c->sections; s && (s = strstr(s, section)); s += n)
+        if ((s == c->sections || s[-1] == ' ') && (s[n] == 0 || s[n] == ' '))
+            return true;
+    return false;
+}
+
+static const struct flag *find_in(const struct flag *f, const char *name, size_t length)
+{
+    for (; f && f->name; f++)
+        if (strlen(f->name) == length && memcmp(f->name, name, length) == 0)
+            return f;
+    return NULL;
+}
+
+static const struct flag *find_flag(const struct command *c, const char *name, size_t length)
+{
+    const struct flag *f = find_in(c->flags, name, length);
+    return f ? f : find_in(common_flags(), name, length);
+}
+
+/* The row of the table of options that "section.name" means, if the command takes its section. */
+static bool find_option(const struct command *c, const char *name, size_t length, struct oa_option *out)
+{
+    for (int i = 0; oa_option_describe(i, out); i++) {
+        char key[NAME];
+        snprintf(key, sizeof key, "%s.%s", out->section, out->name);
+        if (strlen(key) == length && memcmp(key, name, length) == 0)
+            return has_section(c, out->section);
+    }
+    return false;
+}
+
+/* ---- unknown options ---- */
+
+struct names {
+    char name[MOST_NAMES][NAME];
+    const char *pointer[MOST_NAMES];
+    int count;
+};
+
+static void collect(void *argument, const struct shown *s)
+{
+    struct names *n = argument;
+    if (n->count == MOST_NAMES)
+        return;
+    snprintf(n->name[n->count], NAME, "%s", s->name);
+    n->pointer[n->count] = n->name[n->count];
+    n->count++;
+}
+
+/* "layers" alone is taken for model.layers. */
+static const char *with_section(const struct names *n, const char *name)
+{
+    for (int i = 0; i < n->count; i++) {
+        const char *dot = strchr(n->name[i], '.');
+        if (dot && strcmp(dot + 1, name) == 0)
+            return n->name[i];
+    }
+    return NULL;
+}
+
+static bool unknown_option(struct call *call, const char *name, size_t length)
+{
+    char word[NAME];
+    struct names *n = calloc(1, sizeof *n);
+    snprintf(word, sizeof word, "%.*s", length < NAME ? (int)length : NAME - 1, name);
+    const char *near = NULL;
+    if (n) {
+        visit_options(call->command, collect, n);
+        near = with_section(n, word);
+        if (!near)
+            near = oa_nearest(word, n->pointer, n->count);
+    }
+    if (near)
+        wrong_use(call, "%s has no option --%s; did you mean --%s?", call->command->name, word, near);
+    else
+        wrong_use(call, "%s has no option --%s", call->command->name, word);
+    free(n);
+    return false;
+}
+
+/* ---- parsing ---- */
+
+static void give(struct call *call, const char *name, const char *value)
+{
+    call->given[call->givens++] = (struct given){ .name = name, .value = value };
+}
+
+/* The value of an option at argv[*i], after = or in the next word. NULL after an error. */
+static const char *value_of(struct call *call, const char *equals, int argc, char **argv, int *i)
+{
+    if (equals)
+        return equals + 1;
+    if (*i + 1 >= argc) {
+        wrong_use(call, "%s needs a value", argv[*i]);
+        return NULL;
+    }
+    if (strncmp(argv[*i + 1], "--", 2) == 0 && argv[*i + 1][2]) {
+        wrong_use(call, "%s needs a value, but %s follows; a value that begins with -- is written %s=VALUE", argv[*i],
+                  argv[*i + 1], argv[*i]);
+        return NULL;
+    }
+    return argv[++*i];
+}
+
+static bool parse_long(struct call *call, int argc, char **argv, int *i)
+{
+    char *name = argv[*i] + 2, *equals = strchr(name, '=');
+    size_t length = equals ? (size_t)(equals - name) : strlen(name);
+    const struct flag *flag = find_flag(call->command, name, length);
+    struct oa_option option;
+    if (flag && !flag->argument) {
+        if (equals)
+            return wrong_use(call, "--%s is a switch and takes no value", flag->name) == OA_OK;
+        give(call, flag->name, "");
+        return true;
+    }
+    if (!flag && !find_option(call->command, name, length, &option))
+        return unknown_option(call, name, length);
+    const char *value = value_of(call, equals, argc, argv, i);
+    if (!value)
+        return false;
+    name[length] = 0;
+    give(call, flag ? flag->name : name, value);
+    return true;
+}
+
+static bool parse_short(struct call *call, const char *word)
+{
+    if (strcmp(word, "-h") == 0)
+        give(call, "help", "");
+    else if (strcmp(word, "-q") == 0)
+        give(call, "quiet", "");
+    else
+        return wrong_use(call, "unknown option %.60s; options are written --name", word) == OA_OK;
+    return true;
+}
+
+bool parse_arguments(struct call *call, int argc, char **argv)
+{
+    bool options = true;
+    call->word = calloc((size_t)argc + 1, sizeof *call->word);
+    call->given = calloc((size_t)argc + 1, sizeof *call->given);
+    if (!call->word || !call->given) {
+        print_error("out of memory");
+        return false;
+    }
+    for (int i = 0; i < argc; i++) {
+        if (options && strcmp(argv[i], "--") == 0)
+            options = false;
+        else if (options && strncmp(argv[i], "--", 2) == 0) {
+            if (!parse_long(call, argc, argv, &i))
+                return false;
+        } else if (options && argv[i][0] == '-' && argv[i][1]) {
+            if (!parse_short(call, argv[i]))
+                return false;
+        } else
+            call->word[call->words++] = argv[i];
+    }
+    return true;
+}
+
+void free_arguments(struct call *call)
+{
+    free(call->word);
+    free(call->given);
+}
+
+/* ---- asking ---- */
+
+const char *flag_value(const struct call *call, const char *name)
+{
+    for (int i = call->givens; i-- > 0;)
+        if (strcmp(call->given[i].name, name) == 0)
+            return call->given[i].value;
+    const struct flag *flag = find_flag(call->command, name, strlen(name));
+    return flag ? flag->fallback : NULL;
+}
+
+bool flag_given(const struct call *call, const char *name)
+{
+    for (int i = 0; i < call->givens; i++)
+        if (strcmp(call->given[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+int flag_values(const struct call *call, const char *name, const char **values)
+{
+    int count = 0;
+    for (int i = 0; i < call->givens; i++)
+        if (strcmp(call->given[i].name, name) == 0)
+            values[count++] = call->given[i].value;
+    return count;
+}
+
+bool flag_number(struct call *call, const char *name, long low, long high, long *out)
+{
+    const char *text = flag_value(call, name);
+    if (!text)
+        return true;
+    char *end;
+    errno = 0;
+    long n = strtol(text, &end, 10);
+    if (end == text || *end || errno || n < low || n > high) {
+        wrong_use(call, "--%s is \"%.40s\"; give a whole number from %ld to %ld", name, text, low, high);
+        return false;
+    }
+    *out = n;
+    return true;
+}
+
+bool want_words(struct call *call, int least, int most, const char *what)
+{
+    if (call->words < least)
+        wrong_use(call, "%s needs %s", call->command->name, what);
+    else if (call->words > most)
+        wrong_use(call, "%s takes %s, but \"%.60s\" is one word too many", call->command->name, what, call->word[most]);
+    return !call->said;
+}
+
+/* ---- options of the table ---- */
+
+static enum oa_error read_files(struct call *call)
+{
+    for (int i = 0; i < call->givens; i++) {
+        if (strcmp(call->given[i].name, "config") != 0)
+            continue;
+        enum oa_error e = oa_config_read(call->config, call->given[i].value);
+        if (e != OA_OK)
+            return e;
+    }
+    return OA_OK;
+}
+
+static const char *key_of(const struct call *call, const char *name)
+{
+    const struct flag *flag = find_flag(call->command, name, strlen(name));
+    return flag ? flag->key : name;
+}
+
+enum oa_error apply_options(struct call *call)
+{
+    enum oa_error e = read_files(call);
+    for (int i = 0; e == OA_OK && i < call->givens; i++) {
+        const char *key = key_of(call, call->given[i].name);
+        if (key)
+            e = oa_config_set(call->config, key, call->given[i].value);
+    }
+    return e;
+}

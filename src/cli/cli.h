@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli: the program. A table of commands (commands.def), one file each. The same table and the library's table of
+ * options make the parser, --help, the manual pages and the completion of shells, so none of them can be out of date.
+ *
+ *     main.c → arguments.c (words into a struct call) → command_NAME.c → orthant.h
+ *
+ * Results go to standard output, everything else to standard error.
+ */
+#ifndef ORTHANT_CLI_H
+#define ORTHANT_CLI_H
+
+#include "orthant/orthant.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Exit codes beside 128 + signal. */
+enum { DONE = 0, FAILED = 1, USAGE = 2, DIVERGED = 4 };
+
+struct call;
+
+/* An option of a command that is not a row of the table of options, or a short name of one that is. */
+struct flag {
+    const char *name;     /* without the dashes */
+    const char *argument; /* "N", "FILE"; NULL: a switch */
+    const char *key;      /* short for this option of the table; NULL: for none */
+    const char *fallback; /* the default as help says it; NULL: none */
+    const char *help;
+    const char *words; /* values to offer, "a|b"; NULL: any */
+};
+
+struct command {
+    const char *name, *sentence;
+    const char *usage;        /* what follows the name; "\n" separates several forms */
+    const char *text;         /* paragraphs, "\n" between */
+    const char *examples;     /* commands, "\n" between */
+    const char *sections;     /* of the table of options that count here: "model data train" */
+    const struct flag *flags; /* ended by an empty row; NULL: none */
+    const char *see;          /* other commands, with blanks between */
+    bool hidden;              /* not for people */
+    enum oa_error (*run)(struct call *call);
+};
+
+struct given {
+    const char *name, *value; /* value "" of a switch */
+};
+
+/* One start of the program. */
+struct call {
+    const struct command *command;
+    char **word; /* what is not an option */
+    int words;
+    struct given *given;
+    int givens;
+    oa_context *context;
+    oa_config *config;    /* defaults, then the run's (--resume), then --config, then --section.key */
+    struct oa_output out; /* standard output */
+    bool said;            /* a usage error was printed already */
+};
+
+/* ---- commands.c ---- */
+const struct command *command_at(int i); /* in the order of the overview; NULL past the end */
+const struct command *command_find(const char *name);
+const struct flag *common_flags(void);
+
+/* ---- arguments.c ---- */
+bool parse_arguments(struct call *call, int argc, char **argv); /* false after a usage error was printed */
+void free_arguments(struct call *call);
+/* The last value given, else the fallback, else NULL. */
+const char *flag_value(const struct call *call, const char *name);
+bool flag_given(const struct call *call, const char *name);
+int flag_values(const struct call *call, const char *name, const char **values); /* all, in order; room for givens */
+bool has_section(const struct command *c, const char *section);
+/* Sets the options that --config and --section.key gave, on top of what call->config holds. */
+enum oa_error apply_options(struct call *call);
+/* A whole number from low to high; false after an error was printed. */
+bool flag_number(struct call *call, const char *name, long low, long high, long *out);
+/* Prints "orthant: …" and where help is; the result of a command that was used wrongly. */
+enum oa_error wrong_use(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool want_words(struct call *call, int least, int most, const char *what);
+
+/* ---- help.c ---- */
+struct writer { /* what a page is made of; help_text.c and help_roff.c write it */
+    void (*title)(FILE *f, const struct command *c);
+    void (*heading)(FILE *f, const char *text);
+    void (*paragraph)(FILE *f, const char *text);
+    void (*code)(FILE *f, const char *line);
+    void (*item)(FILE *f, const char *term, const char *text);
+};
+extern const struct writer text_writer, roff_writer;
+void write_overview(const struct writer *w, FILE *f);
+void write_command(const struct writer *w, FILE *f, const struct command *c);
+/* Calls visit for every option that a command takes, in the order of its help. */
+struct shown {
+    char name[96];     /* without dashes */
+    char argument[64]; /* "" of a switch */
+    char text[512];    /* help, range, default */
+    const char *words; /* "a|b|c" or NULL */
+    const char *group; /* heading */
+    const char *help;  /* the bare sentence */
+};
+void visit_options(const struct command *c, void (*visit)(void *argument, const struct shown *s), void *argument);
+
+/* ---- progress.c ---- */
+void progress_open(bool quiet);
+void progress_line(void *argument, int level, const char *line); /* the log callback of the context */
+void progress_close(void);                                       /* wipes the line that is being rewritten */
+void print_error(const char *sentence);
+int terminal_width(FILE *f); /* 0: not a terminal */
+
+/* ---- stops.c ---- */
+volatile int *catch_signals(void); /* SIGINT, SIGTERM: noted for the library; a second one ends the program at once */
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of commands. A command is a const table in its own file and one line here. */
+#include "cli.h"
+
+#include <string.h>
+
+#define COMMANDS(X) /* in the order of the overview */                                                                 \
+    X(doctor)                                                                                                          \
+    X(completion)                                                                                                      \
+    X(man)
+
+#define DECLARE(name) extern const struct command command_##name;
+COMMANDS(DECLARE)
+
+static const struct command *const commands[] = {
+#define LIST(name) &command_##name,
+    COMMANDS(LIST)
+};
+
+static const struct flag common[] = {
+    { .name = "config", .argument = "FILE", .help = "take options from a YAML file; those given as words win" },
+    { .name = "dump-config", .help = "print all options as YAML and leave" },
+    { .name = "threads", .argument = "N", .fallback = "0", .help = "threads, 0 to 1024; 0 = all cores" },
+    { .name = "isa",
+      .argument = "NAME",
+      .fallback = "auto",
+      .help = "newest instruction set to use: auto, ref, avx2, avx512, amx",
+      .words = "auto|ref|avx2|avx512|amx" },
+    { .name = "json", .help = "results as JSON" },
+    { .name = "quiet", .help = "no progress on standard error" },
+    { .name = "help", .help = "this text" },
+    { .name = NULL },
+};
+
+const struct command *command_at(int i)
+{
+    return i >= 0 && i < (int)(sizeof commands / sizeof *commands) ? commands[i] : NULL;
+}
+
+const struct command *command_find(const char *name)
+{
+    for (int i = 0; command_at(i); i++)
+        if (strcmp(command_at(i)->name, name) == 0)
+            return command_at(i);
+    return NULL;
+}
+
+const struct flag *common_flags(void)
+{
+    return common;
+}

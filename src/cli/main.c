@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The program: finds the command, opens a context, runs, and turns what happened into an exit code. */
+#include "cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void to_stdout(void *argument, const char *text, size_t length)
+{
+    (void)argument;
+    fwrite(text, 1, length, stdout);
+}
+
+static int exit_code(const struct call *call, enum oa_error e, int signal)
+{
+    if (e == OA_OK)
+        return DONE;
+    if (e == OA_INTERRUPTED)
+        return 128 + (signal ? signal : SIGINT);
+    if (!call->said) {
+        const char *sentence;
+        oa_last_error(call->context, &sentence);
+        print_error(sentence);
+    }
+    return e == OA_ARGUMENT ? USAGE : e == OA_DIVERGED ? DIVERGED : FAILED;
+}
+
+/* What was printed may still be on its way: a full disk shows here. */
+static int close_stdout(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    char sentence[160];
+    snprintf(sentence, sizeof sentence, "cannot write to the standard output: %s", strerror(errno));
+    print_error(sentence);
+    return code ? code : FAILED;
+}
+
+static enum oa_error prepare(struct call *call)
+{
+    const char *sentence;
+    enum oa_error e = oa_last_error(call->context, &sentence); /* of opening: --isa or --threads */
+    if (e != OA_OK)
+        return e;
+    call->config = oa_config_new(call->context);
+    return call->config ? OA_OK : OA_NO_MEMORY;
+}
+
+static enum oa_error run(struct call *call)
+{
+    enum oa_error e = prepare(call);
+    if (e != OA_OK)
+        return e;
+    if (!flag_given(call, "dump-config"))
+        return call->command->run(call);
+    e = apply_options(call);
+    return e == OA_OK ? oa_config_write(call->config, &call->out) : e;
+}
+
+static int run_command(struct call *call)
+{
+    long threads = 0;
+    volatile int *stop = catch_signals();
+    if (!flag_number(call, "threads", 0, 1024, &threads))
+        return USAGE;
+    progress_open(flag_given(call, "quiet"));
+    struct oa_settings settings = {
+        .threads = (int)threads, .isa = flag_value(call, "isa"), .log = progress_line, .stop = stop
+    };
+    call->out =
+        (struct oa_output){ .sink = to_stdout, .json = flag_given(call, "json"), .width = terminal_width(stdout) };
+    call->context = oa_open(&settings);
+    if (!call->context) {
+        print_error("out of memory");
+        return FAILED;
+    }
+    enum oa_error e = run(call);
+    progress_close();
+    int code = exit_code(call, e, *stop);
+    oa_config_free(call->config);
+    oa_close(call->context);
+    return code;
+}
+
+static int dispatch(const struct command *c, int argc, char **argv)
+{
+    struct call call = { .command = c };
+    int code = USAGE;
+    if (parse_arguments(&call, argc, argv)) {
+        if (flag_given(&call, "help")) {
+            write_command(&text_writer, stdout, c);
+            code = DONE;
+        } else {
+            code = run_command(&call);
+        }
+    }
+    free_arguments(&call);
+    return code;
+}
+
+static int no_such_command(const char *name)
+{
+    const char *names[64];
+    char sentence[256];
+    int count = 0;
+    for (int i = 0; command_at(i) && count < 64; i++)
+        if (!command_at(i)->hidden)
+            names[count++] = command_at(i)->name;
+    const char *near = oa_nearest(name, names, count);
+    if (near)
+        snprintf(sentence, sizeof sentence,
+                 "there is no command \"%.60s\"; did you mean \"%s\"? 'orthant --help' lists them all", name, near);
+    else
+        snprintf(sentence, sizeof sentence, "there is no command \"%.60s\"; 'orthant --help' lists them all", name);
+    print_error(sentence);
+    return USAGE;
+}
+
+static bool is(const char *word, const char *a, const char *b)
+{
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
+static int help(int argc, char **argv)
+{
+    if (argc < 1) {
+        write_overview(&text_writer, stdout);
+        return DONE;
+    }
+    const struct command *c = command_find(argv[0]);
+    if (!c)
+        return no_such_command(argv[0]);
+    write_command(&text_writer, stdout, c);
+    return DONE;
+}
+
+static int start(int argc, char **argv)
+{
+    if (argc < 2) {
+        write_overview(&text_writer, stderr);
+        return USAGE;
+    }
+    if (is(argv[1], "--help", "-h") || is(argv[1], "help", "help"))
+        return help(argc - 2, argv + 2);
+    if (is(argv[1], "--version", "-V") || is(argv[1], "version", "version")) {
+        printf("orthant %s\n", oa_version());
+        return DONE;
+    }
+    const struct command *c = command_find(argv[1]);
+    return c ? dispatch(c, argc - 2, argv + 2) : no_such_command(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    return close_stdout(start(argc, argv));
+}

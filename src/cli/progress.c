@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is said on standard error. On a terminal progress is one line that is rewritten; elsewhere it is a line now and
+ * then, so that log files stay readable. */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECONDS_BETWEEN_LINES 10
+
+static struct {
+    bool quiet, terminal, shown;
+    double last; /* clock of the last plain line; 0 = none yet */
+} progress;
+
+static double clock_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int terminal_width(FILE *f)
+{
+    struct winsize size;
+    if (!isatty(fileno(f)))
+        return 0;
+    return ioctl(fileno(f), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+static bool colours(FILE *f)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(fileno(f)) && !(no && no[0]) && !(term && strcmp(term, "dumb") == 0);
+}
+
+void progress_open(bool quiet)
+{
+    progress.quiet = quiet;
+    progress.terminal = isatty(STDERR_FILENO);
+}
+
+static void wipe(void)
+{
+    if (progress.shown)
+        fputs("\r\033[K", stderr);
+    progress.shown = false;
+}
+
+/* Bytes of the first `columns` characters. */
+static int first_columns(const char *line, int columns)
+{
+    int i = 0;
+    for (int seen = 0; line[i]; i++)
+        if (((unsigned char)line[i] & 0xc0) != 0x80 && seen++ == columns)
+            break;
+    return i;
+}
+
+static void rewrite(const char *line)
+{
+    wipe();
+    fprintf(stderr, "%.*s", first_columns(line, terminal_width(stderr) - 1), line);
+    fflush(stderr);
+    progress.shown = true;
+}
+
+static void now_and_then(const char *line)
+{
+    double now = clock_seconds();
+    if (progress.last > 0 && now - progress.last < SECONDS_BETWEEN_LINES)
+        return;
+    progress.last = now;
+    fprintf(stderr, "%s\n", line);
+}
+
+void progress_line(void *argument, int level, const char *line)
+{
+    (void)argument;
+    if (level == 0) {
+        wipe();
+        fprintf(stderr, "orthant: %s\n", line);
+    } else if (progress.quiet) {
+        return;
+    } else if (progress.terminal) {
+        rewrite(line);
+    } else {
+        now_and_then(line);
+    }
+}
+
+void progress_close(void)
+{
+    wipe();
+    fflush(stderr);
+}
+
+void print_error(const char *sentence)
+{
+    bool red = colours(stderr);
+    fflush(stdout);
+    wipe();
+    fprintf(stderr, "%sorthant:%s %s\n", red ? "\033[1;31m" : "", red ? "\033[0m" : "", sentence);
+}

@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# packages.sh build|test: installs what building (or building and testing) Orthant needs from the distribution and is
+# not there yet. Says which packages and why, works as root or through sudo, and touches nothing that is installed.
+set -eu
+goal=${1:-build}
+
+# goal, package, reason
+list() {
+    cat <<'END'
+build gcc           compiles the library and the program
+build libc6-dev     headers and start-up files of the C library
+build cmake         finds libraries and writes the makefiles
+build pkg-config    tells cmake where libraries are
+build libdnnl-dev   oneDNN: matrix products
+build libjansson-dev JSON: results, configuration of models, tokenizer.json
+build libyaml-dev   YAML: configuration files
+build libpcre2-dev  regular expressions of tokenizers
+build libutf8proc-dev Unicode: characters and their classes
+build zlib1g-dev    reads gzip text, checks checkpoints
+test  libcmocka-dev unit tests
+test  binutils      objdump: no instruction newer than a file's name says
+test  clang         the second compiler, and fuzzing
+test  libclang-rt-dev sanitizers and the fuzzer of clang
+test  clang-format  the layout of the source
+test  gcc-aarch64-linux-gnu compiles the portable code for another processor
+test  libc6-dev-arm64-cross its headers
+END
+}
+
+if ! command -v dpkg-query >/dev/null; then
+    echo "packages: this system has no dpkg; what is needed, by its Debian names:"
+    list | sed 's/^[a-z]* */  /'
+    exit 0
+fi
+
+installed() {
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+missing=$(list | while read -r when package reason; do
+    [ "$when" = build ] || [ "$goal" = test ] || continue
+    installed "$package" && continue
+    echo "packages: $package is missing: $reason" >&2
+    echo "$package"
+done)
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || {
+        echo "packages: neither root nor sudo; ask someone to run: apt-get install" $missing >&2
+        exit 1
+    }
+    as_root=sudo
+fi
+
+install() {
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing
+}
+
+# The lists of packages are fetched only if some package cannot be had from the ones that are there.
+known() {
+    for package in $missing; do
+        apt-cache show --no-all-versions "$package" >/dev/null 2>&1 || return 1
+    done
+}
+echo "packages: installing" $missing
+if known && install; then
+    exit 0
+fi
+echo "packages: fetching the lists of packages first"
+$as_root apt-get update -q
+install
