@@ -9,7 +9,7 @@
  *     srht          D H P: random signs, Hadamard matrix / √d, k distinct columns (Ailon, Chazelle 2006)
  *     hd3           the first k columns of (H D₁)(H D₂)(H D₃) (Choromanski et al. 2017, arXiv 1703.00864)
  *     block         B^{-1/2} [Q_1; …; Q_B], independent Haar k×k (d = B·k)
- *     givens        ⌈d ln d⌉ random plane rotations of the first k unit vectors
+ *     givens        ⌈d ln d⌉ random plane rotations of the first k unit vectors: near Haar, not quite mixed
  *     permutation   k distinct coordinates with random signs: the negative control
  *
  * Where d is not a power of two, d = 2^a·b with b odd, srht and hd3 use H = H_{2^a} ⊗ (Haar b×b), which keeps columns
