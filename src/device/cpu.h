@@ -5,10 +5,10 @@
 
 #include "device/device.h"
 
-/* Address of element i of an array of `size`-byte elements. */
+/* Address of element i of an array of `size`-byte elements; NULL stays NULL (operands that are not there). */
 static inline void *oa_at(const void *x, size_t size, long i)
 {
-    return (char *)(uintptr_t)x + (size_t)i * size;
+    return x ? (char *)(uintptr_t)x + (size_t)i * size : NULL;
 }
 
 static inline void *oa_act_at(const struct oa_device *d, const void *x, long i)
