@@ -58,6 +58,7 @@ enum oa_verdict {
     OA_VERDICT_FAILED      /* a run of this attention failed; it takes no part in the tests */
 };
 const char *oa_verdict_name(enum oa_verdict v); /* "best", "lowest loss", "worse", "not resolved", … */
+const char *oa_budget_name(const char *equal);  /* what the runs had the same of: "training tokens", … */
 
 /* What is said about one attention. Means are over its runs that did not fail, NaN when there are none. */
 struct oa_standing {
@@ -68,7 +69,8 @@ struct oa_standing {
     double percent;                /* difference.mean in percent of the reference's loss on those seeds */
     double p, holm;                /* two-sided paired t test; Holm-corrected over all pairs. NaN: not tested */
     int seeds_needed;              /* of an unresolved entry, to have it resolved; 0: does not apply */
-    double perplexity, bits_per_character, bits_per_byte;
+    double perplexity;             /* exp(loss.mean) */
+    double bits_per_character, bits_per_byte;
     double seconds, seconds_per_step, tokens_per_second, tokens, steps;
     double flops, flops_per_step, peak_memory;
     bool front_speed, front_parameters; /* nothing is better in loss and in tokens/s (trainable parameters) */
@@ -83,16 +85,17 @@ struct oa_summary {
 };
 enum oa_error oa_summary_make(oa_context *c, const struct oa_contest *contest, struct oa_summary *out);
 void oa_summary_free(struct oa_summary *s);
+char *oa_conclusion(oa_context *c, const struct oa_contest *k, const struct oa_summary *s); /* from the verdicts */
 
 /* ---- numbers as people read them (numbers.c) ----------------------------------------------------------------- */
 
 /* Each writes into `out`, which holds OA_NUMBER bytes, and returns it. What is not finite becomes "–". */
 #define OA_NUMBER 48
-char *oa_number(char *out, double x, int digits); /* significant digits, no exponent where avoidable */
-char *oa_number_si(char *out, double x);          /* 950, 12.3k, 4.56M, 7.89G */
-char *oa_number_bytes(char *out, double x);       /* 950 B, 12.3 KiB, 4.56 GiB */
-char *oa_number_seconds(char *out, double x);     /* 12 µs, 3.4 ms, 5.6 s, 2 min 5 s, 3 h 4 min */
-char *oa_number_exact(char *out, double x);       /* the shortest that reads back as the same double */
+char *oa_number(char *out, double x, int digits);          /* significant digits, no exponent where avoidable */
+char *oa_number_signed(char *out, double x, int decimals); /* +0.0123, −0.0123 with a true minus, 0.0000 */
+char *oa_number_si(char *out, double x);                   /* 950, 2048, 12.3k, 4.56M, 7.89G */
+char *oa_number_bytes(char *out, double x);                /* 950 B, 12.3 KiB, 4.56 GiB */
+char *oa_number_seconds(char *out, double x);              /* 12 µs, 3.4 ms, 5.6 s, 2 min 5 s, 3 h 4 min */
 
 /* ---- tables of text cells (cells.c) -------------------------------------------------------------------------- */
 
@@ -117,7 +120,10 @@ void oa_table_cell(struct oa_table *t, const char *format, ...) OA_PRINTF(2, 3);
 void oa_table_text(const struct oa_table *t, int limit, struct oa_text *out);
 void oa_table_markdown(const struct oa_table *t, struct oa_text *out);
 void oa_table_html(const struct oa_table *t, const char *caption, struct oa_text *out);
-int oa_text_width(const char *utf8); /* terminal columns */
+void oa_markdown_text(struct oa_text *out, const char *text); /* escaped */
+int oa_text_width(const char *utf8);                          /* terminal columns */
+/* Adds the text, with "…" in the place of its middle when it is wider: two specs often differ only at their end. */
+void oa_text_add_short(struct oa_text *out, const char *utf8, int width);
 
 /* ---- a contest as text (contest_table.c, results_write.c, results_read.c, contest_page.c) -------------------- */
 
@@ -128,7 +134,8 @@ void oa_report_json(const struct oa_contest *k, const struct oa_summary *s, stru
 enum oa_error oa_contest_from_json(oa_context *c, const char *json, struct oa_contest *out);
 void oa_report_html(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 
-/* ---- charts (svg.c, line_chart.c, point_chart.c, interval_chart.c) ------------------------------------------- */
+/* ---- charts (svg.c, axes.c, line_chart.c, point_chart.c, interval_chart.c)
+ * ------------------------------------------- */
 
 #define OA_COLORS 8 /* a colour-blind safe palette; series beyond it repeat the colours with another dash */
 
@@ -143,9 +150,11 @@ struct oa_line_chart {
     const char *title, *description; /* for screen readers; the title is not drawn */
     const char *x_label, *y_label;   /* with units */
     bool x_log, y_log;
+    double y_top; /* larger values are cut off; 0: nothing is */
     const struct oa_series *series;
     int count;
-    bool standalone; /* a whole .svg file instead of a piece of HTML: carries its own style */
+    int width, height; /* pixels; 0: 960 x 420. Below 560 the lines have no labels at their ends */
+    bool standalone;   /* a whole .svg file instead of a piece of HTML: carries its own style */
 };
 void oa_svg_lines(const struct oa_line_chart *chart, struct oa_text *out);
 
@@ -157,22 +166,24 @@ struct oa_point {
 };
 struct oa_point_chart {
     const char *title, *description, *x_label, *y_label;
-    bool x_log;
+    bool x_log, x_low_is_better; /* low y is better always */
     const struct oa_point *points;
     int count;
+    int width, height; /* 0: 470 x 400 */
     bool standalone;
 };
 void oa_svg_points(const struct oa_point_chart *chart, struct oa_text *out);
 
 struct oa_span {
-    const char *name, *note; /* the note stands at the right */
-    double mean, half;       /* half NaN: only the mean is drawn */
+    const char *name, *note, *verdict; /* note and verdict stand at the right; a narrow chart has no notes */
+    double mean, half;                 /* half NaN: only the mean is drawn */
     int color;
 };
 struct oa_interval_chart {
     const char *title, *description, *x_label;
     const struct oa_span *spans;
     int count;
+    int width; /* 0: 960; below 560 the name stands above its interval */
     bool standalone;
 };
 void oa_svg_intervals(const struct oa_interval_chart *chart, struct oa_text *out); /* with a line at 0 */
@@ -180,8 +191,9 @@ void oa_svg_intervals(const struct oa_interval_chart *chart, struct oa_text *out
 /* ---- pages (page.c) ------------------------------------------------------------------------------------------ */
 
 void oa_html_text(struct oa_text *out, const char *text); /* escaped for content, attributes and SVG */
-/* A self-contained page with the style of all Orthant reports. `lead` is the sentence under the title. */
-void oa_html_begin(struct oa_text *out, const char *title, const char *lead);
+/* A self-contained page with the style of all Orthant reports; what comes between is the content of <main>. Headings:
+ * <p class="above">, <h1>, <h2>; panels: <figure><figcaption>…</figcaption> chart </figure>, <div class="panel">. */
+void oa_html_begin(struct oa_text *out, const char *title);
 void oa_html_end(struct oa_text *out);
 
 #endif
