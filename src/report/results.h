@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the writer and the reader of results.json share. Private to report/. */
+#ifndef ORTHANT_REPORT_RESULTS_H
+#define ORTHANT_REPORT_RESULTS_H
+
+#include "report/report.h"
+
+#include <jansson.h>
+
+#define OA_RESULTS_SCHEMA "orthant.results/1"
+
+/* The numbers of a run and of a curve that are written and read alike, in the order of the file. */
+#define OA_RUN_NUMBERS(X)                                                                                              \
+    X(tokens)                                                                                                          \
+    X(valid_loss)                                                                                                      \
+    X(perplexity)                                                                                                      \
+    X(bits_per_character)                                                                                              \
+    X(bits_per_byte)                                                                                                   \
+    X(seconds)                                                                                                         \
+    X(seconds_per_step)                                                                                                \
+    X(tokens_per_second)                                                                                               \
+    X(flops)                                                                                                           \
+    X(flops_per_step)                                                                                                  \
+    X(peak_memory)
+#define OA_CURVE_NUMBERS(X)                                                                                            \
+    X(seconds)                                                                                                         \
+    X(tokens)                                                                                                          \
+    X(train_loss)                                                                                                      \
+    X(valid_loss)
+
+/* Keys in the order they were added, two blanks a level, arrays of numbers on one line, the shortest decimal of each
+ * number that reads back as the same double. */
+void oa_json_text(const json_t *value, struct oa_text *out);
+
+#endif
