@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The charts of a contest that have one mark an attention: differences with their intervals, quality against cost. */
+#include "report/page.h"
+
+#include <math.h>
+
+/* ---- differences ---- */
+
+/* "+0.0353  [+0.0192, +0.0513]" and "not resolved", "failed 1 of 3": two texts for each span. */
+static void add_notes(const struct oa_summary *s, const struct oa_standing *e, struct oa_text *note,
+                      struct oa_text *verdict)
+{
+    char a[OA_NUMBER], b[OA_NUMBER];
+    const struct oa_estimate *d = &e->difference;
+    oa_text_printf(note, "%s", oa_number_signed(a, d->mean, 4));
+    if (isfinite(d->half))
+        oa_text_printf(note, " [%s, %s]", oa_number_signed(a, d->mean - d->half, 4),
+                       oa_number_signed(b, d->mean + d->half, 4));
+    oa_text_printf(verdict, "%s", e->verdict == OA_VERDICT_ONE_SEED ? "one seed" : oa_verdict_name(e->verdict));
+    if (e->verdict == OA_VERDICT_FAILED)
+        oa_text_printf(verdict, " %d of %d", e->failed, s->seeds);
+}
+
+static int collect_spans(const struct oa_contest *k, const struct oa_summary *s, struct oa_span *spans,
+                         struct oa_text *notes)
+{
+    int n = 0;
+    for (int o = 0; o < s->count; o++) {
+        int i = s->order[o];
+        const struct oa_estimate *d = &s->entries[i].difference;
+        if (i == s->reference || d->n == 0)
+            continue;
+        struct oa_text *note = &notes[2 * n], *verdict = note + 1;
+        add_notes(s, &s->entries[i], note, verdict);
+        spans[n++] = (struct oa_span){ k->entries[i].attention, note->s, verdict->s, d->mean, d->half, i };
+    }
+    return n;
+}
+
+static void draw_differences(const struct oa_summary *s, const struct oa_span *spans, int n, struct oa_text *out)
+{
+    struct oa_interval_chart chart = {
+        .title = "Differences of validation loss to the lowest",
+        .description = s->conclusion,
+        .x_label = "difference in nats a token →  worse",
+        .spans = spans,
+        .count = n,
+        .width = 980,
+    };
+    oa_text_printf(out, "<div class=\"wide\">");
+    oa_svg_intervals(&chart, out);
+    oa_text_printf(out, "</div>\n<div class=\"narrow\">");
+    chart.width = 380;
+    oa_svg_intervals(&chart, out);
+    oa_text_printf(out, "</div>\n");
+}
+
+static void add_figure(const struct oa_contest *k, const struct oa_summary *s, const struct oa_span *spans, int n,
+                       struct oa_text *out)
+{
+    oa_text_printf(out, "<figure id=\"differences\">\n<figcaption><b>How much worse than ");
+    oa_html_text(out, k->entries[s->reference].attention);
+    oa_text_printf(out, "?</b>%s</figcaption>\n",
+                   s->seeds > 1 ? "Difference of validation loss, taken seed by seed, with the 95 % interval of its "
+                                  "mean. A bar that reaches 0 leaves the order open."
+                                : "Difference of validation loss. One seed gives no interval.");
+    draw_differences(s, spans, n, out);
+    oa_text_printf(out, "</figure>\n");
+}
+
+void oa_page_differences(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    size_t count = (size_t)s->count + 1;
+    struct oa_span *spans = oa_alloc(out->context, count * sizeof *spans);
+    struct oa_text *notes = oa_alloc(out->context, 2 * count * sizeof *notes);
+    for (size_t i = 0; notes && i < 2 * count; i++)
+        oa_text_init(&notes[i], out->context);
+    int n = spans && notes ? collect_spans(k, s, spans, notes) : 0;
+    if (n > 0)
+        add_figure(k, s, spans, n, out);
+    for (size_t i = 0; notes && i < 2 * count; i++)
+        oa_text_free(&notes[i]);
+    oa_free(spans);
+    oa_free(notes);
+}
+
+/* ---- quality against cost ---- */
+
+struct trade_off {
+    const char *id, *heading, *caption, *x_label;
+    bool speed;
+};
+
+static double cost_of(const struct oa_contest *k, const struct oa_summary *s, int i, bool speed)
+{
+    return speed ? s->entries[i].tokens_per_second : k->entries[i].trainable;
+}
+
+/* Attentions with failures are left out: what survived of them would only stretch the axes. */
+static int collect_points(const struct oa_contest *k, const struct oa_summary *s, bool speed, struct oa_point *points)
+{
+    int n = 0;
+    for (int o = 0; o < s->count; o++) {
+        int i = s->order[o];
+        const struct oa_standing *e = &s->entries[i];
+        if (e->failed == 0)
+            points[n++] = (struct oa_point){ .name = k->entries[i].attention,
+                                             .x = cost_of(k, s, i, speed),
+                                             .y = e->loss.mean,
+                                             .half = e->loss.half,
+                                             .color = i,
+                                             .front = speed ? e->front_speed : e->front_parameters };
+    }
+    return n;
+}
+
+/* A range of more than 1 : 8 is easier to read on a logarithmic axis. */
+static bool spread_out(const struct oa_point *points, int n)
+{
+    double least = INFINITY, most = 0;
+    for (int i = 0; i < n; i++)
+        if (isfinite(points[i].x)) {
+            least = fmin(least, points[i].x);
+            most = fmax(most, points[i].x);
+        }
+    return least > 0 && most > 8 * least;
+}
+
+static void draw_trade_off(const struct trade_off *t, const struct oa_point *points, int n, struct oa_text *out)
+{
+    struct oa_point_chart chart = {
+        .title = t->heading,
+        .description = t->caption,
+        .x_label = t->x_label,
+        .y_label = "validation loss, nats/token",
+        .points = points,
+        .x_log = spread_out(points, n),
+        .count = n,
+        .x_low_is_better = !t->speed,
+    };
+    oa_text_printf(out, "<figure id=\"%s\">\n<figcaption><b>%s</b>%s</figcaption>\n<div class=\"wide half\">", t->id,
+                   t->heading, t->caption);
+    oa_svg_points(&chart, out);
+    oa_text_printf(out, "</div>\n<div class=\"narrow\">");
+    chart.width = 380;
+    chart.height = 360;
+    oa_svg_points(&chart, out);
+    oa_text_printf(out, "</div>\n</figure>\n");
+}
+
+void oa_page_trade_offs(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    static const struct trade_off both[] = {
+        { "speed", "Quality against speed",
+          "Ringed: on the Pareto front, so nothing else is both faster and lower in loss.", "tokens/s in training",
+          true },
+        { "size", "Quality against size",
+          "Ringed: on the Pareto front, so nothing else has both fewer trainable parameters and a lower loss.",
+          "trainable parameters", false },
+    };
+    struct oa_point *points = oa_alloc(out->context, ((size_t)s->count + 1) * sizeof *points);
+    if (points && collect_points(k, s, true, points) > 1) {
+        oa_text_printf(out, "<section id=\"trade-offs\">\n<h2>What quality costs</h2>\n<div class=\"pair\">\n");
+        for (int i = 0; i < 2; i++)
+            draw_trade_off(&both[i], points, collect_points(k, s, both[i].speed, points), out);
+        oa_text_printf(out, "</div>\n</section>\n");
+    }
+    oa_free(points);
+}

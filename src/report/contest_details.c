@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The rest of report.html: every run of every attention, and how to read the page. */
+#include "report/page.h"
+
+#include <math.h>
+
+/* ---- runs ---- */
+
+static const struct oa_column run_columns[] = {
+    { "seed", true, false },         { "validation loss\nnats/token", true, false },
+    { "perplexity", true, false },   { "bits/\ncharacter", true, false },
+    { "bits/\nbyte", true, false },  { "steps", true, false },
+    { "tokens", true, false },       { "training\ntime", true, false },
+    { "ms/\nstep", true, false },    { "tokens/s", true, false },
+    { "peak\nmemory", true, false }, { "training\nFLOPs", true, false },
+};
+enum { RUN_COLUMNS = sizeof run_columns / sizeof *run_columns };
+
+static void add_run(const struct oa_run *r, struct oa_table *t)
+{
+    char number[OA_NUMBER];
+    oa_table_cell(t, "%llu", (unsigned long long)r->seed);
+    if (r->failed || !isfinite(r->valid_loss))
+        oa_table_cell(t, "failed");
+    else
+        oa_table_cell(t, "%.4f", r->valid_loss);
+    oa_table_cell(t, "%s", oa_number(number, r->perplexity, 4));
+    oa_table_cell(t, "%s", oa_number(number, r->bits_per_character, 4));
+    oa_table_cell(t, "%s", oa_number(number, r->bits_per_byte, 4));
+    oa_table_cell(t, "%ld", r->steps);
+    oa_table_cell(t, "%s", oa_number_si(number, r->tokens));
+    oa_table_cell(t, "%s", oa_number_seconds(number, r->seconds));
+    oa_table_cell(t, "%s", oa_number(number, 1e3 * r->seconds_per_step, 3));
+    oa_table_cell(t, "%s", oa_number_si(number, r->tokens_per_second));
+    oa_table_cell(t, "%s", oa_number_bytes(number, r->peak_memory));
+    oa_table_cell(t, "%s", oa_number_si(number, r->flops));
+}
+
+static void add_failures(const struct oa_entry *e, int seeds, struct oa_text *out)
+{
+    for (int r = 0; r < seeds; r++)
+        if (e->runs[r].failed) {
+            oa_text_printf(out, "<p>Seed %llu failed: ", (unsigned long long)e->runs[r].seed);
+            oa_html_text(out, e->runs[r].failure);
+            oa_text_printf(out, "</p>\n");
+        }
+}
+
+static void add_attention(const struct oa_contest *k, const struct oa_summary *s, int i, struct oa_text *out)
+{
+    const struct oa_standing *e = &s->entries[i];
+    struct oa_table t;
+    oa_text_printf(out, "<details><summary>");
+    oa_page_name(k, i, out);
+    oa_text_printf(out, "<span class=\"aside\">");
+    if (isfinite(e->loss.mean))
+        oa_text_printf(out, "%.4f nats/token, ", e->loss.mean);
+    oa_text_printf(out, "%s</span></summary>\n", oa_verdict_name(e->verdict));
+    add_failures(&k->entries[i], s->seeds, out);
+    oa_table_init(&t, out->context, run_columns, RUN_COLUMNS);
+    for (int r = 0; r < s->seeds; r++)
+        add_run(&k->entries[i].runs[r], &t);
+    oa_table_html(&t, "Every run", out);
+    oa_table_free(&t);
+    oa_text_printf(out, "</details>\n");
+}
+
+void oa_page_runs(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    oa_text_printf(out, "<section id=\"runs\">\n<h2>Every attention, every run</h2>\n");
+    for (int i = 0; i < s->count; i++)
+        add_attention(k, s, s->order[i], out);
+    oa_text_printf(out, "</section>\n");
+}
+
+/* ---- method ---- */
+
+static int tested_attentions(const struct oa_summary *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->count; i++)
+        n += s->entries[i].failed == 0;
+    return n;
+}
+
+static void explain(const char *term, const char *meaning, struct oa_text *out)
+{
+    oa_text_printf(out, "<div><dt>%s</dt><dd>%s</dd></div>\n", term, meaning);
+}
+
+static void explain_tests(const struct oa_summary *s, struct oa_text *out)
+{
+    int n = tested_attentions(s);
+    oa_text_printf(
+        out,
+        "<div><dt>p, Holm</dt><dd>Two-sided paired t test, then Holm’s correction over all %d pairs of the %d "
+        "attentions that finished. All pairs count, not only those with the winner, because the winner is "
+        "chosen from the same numbers that then judge it: the chance of a single false “worse” on this "
+        "page is below 5 %%.</dd></div>\n",
+        n * (n - 1) / 2, n);
+}
+
+void oa_page_method(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    oa_text_printf(out,
+                   "<section id=\"method\">\n<h2>How to read this</h2>\n<dl class=\"method\">\n"
+                   "<div><dt>One budget</dt><dd>Every run had the same %s. The rest is measured, not "
+                   "matched.</dd></div>\n",
+                   oa_budget_name(k->equal));
+    explain("Same batches, same start",
+            "Runs with the same seed read the same batches in the same order, and every tensor that two models share "
+            "starts from the same values. Only the attention differs (and, where the budget asks for it, the number of "
+            "steps or the width of the feed-forward layers), so attentions are compared seed by seed: the luck that "
+            "both runs share cancels out.",
+            out);
+    explain(
+        "95 % interval",
+        "Mean over the seeds ± Student’s t × standard error. It covers the luck of initial values and batch order, "
+        "and nothing else: another text, size or budget may give another order. The ± of a loss holds the luck that "
+        "all attentions share; the interval of a difference does not, so judge by differences.",
+        out);
+    if (s->seeds > 1)
+        explain_tests(s, out);
+    explain("best, worse, not resolved",
+            "“Worse”: the corrected p is below 0.05 and the interval of the difference excludes 0. “Best”: everything "
+            "else that finished is worse. “Not resolved”: these runs do not say; it does not mean equal. When anything "
+            "is unresolved the front runner is only called “lowest loss”.",
+            out);
+    explain("seeds to resolve",
+            "How many seeds give the test a power of 80 % at its corrected level, if the observed difference and its "
+            "spread are the true ones. From few seeds this is a rough guide.",
+            out);
+    explain("failed",
+            "A run that diverged or stopped takes its attention out of the tests: the seeds that survive are "
+            "not a fair sample.",
+            out);
+    explain("perplexity, bits",
+            "Perplexity is e to the loss and depends on the tokeniser; bits a character and a byte do not.", out);
+    explain("speed, memory, FLOPs",
+            "ms/step is the median over the steps, tokens/s follows from it; memory is the peak of parameters and "
+            "arenas; FLOPs count forward and backward.",
+            out);
+    oa_text_printf(out, "</dl>\n</section>\n");
+}

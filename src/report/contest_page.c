@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * report.html: the order of the page, its head, and the table of results. */
+#include "report/page.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- pieces that the sections share ---- */
+
+static void add_piece(const char *text, size_t n, struct oa_text *out)
+{
+    struct oa_text piece;
+    oa_text_init(&piece, out->context);
+    oa_text_add(&piece, text, n);
+    if (piece.s)
+        oa_html_text(out, piece.s);
+    oa_text_free(&piece);
+}
+
+/* A long spec may be broken after its brackets, commas and equals signs. */
+void oa_page_name(const struct oa_contest *k, int entry, struct oa_text *out)
+{
+    oa_text_printf(out, "<span class=\"swatch c%d%s\"></span><span class=\"spec\">", entry % OA_COLORS,
+                   entry < OA_COLORS ? "" : " again");
+    for (const char *at = k->entries[entry].attention; *at;) {
+        size_t n = strcspn(at, "(,=");
+        n += at[n] != 0;
+        add_piece(at, n, out);
+        oa_text_printf(out, at[n] ? "<wbr/>" : "");
+        at += n;
+    }
+    oa_text_printf(out, "</span>");
+}
+
+void oa_page_verdict(const struct oa_summary *s, int entry, struct oa_text *out)
+{
+    const struct oa_standing *e = &s->entries[entry];
+    oa_text_printf(out, "<span class=\"verdict v%d\">%s", (int)e->verdict, oa_verdict_name(e->verdict));
+    if (e->verdict == OA_VERDICT_FAILED)
+        oa_text_printf(out, " %d of %d", e->failed, s->seeds);
+    oa_text_printf(out, "</span>");
+}
+
+/* ---- head ---- */
+
+/* The longest attention whose spec begins at `text`, or -1. */
+static int attention_at(const struct oa_contest *k, const char *text)
+{
+    int found = -1;
+    size_t longest = 0;
+    for (int i = 0; i < k->count; i++) {
+        size_t n = strlen(k->entries[i].attention);
+        if (n > longest && strncmp(text, k->entries[i].attention, n) == 0) {
+            longest = n;
+            found = i;
+        }
+    }
+    return found;
+}
+
+/* n bytes of the conclusion with the specs in it set as code: a spec begins a word. */
+static void add_sentence(const struct oa_contest *k, const char *text, size_t n, struct oa_text *out)
+{
+    for (const char *at = text; at < text + n;) {
+        int found = attention_at(k, at);
+        size_t step = found >= 0 ? strlen(k->entries[found].attention) : strcspn(at, " ");
+        step += found < 0 && at[step] == ' ';
+        if (found >= 0)
+            oa_text_printf(out, "<code>");
+        add_piece(at, step, out);
+        if (found >= 0)
+            oa_text_printf(out, "</code>");
+        at += step;
+    }
+}
+
+/* The first sentence is the headline, the others follow in plain size. Sentences end with ". ": no spec holds that. */
+static void add_conclusion(const struct oa_contest *k, const char *text, struct oa_text *out)
+{
+    const char *rest = strstr(text, ". ");
+    size_t first = rest ? (size_t)(rest + 2 - text) : strlen(text);
+    oa_text_printf(out, "<h1 id=\"conclusion\">");
+    add_sentence(k, text, first, out);
+    oa_text_printf(out, "</h1>\n");
+    if (!rest)
+        return;
+    oa_text_printf(out, "<p class=\"lead\">");
+    add_sentence(k, text + first, strlen(text) - first, out);
+    oa_text_printf(out, "</p>\n");
+}
+
+static void add_fact(const char *value, const char *what, struct oa_text *out)
+{
+    oa_text_printf(out, "<li><b>");
+    oa_html_text(out, value);
+    oa_text_printf(out, "</b><span>");
+    oa_html_text(out, what);
+    oa_text_printf(out, "</span></li>\n");
+}
+
+static double first_finite(const struct oa_summary *s, size_t offset)
+{
+    for (int i = 0; i < s->count; i++) {
+        double x = *(const double *)((const char *)&s->entries[s->order[i]] + offset);
+        if (isfinite(x))
+            return x;
+    }
+    return NAN;
+}
+
+/* What the best attention's runs had; under another budget than tokens the others differ, and the table says how. */
+static void add_facts(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    char number[OA_NUMBER];
+    struct oa_text plain;
+    oa_text_init(&plain, out->context);
+    oa_text_printf(&plain, "%d × %d", s->count, s->seeds);
+    oa_text_printf(out, "<ul class=\"facts\">\n");
+    add_fact(plain.s ? plain.s : "", s->seeds == 1 ? "attentions × seed" : "attentions × seeds", out);
+    add_fact(oa_number_si(number, first_finite(s, offsetof(struct oa_standing, steps))), "training steps", out);
+    add_fact(oa_number_si(number, first_finite(s, offsetof(struct oa_standing, tokens))), "training tokens", out);
+    add_fact(oa_number_si(number, k->valid_tokens), "validation tokens", out);
+    add_fact(oa_number_seconds(number, first_finite(s, offsetof(struct oa_standing, seconds))), "training time a run",
+             out);
+    oa_text_printf(out, "</ul>\n");
+    oa_text_free(&plain);
+}
+
+static void add_head(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    oa_text_printf(out, "<header>\n<p class=\"above\">Orthant · a contest between attentions · same ");
+    oa_html_text(out, oa_budget_name(k->equal));
+    oa_text_printf(out, "</p>\n");
+    add_conclusion(k, s->conclusion, out);
+    add_facts(k, s, out);
+    oa_text_printf(out, "</header>\n");
+}
+
+/* ---- results ---- */
+
+/* A cell: the value to sort by, then the text. */
+static void begin_cell(double value, struct oa_text *out)
+{
+    oa_text_printf(out, "<td class=\"num\" data-v=\"");
+    if (isfinite(value))
+        oa_text_real(out, value);
+    oa_text_printf(out, "\">");
+}
+
+/* A number with another in small type below it. */
+static void pair_cell(double value, const char *above, const char *below, const char *unit, struct oa_text *out)
+{
+    begin_cell(value, out);
+    oa_text_printf(out, "%s<small>%s%s</small></td>", above, below, unit);
+}
+
+static void loss_cell(const struct oa_estimate *e, struct oa_text *out)
+{
+    begin_cell(e->mean, out);
+    if (isnan(e->mean))
+        oa_text_printf(out, "–");
+    else
+        oa_text_printf(out, "%.4f", e->mean);
+    if (!isnan(e->half))
+        oa_text_printf(out, "<small>± %.4f</small>", e->half);
+    oa_text_printf(out, "</td>");
+}
+
+static void difference_cell(const struct oa_standing *e, bool reference, struct oa_text *out)
+{
+    const struct oa_estimate *d = &e->difference;
+    char a[OA_NUMBER], b[OA_NUMBER];
+    begin_cell(d->mean, out);
+    if (reference || isnan(d->mean))
+        oa_text_printf(out, "–");
+    else
+        oa_text_printf(out, "%s (%s %%)", oa_number_signed(a, d->mean, 4), oa_number_signed(b, e->percent, 2));
+    if (!reference && !isnan(d->half))
+        oa_text_printf(out, "<small>%s … %s</small>", oa_number_signed(a, d->mean - d->half, 4),
+                       oa_number_signed(b, d->mean + d->half, 4));
+    oa_text_printf(out, "</td>");
+}
+
+static void verdict_cell(const struct oa_summary *s, int entry, struct oa_text *out)
+{
+    const struct oa_standing *e = &s->entries[entry];
+    oa_text_printf(out, "<td>");
+    oa_page_verdict(s, entry, out);
+    if (e->holm < 0.0001)
+        oa_text_printf(out, "<small>p &lt; 0.0001</small>");
+    else if (!isnan(e->holm))
+        oa_text_printf(out, "<small>p = %.4f</small>", e->holm);
+    if (e->seeds_needed > OA_SEEDS_CAP)
+        oa_text_printf(out, "<small>&gt; %d seeds to resolve</small>", OA_SEEDS_CAP);
+    else if (e->seeds_needed)
+        oa_text_printf(out, "<small>≈ %d seeds to resolve</small>", e->seeds_needed);
+    oa_text_printf(out, "</td>");
+}
+
+static void cost_cells(const struct oa_entry *entry, const struct oa_standing *e, struct oa_text *out)
+{
+    char above[OA_NUMBER], below[OA_NUMBER];
+    pair_cell(e->perplexity, oa_number(above, e->perplexity, 4), oa_number(below, e->bits_per_character, 4),
+              " bits/char", out);
+    pair_cell(entry->trainable, oa_number_si(above, entry->trainable), oa_number_si(below, entry->frozen), " frozen",
+              out);
+    pair_cell(e->tokens_per_second, oa_number_si(above, e->tokens_per_second),
+              oa_number(below, 1e3 * e->seconds_per_step, 3), " ms/step", out);
+    pair_cell(e->peak_memory, oa_number_bytes(above, e->peak_memory), oa_number_si(below, e->flops_per_step),
+              " FLOPs/step", out);
+}
+
+static void add_row(const struct oa_contest *k, const struct oa_summary *s, int i, struct oa_text *out)
+{
+    const struct oa_standing *e = &s->entries[i];
+    oa_text_printf(out, "<tr data-series=\"%d\"%s><th scope=\"row\"><span class=\"named\">", i,
+                   i == s->reference ? " class=\"reference\"" : "");
+    oa_page_name(k, i, out);
+    oa_text_printf(out, "</span></th>");
+    loss_cell(&e->loss, out);
+    difference_cell(e, i == s->reference, out);
+    verdict_cell(s, i, out);
+    cost_cells(&k->entries[i], e, out);
+    oa_text_printf(out, "</tr>\n");
+}
+
+static void add_heads(struct oa_text *out)
+{
+    static const char *const heads[] = { "attention",       "loss\nnats/token", "difference\nto the lowest",
+                                         "verdict",         "perplexity",       "trained\nparameters",
+                                         "speed\ntokens/s", "peak\nmemory" };
+    oa_text_printf(out, "<thead><tr>");
+    for (int i = 0; i < 8; i++)
+        oa_text_printf(out, "<th scope=\"col\"%s>%s</th>", i == 0 || i == 3 ? "" : " class=\"num\"", heads[i]);
+    oa_text_printf(out, "</tr></thead>\n");
+}
+
+void oa_page_results(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    oa_text_printf(out,
+                   "<section id=\"results\">\n<h2>Results</h2>\n<p>Validation loss after the same %s, "
+                   "lowest first.",
+                   oa_budget_name(k->equal));
+    if (s->seeds > 1)
+        oa_text_printf(out, " Small: 95 %% intervals over %d seeds, Holm-corrected p.", s->seeds);
+    oa_text_printf(out, "</p>\n<div class=\"panel results\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                        "aria-label=\"Results\"><table class=\"sortable\">\n");
+    add_heads(out);
+    oa_text_printf(out, "<tbody>\n");
+    for (int i = 0; i < s->count; i++)
+        add_row(k, s, s->order[i], out);
+    oa_text_printf(out, "</tbody></table></div></div>\n</section>\n");
+}
+
+/* ---- the page ---- */
+
+void oa_report_html(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    oa_html_begin(out, s->conclusion);
+    add_head(k, s, out);
+    oa_page_results(k, s, out);
+    oa_page_differences(k, s, out);
+    oa_page_curves(k, s, out);
+    oa_page_trade_offs(k, s, out);
+    oa_page_runs(k, s, out);
+    oa_page_method(k, s, out);
+    oa_page_settings(k, out);
+    oa_html_end(out);
+}
