@@ -84,6 +84,9 @@ typedef void oa_task(void *argument, long item, const struct oa_worker *worker);
  * are done. Determinism rests on one rule: items are cut by size, never by thread count, and no two items write the
  * same place; sums over items are added afterwards in item order. Not to be nested. */
 void oa_parallel(oa_context *c, long items, oa_task *task, void *argument);
+/* Gives every worker as much scratch as the hungriest one has needed so far. Which worker meets which item is chance, so
+ * without this a worker could still allocate long after the first step. */
+void oa_scratch_share(oa_context *c);
 int oa_thread_count(const oa_context *c);
 
 /* ---- randomness ---------------------------------------------------------------------------------------------- */

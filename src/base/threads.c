@@ -220,6 +220,19 @@ int oa_thread_count(const oa_context *c)
     return c->pool->threads;
 }
 
+void oa_scratch_share(oa_context *c)
+{
+    struct oa_pool *p = c->pool;
+    size_t peak = 0;
+    for (int i = 0; i < p->threads; i++)
+        peak = p->members[i].scratch.peak > peak ? p->members[i].scratch.peak : peak;
+    for (int i = 0; i < p->threads; i++) {
+        struct oa_arena *scratch = &p->members[i].scratch;
+        if (scratch->peak < peak && oa_arena_take(scratch, peak))
+            oa_arena_reset(scratch);
+    }
+}
+
 /* ---- making and freeing -------------------------------------------------------------------------------------- */
 
 static void init_member(struct oa_pool *p, oa_context *c, int i)

@@ -41,3 +41,10 @@ void oa_device_close(struct oa_device *d)
     oa_arena_free(&d->scratch);
     oa_free(d);
 }
+
+void oa_device_settle(struct oa_device *d)
+{
+    oa_scratch_share(d->context);
+    if (d->gemm && d->kernels.gemm_share)
+        d->kernels.gemm_share(d->gemm, oa_thread_count(d->context));
+}

@@ -27,6 +27,9 @@ struct oa_device {
 
 enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struct oa_device **out);
 void oa_device_close(struct oa_device *d);
+/* After a first step: every worker gets the scratch and the primitives that any of them needed, so that the steps that
+ * follow allocate nothing whichever worker meets which item. */
+void oa_device_settle(struct oa_device *d);
 
 /* ---- attention: what all engines share ----------------------------------------------------------------------- */
 

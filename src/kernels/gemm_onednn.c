@@ -342,6 +342,15 @@ static void gemm_close(struct oa_gemm_state *s)
     oa_free(s);
 }
 
+static void gemm_share(struct oa_gemm_state *const *states, int count)
+{
+    for (int from = 0; from < count; from++)
+        for (size_t i = 0; i < states[from]->size; i++)
+            for (int to = 0; states[from]->table[i] && to < count; to++)
+                if (to != from)
+                    find_product(states[to], &states[from]->table[i]->shape);
+}
+
 static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
 {
     struct oa_gemm_state *s = oa_alloc(c, sizeof *s);
@@ -427,6 +436,7 @@ void oa_kernels_onednn(struct oa_kernels *k, enum oa_isa isa)
             return;
         k->gemm_open = gemm_open;
         k->gemm_close = gemm_close;
+        k->gemm_share = gemm_share;
         k->gemm = gemm;
         k->gemm_name = levels[i].name;
         if (used > k->isa)

@@ -57,6 +57,9 @@ struct oa_kernels {
     /* ---- matrix products ---- */
     struct oa_gemm_state *(*gemm_open)(oa_context *c, enum oa_precision p); /* NULL + recorded error on failure */
     void (*gemm_close)(struct oa_gemm_state *s);
+    /* Makes what any of the states keeps (primitives by shape) in all of them: which worker meets which product is
+     * chance, and without this one could still be made long after the first step. NULL: nothing is kept. */
+    void (*gemm_share)(struct oa_gemm_state *const *states, int count);
     void (*gemm)(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c);
 
     /* ---- conversions, elementwise ---- */

@@ -32,7 +32,7 @@ struct oa_run {
     bool failed;
     char failure[512]; /* why, when failed: the sentence of the error */
     struct oa_curve_point *curve;
-    int points;
+    int points, capacity; /* of the curve */
 };
 
 /* One attention over all seeds; runs[s].seed is the same for every entry: runs of one column are paired. */

@@ -7,15 +7,23 @@
 #include <math.h>
 #include <string.h>
 
+enum oa_error oa_curve_reserve(oa_context *c, struct oa_run *run, int capacity)
+{
+    if (capacity <= run->capacity)
+        return OA_OK;
+    size_t one = sizeof *run->curve;
+    void *grown = oa_grow(c, run->curve, (size_t)run->capacity * one, (size_t)capacity * one);
+    if (!grown)
+        return OA_NO_MEMORY;
+    run->curve = grown;
+    run->capacity = capacity;
+    return OA_OK;
+}
+
 static enum oa_error add_point(oa_context *c, struct oa_run *run, const struct oa_log_line *line)
 {
-    if ((run->points & (run->points - 1)) == 0) { /* a power of two: double */
-        size_t one = sizeof *run->curve, have = (size_t)run->points * one;
-        void *grown = oa_grow(c, run->curve, have, run->points ? 2 * have : one);
-        if (!grown)
-            return OA_NO_MEMORY;
-        run->curve = grown;
-    }
+    if (run->points == run->capacity)
+        OA_TRY(oa_curve_reserve(c, run, 2 * run->capacity + 16));
     run->curve[run->points++] = (struct oa_curve_point){ .step = line->step,
                                                          .seconds = line->seconds,
                                                          .tokens = line->tokens,

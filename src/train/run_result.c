@@ -79,9 +79,7 @@ enum oa_error oa_run_save(oa_context *c, const struct oa_run *run, const char *p
 static enum oa_error read_curve(oa_context *c, json_t *curve, struct oa_run *run)
 {
     size_t n = json_array_size(curve);
-    run->curve = n ? oa_alloc(c, n * sizeof *run->curve) : NULL;
-    if (n && !run->curve)
-        return OA_NO_MEMORY;
+    OA_TRY(oa_curve_reserve(c, run, (int)n));
     for (size_t i = 0; i < n; i++) {
         json_t *p = json_array_get(curve, i);
         run->curve[run->points++] = (struct oa_curve_point){ .step = (long)value(json_array_get(p, 0)),
@@ -122,5 +120,5 @@ void oa_run_free(struct oa_run *run)
 {
     oa_free(run->curve);
     run->curve = NULL;
-    run->points = 0;
+    run->points = run->capacity = 0;
 }

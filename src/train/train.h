@@ -80,6 +80,7 @@ struct oa_log_line {
     long step;
     double loss, valid_loss, lr, gradient_norm, seconds, tokens; /* valid_loss NaN: none */
 };
+enum oa_error oa_curve_reserve(oa_context *c, struct oa_run *run, int capacity); /* room for so many points */
 enum oa_error oa_log_add(oa_context *c, const char *folder, const struct oa_log_line *line, struct oa_run *run);
 /* Reads the log back up to `step`, rewrites it without what came later, and fills the curve. */
 enum oa_error oa_log_rewind(oa_context *c, const char *folder, long step, struct oa_run *run);

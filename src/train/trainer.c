@@ -223,13 +223,32 @@ static enum oa_error after_step(struct trainer *t, long step)
     return OA_OK;
 }
 
+/* The first step has shown what a step needs: arenas become one piece, workers get equal scratch. */
+static void settle(struct trainer *t)
+{
+    oa_tape_reset(&t->tape, false, false, t->stream);
+    oa_device_settle(t->d);
+}
+
+/* Points that the log will have: its lines and the validations. */
+static int curve_points(const struct oa_options *o)
+{
+    long points = o->train_steps / o->train_log_every + 2;
+    if (o->train_eval_every)
+        points += o->train_steps / o->train_eval_every;
+    return (int)oa_min(points, 1 << 24);
+}
+
 static enum oa_error loop(struct trainer *t)
 {
+    OA_TRY(oa_curve_reserve(t->c, t->run, curve_points(t->o)));
     t->first = t->p.step;
     t->started = oa_clock();
     for (long step = t->p.step + 1; step <= t->o->train_steps; step++) {
         double start = oa_clock();
         OA_TRY(one_step(t, step));
+        if (step == t->first + 1)
+            settle(t);
         double seconds = oa_clock() - start;
         t->times[step % TIMES] = seconds;
         t->p.step = step;
