@@ -3,8 +3,6 @@
  * Arenas. Positions (`used`, marks) count the bytes taken, rounded up to OA_ALIGN each, whatever chunk they lie in; the
  * free tail that a full chunk leaves behind is not counted. So a dry arena, which has no chunks, counts the same, and
  * one chunk of `peak` bytes is exactly enough for a second use.
- *
- * To reserve: take the planned bytes once, then reset.
  */
 #include "base/context.h"
 
@@ -110,6 +108,14 @@ void *oa_arena_take(struct oa_arena *a, size_t bytes)
         a->peak = a->used > a->peak ? a->used : a->peak;
     }
     return memory;
+}
+
+void oa_arena_reserve(struct oa_arena *a, size_t bytes)
+{
+    size_t peak = a->peak;
+    if (oa_arena_take(a, bytes))
+        oa_arena_reset(a);
+    a->peak = peak;
 }
 
 size_t oa_arena_mark(const struct oa_arena *a)

@@ -68,6 +68,8 @@ void oa_arena_init(struct oa_arena *a, oa_context *c, bool dry);
 void oa_arena_free(struct oa_arena *a);
 void oa_arena_reset(struct oa_arena *a);
 void *oa_arena_take(struct oa_arena *a, size_t bytes); /* aligned, NOT zeroed; NULL after a recorded failure */
+/* Makes room for `bytes` in an arena that is not in use, so that taking them later allocates nothing; `peak` stays. */
+void oa_arena_reserve(struct oa_arena *a, size_t bytes);
 size_t oa_arena_mark(const struct oa_arena *a);
 void oa_arena_release(struct oa_arena *a, size_t mark); /* gives back all that was taken since the mark */
 
@@ -84,8 +86,8 @@ typedef void oa_task(void *argument, long item, const struct oa_worker *worker);
  * are done. Determinism rests on one rule: items are cut by size, never by thread count, and no two items write the
  * same place; sums over items are added afterwards in item order. Not to be nested. */
 void oa_parallel(oa_context *c, long items, oa_task *task, void *argument);
-/* Gives every worker as much scratch as the hungriest one has needed so far. Which worker meets which item is chance, so
- * without this a worker could still allocate long after the first step. */
+/* Gives every worker as much scratch as the hungriest one has needed so far. Which worker meets which item is chance,
+ * so without this a worker could still allocate long after the first step. */
 void oa_scratch_share(oa_context *c);
 int oa_thread_count(const oa_context *c);
 

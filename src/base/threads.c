@@ -228,8 +228,8 @@ void oa_scratch_share(oa_context *c)
         peak = p->members[i].scratch.peak > peak ? p->members[i].scratch.peak : peak;
     for (int i = 0; i < p->threads; i++) {
         struct oa_arena *scratch = &p->members[i].scratch;
-        if (scratch->peak < peak && oa_arena_take(scratch, peak))
-            oa_arena_reset(scratch);
+        if (scratch->peak < peak)
+            oa_arena_reserve(scratch, peak);
     }
 }
 

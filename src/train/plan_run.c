@@ -28,7 +28,8 @@ static enum oa_error measure(struct oa_device *d, const struct oa_options *o, lo
                              .flops = d->flops,
                              .bytes = d->bytes,
                              .memory_parameters = (double)m->store.arena.peak,
-                             .memory_step = (double)(t.arena.peak + d->scratch.peak),
+                             .memory_activations = (double)t.arena.peak,
+                             .memory_scratch = (double)d->scratch.peak,
                              .tokens = (double)(o->train_batch * o->train_accumulate * o->model_context) };
     oa_tape_free(&t);
     oa_model_close(m);

@@ -47,10 +47,11 @@ void oa_run_free(struct oa_run *run);
 
 /* What a run will cost, from one step on the plan device. */
 struct oa_plan {
-    double trainable, frozen;              /* parameters */
-    double flops, bytes;                   /* of one optimiser step */
-    double memory_parameters, memory_step; /* bytes: store (values, gradients, moments), activations and scratch */
-    double tokens;                         /* of one step */
+    double trainable, frozen; /* parameters */
+    double flops, bytes;      /* of one optimiser step */
+    double tokens;            /* of one step */
+    /* Bytes: the store (values, gradients, moments), activations with their gradients, and the device's scratch. */
+    double memory_parameters, memory_activations, memory_scratch;
 };
 enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o, long vocabulary, struct oa_plan *out);
 

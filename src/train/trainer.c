@@ -27,6 +27,7 @@ struct trainer {
     struct oa_cover cover;
     struct oa_stream stream; /* of dropout */
     struct oa_progress p;
+    struct oa_plan plan;
     double started, said; /* clock: of this sitting, of the last progress line */
     long first;           /* step at which this sitting began */
     double times[TIMES];
@@ -77,6 +78,15 @@ static enum oa_error describe(struct trainer *t)
     return oa_tokenizer_save(t->c, t->r->workload->tokenizer, path);
 }
 
+/* Arenas are sized before the first step: their pages are touched once, and plan and run agree or a test fails. */
+static enum oa_error reserve(struct trainer *t)
+{
+    OA_TRY(oa_plan_make(t->c, t->o, oa_tokenizer_size(t->r->workload->tokenizer), &t->plan));
+    oa_arena_reserve(&t->tape.arena, (size_t)t->plan.memory_activations);
+    oa_arena_reserve(&t->d->scratch, (size_t)t->plan.memory_scratch);
+    return oa_status(t->c);
+}
+
 static enum oa_error open_trainer(struct trainer *t)
 {
     enum oa_precision precision;
@@ -86,6 +96,7 @@ static enum oa_error open_trainer(struct trainer *t)
     OA_TRY(oa_model_open(t->d, t->o, oa_tokenizer_size(t->r->workload->tokenizer), true, &t->m));
     oa_tape_init(&t->tape, t->d);
     t->stream = oa_stream_named((uint64_t)t->o->train_seed, "dropout");
+    OA_TRY(reserve(t));
     OA_TRY(open_data(t));
     OA_TRY(describe(t));
     return resume(t);
@@ -283,17 +294,15 @@ static double median_time(struct trainer *t)
 static enum oa_error finish(struct trainer *t)
 {
     struct oa_run *run = t->run;
-    struct oa_plan plan;
     char path[OA_PATH];
-    OA_TRY(oa_plan_make(t->c, t->o, oa_tokenizer_size(t->r->workload->tokenizer), &plan));
     run->seed = (uint64_t)t->o->train_seed;
     run->steps = t->p.step;
     run->tokens = t->p.tokens;
     run->seconds = t->p.seconds;
     run->seconds_per_step = median_time(t);
-    run->tokens_per_second = run->seconds_per_step > 0 ? plan.tokens / run->seconds_per_step : 0;
-    run->flops_per_step = plan.flops;
-    run->flops = plan.flops * (double)t->p.step;
+    run->tokens_per_second = run->seconds_per_step > 0 ? t->plan.tokens / run->seconds_per_step : 0;
+    run->flops_per_step = t->plan.flops;
+    run->flops = t->plan.flops * (double)t->p.step;
     run->peak_memory = (double)(t->m->store.arena.peak + t->tape.arena.peak + t->d->scratch.peak);
     if (t->valid && t->first == t->p.step) /* nothing was left to train: the loss at the end is not known yet */
         OA_TRY(oa_evaluate_tokens(&t->tape, t->m, t->valid, &t->cover, run));
