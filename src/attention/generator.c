@@ -43,7 +43,7 @@ static void fill_normal(struct oa_stream s, long n, double *out)
         out[i] = oa_random_normal(s, (uint64_t)i);
 }
 
-/* Haar d×k from the given draw; NULL scratch memory is recorded by the arena. */
+/* Haar d×k from the given draw; without scratch memory the failure is in the context already. */
 static void haar(const struct head *h, uint64_t draw, long d, long k, double *out)
 {
     double *work = oa_arena_take(h->scratch, oa_qr_work(d, k) * sizeof *work);

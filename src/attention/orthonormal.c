@@ -107,7 +107,7 @@ static void subtract_tile(const struct update *u, double *const x[TILE], double 
     }
 }
 
-/* Fewer than four columns are left: the last is listed again and put aside first, so that it is not changed twice. */
+/* The same for one column: what is left of a multiple of four. */
 static void update_one(const struct update *u, double *x)
 {
     double w[PANEL];

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `orthant explain` and `orthant list`: what an attention is, in words and numbers, at the shape of a model. Everything
+ * comes from the tables of the mechanisms and from layers that are opened on the counting device.
+ */
+#include "attention/explain.h"
+#include "attention/language.h"
+
+#include <string.h>
+
+#define COLUMNS 100
+#define MARGIN 14 /* where the text of a labelled line begins */
+
+/* ---- facts ------------------------------------------------------------------------------------------------------- */
+
+const char *oa_mode_name(enum oa_mode m)
+{
+    static const char *const names[OA_MODES] = { "bidirectional", "causal", "cross" };
+    return names[m];
+}
+
+/* The fewest heads that every layer accepts, when the model's do not fit. */
+static long fewest_heads(const struct oa_spec *spec)
+{
+    long most = 1;
+    for (int l = 0; l < spec->layers; l++) {
+        long sum = 0;
+        for (int g = 0; g < spec->layer[l].groups; g++)
+            sum += spec->layer[l].group[g].heads ? spec->layer[l].group[g].heads : 1;
+        most = sum > most ? sum : most;
+    }
+    return most;
+}
+
+static bool heads_fit(struct oa_shown *s, long heads)
+{
+    bool fit = true;
+    for (int l = 0; fit && l < s->spec.layers; l++) {
+        int *count = oa_alloc(s->context, (size_t)s->spec.layer[l].groups * sizeof *count);
+        fit = count && oa_spec_heads(s->context, &s->spec.layer[l], (int)heads, count) == OA_OK;
+        oa_free(count);
+    }
+    if (oa_status(s->context) == OA_ARGUMENT)
+        oa_clear_error(s->context);
+    return fit;
+}
+
+static void choose_shape(struct oa_shown *s, const struct oa_options *o)
+{
+    long heads = o->model_heads, width = o->model_width;
+    if (!heads_fit(s, heads)) {
+        heads = fewest_heads(&s->spec);
+        width = (width + heads - 1) / heads * heads;
+        s->more_heads = true;
+    }
+    s->shape = (struct oa_layer_shape){ .width = width,
+                                        .heads = heads,
+                                        .head_width = width % heads ? 0 : width / heads,
+                                        .value_width = width % heads ? 0 : width / heads,
+                                        .length = o->model_context,
+                                        .memory_length = o->model_context,
+                                        .bias = o->model_bias };
+}
+
+enum oa_error oa_show_open(oa_context *c, const char *spec, const struct oa_options *o, struct oa_shown *out)
+{
+    *out = (struct oa_shown){ .context = c };
+    OA_TRY(oa_spec_parse(c, spec, &out->spec));
+    OA_TRY(oa_device_open(c, OA_PRECISION_F32, true, &out->device));
+    choose_shape(out, o);
+    return oa_status(c);
+}
+
+static void close_layer(struct oa_shown *s)
+{
+    oa_layer_close(&s->layer);
+    oa_store_free(&s->store);
+}
+
+void oa_show_close(struct oa_shown *s)
+{
+    close_layer(s);
+    oa_device_close(s->device);
+    oa_spec_free(&s->spec);
+}
+
+static enum oa_error open_mode(struct oa_shown *s, enum oa_mode mode)
+{
+    struct oa_layer_shape shape = s->shape;
+    shape.causal = mode == OA_MODE_CAUSAL;
+    shape.cross = mode == OA_MODE_CROSS;
+    close_layer(s);
+    oa_store_init(&s->store, s->device);
+    return oa_layer_open(s->context, &s->spec, s->index, &shape, &s->store, "", &s->layer);
+}
+
+/* What a mode is refused for is part of the explanation, not an error of it. */
+enum oa_error oa_show_layer(struct oa_shown *s, int index)
+{
+    static const enum oa_mode order[] = { OA_MODE_CROSS, OA_MODE_BOTH, OA_MODE_CAUSAL };
+    s->index = index;
+    for (int i = 0; i < OA_MODES; i++) {
+        const char *sentence;
+        enum oa_mode mode = order[i];
+        enum oa_error e = open_mode(s, mode);
+        s->can[mode] = e == OA_OK;
+        if (e == OA_OK)
+            continue;
+        if (e != OA_UNSUPPORTED || mode == OA_MODE_BOTH)
+            return e;
+        oa_last_error(s->context, &sentence);
+        snprintf(s->why_not[mode], sizeof s->why_not[mode], "%s", sentence);
+        oa_clear_error(s->context);
+    }
+    return s->can[OA_MODE_CAUSAL] ? OA_OK : open_mode(s, OA_MODE_BOTH);
+}
+
+void oa_show_parameters(const struct oa_shown *s, const char *prefix, long *trainable, long *frozen)
+{
+    *trainable = *frozen = 0;
+    for (int i = 0; i < s->store.count; i++) {
+        const struct oa_parameter *p = s->store.parameter[i];
+        if (prefix && (strncmp(p->name, prefix, strlen(prefix)) != 0 || strncmp(p->name, "output.", 7) == 0))
+            continue;
+        *(p->trainable ? trainable : frozen) += p->count;
+    }
+}
+
+double oa_show_flops(const struct oa_shown *s)
+{
+    return oa_layer_flops(&s->layer, s->shape.length, s->shape.length);
+}
+
+bool oa_show_option(const struct oa_atom *a, int i, struct oa_text *out, bool *is_default)
+{
+    const struct oa_argument *row = &a->mechanism->arguments[i];
+    const struct oa_value *v = &a->value[i];
+    char word[64] = "";
+    *is_default = !v->given && !(row->kind == OA_VALUE_FLAG && v->number > 0);
+    if (*is_default && (row->kind == OA_VALUE_TEXT || row->kind == OA_VALUE_REALS))
+        return false;
+    oa_text_printf(out, "%s%s", row->key, row->key[0] ? "=" : "");
+    if (*is_default && !row->fallback && row->kind != OA_VALUE_CHOICE)
+        oa_text_printf(out, "auto");
+    else if (row->kind == OA_VALUE_FLAG)
+        oa_text_printf(out, "%s", v->number > 0 ? "yes" : "no");
+    else if (row->kind == OA_VALUE_CHOICE && oa_choice_word(row->choices, (int)v->number, word, sizeof word))
+        oa_text_printf(out, "%s", word);
+    else if (row->kind == OA_VALUE_INT || row->kind == OA_VALUE_REAL)
+        oa_text_real(out, v->number);
+    else
+        oa_text_printf(out, "%s", v->text);
+    return true;
+}
+
+/* ---- text -------------------------------------------------------------------------------------------------------- */
+
+static int columns_of(const char *word, size_t n)
+{
+    int columns = 0;
+    for (size_t i = 0; i < n; i++)
+        columns += ((unsigned char)word[i] & 0xc0) != 0x80;
+    return columns;
+}
+
+/* "  label       text", wrapped with a hanging indent. */
+static void line(struct oa_text *out, int indent, const char *label, const char *text)
+{
+    int margin = indent + MARGIN, column = margin;
+    oa_text_printf(out, "%*s%-*s", indent, "", MARGIN, label);
+    for (bool first = true; *text; first = false) {
+        size_t n = strcspn(text, " ");
+        int wide = columns_of(text, n);
+        if (!first && column + 1 + wide > COLUMNS) {
+            oa_text_printf(out, "\n%*s", margin, "");
+            column = margin;
+        } else if (!first) {
+            oa_text_printf(out, " ");
+            column++;
+        }
+        oa_text_add(out, text, n);
+        column += wide;
+        text += n + strspn(text + n, " ");
+    }
+    oa_text_printf(out, "\n");
+}
+
+static void write_options(struct oa_text *out, int indent, const struct oa_atom *a)
+{
+    struct oa_text all;
+    bool is_default;
+    oa_text_init(&all, out->context);
+    for (int i = 0; a->mechanism->arguments[i].key; i++) {
+        oa_text_printf(&all, "%s", all.length ? ", " : "");
+        if (oa_show_option(a, i, &all, &is_default))
+            oa_text_printf(&all, "%s", is_default ? " (default)" : "");
+        else if (all.length)
+            all.s[all.length -= 2] = 0;
+    }
+    line(out, indent, "options", all.s ? all.s : "");
+    oa_text_free(&all);
+}
+
+static void write_parameters(struct oa_text *out, int indent, const struct oa_shown *s, const char *prefix)
+{
+    char text[160];
+    long trainable, frozen;
+    oa_show_parameters(s, prefix, &trainable, &frozen);
+    snprintf(text, sizeof text, "%ld trainable, %ld frozen (made again from the seed)", trainable, frozen);
+    if (frozen == 0)
+        snprintf(text, sizeof text, "%ld trainable, none frozen", trainable);
+    line(out, indent, "parameters", text);
+}
+
+static bool is_described(struct oa_shown *s, const struct oa_mechanism *m)
+{
+    for (int i = 0; i < s->descriptions; i++) {
+        if (s->described[i] == m)
+            return true;
+    }
+    if (s->descriptions < (int)(sizeof s->described / sizeof *s->described))
+        s->described[s->descriptions++] = m;
+    return false;
+}
+
+static void write_group(struct oa_text *out, int indent, struct oa_shown *s, const struct oa_group *g)
+{
+    const struct oa_mechanism *m = g->mechanism;
+    bool again = is_described(s, m);
+    line(out, indent, "what", m->title);
+    if (!again)
+        line(out, indent, "formula", m->formula);
+    write_options(out, indent, g->atom);
+    write_parameters(out, indent, s, g->prefix);
+    if (!again) {
+        line(out, indent, "cost", m->cost);
+        line(out, indent, "decoding", m->state);
+        line(out, indent, "mind", m->caveats ? m->caveats : "nothing in particular");
+        line(out, indent, "paper", m->citation);
+    }
+    for (int c = 0; c < g->components; c++) {
+        oa_text_printf(out, "%*scomponent %d: ", indent + 2, "", c);
+        oa_atom_print(g->component[c].atom, out);
+        oa_text_printf(out, "\n");
+        write_group(out, indent + 4, s, &g->component[c]);
+    }
+}
+
+static void write_modes(struct oa_text *out, const struct oa_shown *s)
+{
+    for (int m = 0; m < OA_MODES; m++)
+        line(out, 2, oa_mode_name((enum oa_mode)m), s->can[m] ? "yes" : s->why_not[m]);
+}
+
+static void write_heads(struct oa_text *out, const struct oa_group *g)
+{
+    int last = g->first_head + (int)g->shape.heads - 1;
+    if (last == g->first_head)
+        oa_text_printf(out, "  head %d: ", last);
+    else
+        oa_text_printf(out, "  heads %d to %d: ", g->first_head, last);
+    oa_atom_print(g->atom, out);
+    oa_text_printf(out, "\n");
+}
+
+static void write_layer(struct oa_text *out, struct oa_shown *s)
+{
+    char text[200];
+    double flops = oa_show_flops(s);
+    if (s->spec.layers > 1)
+        oa_text_printf(out, "\nlayers %d, %d, … (entry %d of %d)\n", s->index, s->index + s->spec.layers, s->index + 1,
+                       s->spec.layers);
+    else
+        oa_text_printf(out, "\nevery layer\n");
+    write_parameters(out, 2, s, NULL);
+    snprintf(text, sizeof text, "%.4g MFLOP forward for a sequence of %ld tokens%s, %.4g kFLOP a token", flops / 1e6,
+             s->shape.length, s->can[OA_MODE_CAUSAL] ? ", causal" : "", flops / 1e3 / (double)s->shape.length);
+    line(out, 2, "work", text);
+    write_modes(out, s);
+    for (int g = 0; g < s->layer.groups; g++) {
+        oa_text_printf(out, "\n");
+        write_heads(out, &s->layer.group[g]);
+        write_group(out, 4, s, &s->layer.group[g]);
+    }
+}
+
+static enum oa_error write_all(struct oa_text *out, struct oa_shown *s, const struct oa_options *o)
+{
+    const struct oa_layer_shape *shape = &s->shape;
+    oa_spec_print(&s->spec, out);
+    oa_text_printf(out, "\nwidth %ld, %ld heads of %ld, up to %ld tokens, %s biases\n", shape->width, shape->heads,
+                   shape->head_width, shape->length, shape->bias ? "with" : "no");
+    if (s->more_heads)
+        oa_text_printf(out, "(the model's %ld heads do not fit this attention: shown with %ld)\n", o->model_heads,
+                       shape->heads);
+    for (int l = 0; l < s->spec.layers; l++) {
+        OA_TRY(oa_show_layer(s, l));
+        write_layer(out, s);
+    }
+    return oa_status(s->context);
+}
+
+enum oa_error oa_attention_explain(oa_context *c, const char *spec, const struct oa_options *o, struct oa_text *out)
+{
+    struct oa_shown s;
+    enum oa_error e = oa_show_open(c, spec, o, &s);
+    if (e == OA_OK)
+        e = write_all(out, &s, o);
+    oa_show_close(&s);
+    return e;
+}
+
+/* ---- the list ------------------------------------------------------------------------------------------------------
+ */
+
+static const char *mark(unsigned can, unsigned flag)
+{
+    return can & flag ? "yes" : "-";
+}
+
+enum oa_error oa_attention_list(oa_context *c, struct oa_text *out)
+{
+    const struct oa_mechanism *m;
+    oa_text_printf(out, "%-12s %-7s %-6s %-6s %-7s %-7s %s\n", "name", "causal", "cross", "mixes", "linear", "needs N",
+                   "what");
+    for (int i = 0; (m = oa_mechanism_at(i)); i++)
+        oa_text_printf(out, "%-12s %-7s %-6s %-6s %-7s %-7s %s\n", m->name, mark(m->can, OA_CAN_CAUSAL),
+                       mark(m->can, OA_CAN_CROSS), mark(m->can, OA_CAN_MIX), mark(m->can, OA_LINEAR_TIME),
+                       mark(m->can, OA_BOUND_LENGTH), m->title);
+    oa_text_printf(out,
+                   "\ncausal: can stand in a language model. cross: can read another sequence. mixes: can be part of "
+                   "A + B.\nlinear: time grows with the length, not its square. needs N: has tables as long as the "
+                   "longest text.\nAliases: fixed-random = random(frozen); raganato = seven patterns and softmax.\n");
+    return oa_status(c);
+}

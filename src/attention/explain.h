@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the two forms of an explanation share: the layers of an attention opened on the counting device, where nothing
+ * is computed and every parameter has its shape.
+ */
+#ifndef ORTHANT_ATTENTION_EXPLAIN_H
+#define ORTHANT_ATTENTION_EXPLAIN_H
+
+#include "attention/attention.h"
+
+enum oa_mode { OA_MODE_BOTH, OA_MODE_CAUSAL, OA_MODE_CROSS, OA_MODES };
+
+struct oa_shown {
+    oa_context *context;
+    struct oa_spec spec;
+    struct oa_device *device;
+    struct oa_layer_shape shape; /* of a layer */
+    bool more_heads;             /* the model's heads do not fit the attention; shape has the fewest that do */
+    int index;                   /* the layer that is open */
+    struct oa_store store;
+    struct oa_layer layer;
+    const struct oa_mechanism *described[64]; /* said once; the next time only what differs */
+    int descriptions;
+    bool can[OA_MODES];
+    char why_not[OA_MODES][512];
+};
+
+enum oa_error oa_show_open(oa_context *c, const char *spec, const struct oa_options *o, struct oa_shown *out);
+enum oa_error oa_show_layer(struct oa_shown *s, int index); /* opens it in place of the one before */
+void oa_show_close(struct oa_shown *s);
+
+const char *oa_mode_name(enum oa_mode m);
+/* Trainable and frozen elements of the parameters whose names begin with `prefix`; the output projection is the
+ * layer's and counts only with prefix NULL. */
+void oa_show_parameters(const struct oa_shown *s, const char *prefix, long *trainable, long *frozen);
+double oa_show_flops(const struct oa_shown *s); /* one sequence of the full length, causal where that exists */
+
+/* One option in force: "window=64", and whether that is the default. false: there is nothing to say of it. */
+bool oa_show_option(const struct oa_atom *a, int i, struct oa_text *out, bool *is_default);
+
+#endif

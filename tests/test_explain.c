@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Explanations: every mechanism is in the list, every option in force and every refused mode is said, the numbers are
+ * those of the layer, and the JSON is JSON. */
+#include "testing.h"
+
+#include "attention/attention.h"
+
+#include <jansson.h>
+#include <string.h>
+
+static oa_context *context;
+static struct oa_options options;
+
+static int open_context(void **state)
+{
+    (void)state;
+    context = oa_open(NULL);
+    oa_options_default(&options);
+    return context ? 0 : -1;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    oa_close(context);
+    return 0;
+}
+
+typedef enum oa_error explanation(oa_context *c, const char *spec, const struct oa_options *o, struct oa_text *out);
+
+static struct oa_text explained(const char *spec, explanation *explain)
+{
+    struct oa_text out;
+    const char *sentence;
+    oa_text_init(&out, context);
+    enum oa_error e = explain(context, spec, &options, &out);
+    oa_last_error(context, &sentence);
+    if (e != OA_OK)
+        fail_msg("%s: %s", spec, sentence);
+    return out;
+}
+
+static void assert_says(const char *spec, const char *part)
+{
+    struct oa_text out = explained(spec, oa_attention_explain);
+    if (!strstr(out.s, part))
+        fail_msg("\"%s\" is not in the explanation of %s:\n%s", part, spec, out.s);
+    oa_text_free(&out);
+}
+
+static void every_mechanism_is_explained(void **state)
+{
+    (void)state;
+    struct oa_text list;
+    oa_text_init(&list, context);
+    assert_int_equal(oa_attention_list(context, &list), OA_OK);
+    const struct oa_mechanism *m;
+    for (int i = 0; (m = oa_mechanism_at(i)); i++) {
+        assert_non_null(strstr(list.s, m->title));
+        if (strcmp(m->name, "mix") != 0)
+            assert_says(m->name, m->title);
+    }
+    oa_text_free(&list);
+}
+
+static void words_and_numbers(void **state)
+{
+    (void)state;
+    assert_says("softmax", "65536 trainable, none frozen");
+    assert_says("orthogonal", "32768 trainable, 32768 frozen (made again from the seed)");
+    assert_says("orthogonal", "qk=haar (default)");
+    assert_says("random(frozen, init=normal)", "frozen=yes, init=normal, sigma=auto (default)");
+    assert_says("local(window=8)", "window=8, dilation=1 (default)");
+    assert_says("local", "cross         local is for self-attention only");
+    assert_says("raganato", "(the model's 4 heads do not fit this attention: shown with 8)");
+    assert_says("raganato", "have no causal form");
+    assert_says("raganato", "head 7: softmax");
+    assert_says("random + dense", "component 1: dense");
+    assert_says("local ; softmax", "layers 1, 3, … (entry 2 of 2)");
+    assert_says("mix(softmax, random, alpha=fixed, weights=1/2)", "weights=1/2");
+}
+
+static void mistakes_are_errors(void **state)
+{
+    (void)state;
+    struct oa_text out;
+    oa_text_init(&out, context);
+    assert_int_equal(oa_attention_explain(context, "sofmax", &options, &out), OA_ARGUMENT);
+    oa_clear_error(context);
+    assert_int_equal(oa_attention_explain_json(context, "orthogonal(qk=block):3 | softmax", &options, &out), OA_OK);
+    options.model_width = 130;
+    assert_int_equal(oa_attention_explain(context, "softmax", &options, &out), OA_SHAPE);
+    oa_clear_error(context);
+    options.model_width = 128;
+    oa_text_free(&out);
+}
+
+static json_t *parsed(const struct oa_text *text)
+{
+    json_error_t error;
+    json_t *root = json_loads(text->s, 0, &error);
+    if (!root)
+        fail_msg("line %d: %s in\n%s", error.line, error.text, text->s);
+    return root;
+}
+
+static void forms_in_json(void **state)
+{
+    (void)state;
+    struct oa_text list,
+        text = explained("random + orthogonal ; local(window=3):1 | softmax", oa_attention_explain_json);
+    json_t *root = parsed(&text), *layers = json_object_get(root, "layers"), *first = json_array_get(layers, 0);
+    assert_int_equal(json_array_size(layers), 2);
+    json_t *group = json_array_get(json_object_get(first, "groups"), 0);
+    assert_string_equal(json_string_value(json_object_get(group, "spec")), "random + orthogonal");
+    assert_int_equal(json_array_size(json_object_get(group, "components")), 2);
+    assert_int_equal(json_integer_value(json_object_get(first, "frozen")), 2 * 128 * 128);
+    assert_true(json_is_true(json_object_get(json_object_get(first, "modes"), "cross")));
+    json_t *second = json_array_get(layers, 1), *modes = json_object_get(second, "modes");
+    assert_non_null(json_string_value(json_object_get(json_object_get(modes, "cross"), "refused")));
+    json_decref(root);
+    oa_text_free(&text);
+
+    oa_text_init(&list, context);
+    assert_int_equal(oa_attention_list_json(context, &list), OA_OK);
+    root = parsed(&list);
+    int count = 0;
+    while (oa_mechanism_at(count))
+        count++;
+    assert_int_equal(json_array_size(root), count);
+    json_decref(root);
+    oa_text_free(&list);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_mechanism_is_explained),
+                                        cmocka_unit_test(words_and_numbers), cmocka_unit_test(mistakes_are_errors),
+                                        cmocka_unit_test(forms_in_json) };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
