@@ -98,10 +98,53 @@ OA_API enum oa_error oa_config_get(const oa_config *config, const char *key, con
 OA_API enum oa_error oa_config_read(oa_config *config, const char *path); /* YAML: the options that are there */
 OA_API enum oa_error oa_config_write(const oa_config *config, const struct oa_output *out); /* all, as YAML or JSON */
 
+/* The options of the run in a folder (its config.json). */
+OA_API enum oa_error oa_config_read_run(oa_config *config, const char *folder);
+
 /* The candidate nearest to `word` by edit distance, or NULL when none is near (for "did you mean"). */
 OA_API const char *oa_nearest(const char *word, const char *const *candidates, int count);
 
 /* ---- commands: each writes what `orthant COMMAND` prints ---- */
+
+/* A run's folder holds model.safetensors, config.json, tokenizer.json, log.jsonl, and checkpoints. */
+
+/* How well a model predicts a text. */
+struct oa_scores {
+    double loss;       /* nats a token */
+    double perplexity; /* exp(loss); its unit is the tokenizer's token */
+    double bits_per_character, bits_per_byte;
+    double tokens; /* that were predicted */
+};
+
+/* Trains a model with the options model.*, data.*, train.* and keeps it in the folder. resume: go on with the run that
+ * the folder holds, from its newest good checkpoint; what defines the run must not differ then. Without it a folder
+ * that holds a run is refused. Returns OA_INTERRUPTED after saving when a stop was asked for. scores may be NULL. */
+OA_API enum oa_error oa_train(const oa_config *config, const char *folder, int resume, struct oa_scores *scores,
+                              const struct oa_output *out);
+/* Evaluates the run in a folder on text files (commas between), or on its validation text when files is NULL. */
+OA_API enum oa_error oa_eval(oa_context *c, const char *folder, const char *files, struct oa_scores *scores,
+                             const struct oa_output *out);
+/* Goes on from generate.prompt with the model in a folder; of the options, generate.* count. Text goes to the sink
+ * token by token, the prompt first. */
+OA_API enum oa_error oa_generate(const oa_config *config, const char *folder, const struct oa_output *out);
+
+/* A contest: every attention trained compare.seeds times under the budget compare.equal. The folder gets results.json,
+ * report.html and the runs; a contest that was interrupted goes on where it was. The text is the table. */
+OA_API enum oa_error oa_compare(const oa_config *config, const char *const *attentions, int count, const char *folder,
+                                const struct oa_output *out);
+/* What training would take, without doing it: parameters, FLOPs, memory, and time by the machine's measured peaks; one
+ * row an attention. count 0: model.attention. */
+OA_API enum oa_error oa_plan(const oa_config *config, const char *const *attentions, int count,
+                             const struct oa_output *out);
+
+/* Makes a tokenizer from text files (commas between) and writes it as tokenizer.json. spec: "char", "byte", "bpe:N". */
+OA_API enum oa_error oa_tokenizer_make(oa_context *c, const char *spec, const char *files, const char *path,
+                                       const struct oa_output *out);
+/* Text to the ids of a tokenizer.json, with blanks between, and back, byte for byte. */
+OA_API enum oa_error oa_encode(oa_context *c, const char *tokenizer, const char *text, size_t length,
+                               const struct oa_output *out);
+OA_API enum oa_error oa_decode(oa_context *c, const char *tokenizer, const int32_t *ids, size_t count,
+                               const struct oa_output *out);
 
 /* Processor, kernels chosen and why not the others, libraries, threads, memory. */
 OA_API enum oa_error oa_doctor(oa_context *c, const struct oa_output *out);

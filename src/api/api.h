@@ -6,7 +6,9 @@
 #ifndef ORTHANT_API_H
 #define ORTHANT_API_H
 
-#include "base/base.h"
+#include "data/data.h"
+#include "model/model.h"
+#include "train/train.h"
 
 #include <jansson.h>
 
@@ -22,5 +24,25 @@ bool oa_wants_text(const struct oa_output *out);
 bool oa_wants_json(const struct oa_output *out);
 /* Adds a JSON value, indented, with a line end, and frees it. */
 void oa_json_add(struct oa_text *text, json_t *value);
+/* Bytes as a JSON string; what is not UTF-8 becomes U+FFFD, since JSON has no other way. */
+json_t *oa_json_bytes(oa_context *c, const char *bytes, size_t length);
+json_t *oa_json_number(double x); /* null when it is not finite */
+
+/* A trained model, opened for use (api_run.c). */
+struct oa_trained {
+    oa_context *context;
+    struct oa_options options;
+    struct oa_tokenizer *tokenizer;
+    struct oa_device *device;
+    struct oa_model *model;
+    oa_tape tape;
+};
+enum oa_error oa_trained_open(oa_context *c, const char *folder, struct oa_trained *out);
+void oa_trained_close(struct oa_trained *t); /* also after a failed open */
+
+/* Scores of a text as text and as members of a JSON object. unit: the name of the tokenizer. */
+struct oa_scores oa_scores_of(const struct oa_run *run, double tokens);
+void oa_scores_text(const struct oa_scores *s, const char *unit, struct oa_text *out);
+void oa_scores_json(const struct oa_scores *s, json_t *object);
 
 #endif

@@ -2,6 +2,7 @@
  * Text on its way to the caller's sink. */
 #include "api/api.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,4 +36,24 @@ void oa_json_add(struct oa_text *text, json_t *value)
     oa_text_add(text, s, strlen(s));
     oa_text_add(text, "\n", 1);
     free(s);
+}
+
+json_t *oa_json_bytes(oa_context *c, const char *bytes, size_t length)
+{
+    struct oa_text clean;
+    uint32_t code;
+    oa_text_init(&clean, c);
+    for (size_t i = 0; i < length;) {
+        int n = oa_utf8_decode(bytes + i, length - i, &code);
+        oa_text_add(&clean, n ? bytes + i : "\xef\xbf\xbd", n ? (size_t)n : 3);
+        i += n ? (size_t)n : 1;
+    }
+    json_t *string = json_stringn(clean.s ? clean.s : "", clean.length);
+    oa_text_free(&clean);
+    return string;
+}
+
+json_t *oa_json_number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
 }

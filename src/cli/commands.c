@@ -5,6 +5,13 @@
 #include <string.h>
 
 #define COMMANDS(X) /* in the order of the overview */                                                                 \
+    X(compare)                                                                                                         \
+    X(train)                                                                                                           \
+    X(plan)                                                                                                            \
+    X(eval)                                                                                                            \
+    X(generate)                                                                                                        \
+    X(tokenizer)                                                                                                       \
+    X(attend)                                                                                                          \
     X(doctor)                                                                                                          \
     X(completion)                                                                                                      \
     X(man)

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * plan: what training would take, from one step on the plan device. The time is that of the step's arithmetic at the
+ * machine's measured peak plus that of its memory traffic at the measured bandwidth. */
+#include "api/api.h"
+#include "kernels/kernel_bench.h"
+#include "report/report.h"
+
+#include <string.h>
+
+struct row {
+    const char *attention;
+    struct oa_plan plan;
+    double seconds; /* of a step */
+};
+
+struct planning {
+    oa_context *c;
+    struct oa_options options;
+    struct oa_peak peak;
+    double arithmetic, traffic; /* FLOP/s and bytes/s of this precision on all threads */
+    long vocabulary;
+    struct row *row;
+    int count;
+};
+
+/* ---- making ---- */
+
+static void measure_machine(struct planning *p)
+{
+    oa_kernels_peak(p->c, &p->peak);
+    bool bf16 = strcmp(p->options.train_precision, "bf16") == 0;
+    p->arithmetic = 1e9 * (bf16 ? p->peak.bf16_all : p->peak.f32_all);
+    p->traffic = 1e9 * p->peak.copy_all;
+}
+
+static enum oa_error find_vocabulary(struct planning *p)
+{
+    struct oa_tokenizer *tok;
+    const struct oa_options *o = &p->options;
+    OA_TRY(oa_tokenizer_open(p->c, o->data_tokenizer, o->data_train, o->data_valid, &tok));
+    p->vocabulary = oa_tokenizer_size(tok);
+    oa_tokenizer_close(tok);
+    return OA_OK;
+}
+
+static enum oa_error plan_row(struct planning *p, struct row *row)
+{
+    struct oa_options o = p->options;
+    if (strlen(row->attention) >= sizeof o.model_attention)
+        return oa_fail(p->c, OA_ARGUMENT, "the attention \"%.60s…\" is longer than %d bytes", row->attention,
+                       OA_OPTION_TEXT - 1);
+    snprintf(o.model_attention, sizeof o.model_attention, "%s", row->attention);
+    OA_TRY(oa_plan_make(p->c, &o, p->vocabulary, &row->plan));
+    row->seconds = row->plan.flops / p->arithmetic + row->plan.bytes / p->traffic;
+    return OA_OK;
+}
+
+static enum oa_error make(struct planning *p, const char *const *attentions, int count)
+{
+    p->row = oa_alloc(p->c, (size_t)count * sizeof *p->row);
+    if (!p->row)
+        return OA_NO_MEMORY;
+    OA_TRY(find_vocabulary(p));
+    measure_machine(p);
+    for (p->count = 0; p->count < count; p->count++) {
+        p->row[p->count].attention = attentions[p->count];
+        OA_TRY(plan_row(p, &p->row[p->count]));
+    }
+    return OA_OK;
+}
+
+/* ---- as text ---- */
+
+static const struct oa_column columns[] = { { .title = "attention", .shorten = true },
+                                            { .title = "parameters", .right = true },
+                                            { .title = "frozen", .right = true },
+                                            { .title = "FLOPs\na step", .right = true },
+                                            { .title = "memory:\nparameters", .right = true },
+                                            { .title = "\nstep", .right = true },
+                                            { .title = "time\na step", .right = true },
+                                            { .title = "\nin all", .right = true } };
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static void add_row(const struct planning *p, const struct row *row, struct oa_table *t)
+{
+    char out[OA_NUMBER];
+    const struct oa_plan *plan = &row->plan;
+    oa_table_cell(t, "%s", row->attention);
+    oa_table_cell(t, "%s", oa_number_si(out, plan->trainable));
+    oa_table_cell(t, "%s", oa_number_si(out, plan->frozen));
+    oa_table_cell(t, "%s", oa_number_si(out, plan->flops));
+    oa_table_cell(t, "%s", oa_number_bytes(out, plan->memory_parameters));
+    oa_table_cell(t, "%s", oa_number_bytes(out, plan->memory_activations + plan->memory_scratch));
+    oa_table_cell(t, "%s", oa_number_seconds(out, row->seconds));
+    oa_table_cell(t, "%s", oa_number_seconds(out, row->seconds * (double)p->options.train_steps));
+}
+
+static void text(const struct planning *p, int width, struct oa_text *out)
+{
+    const struct oa_options *o = &p->options;
+    struct oa_table t;
+    char number[OA_NUMBER];
+    oa_text_printf(out,
+                   "%ld layers, width %ld, %ld heads, context %ld, vocabulary %ld; %s tokens a step, %ld steps, %s\n\n",
+                   o->model_layers, o->model_width, o->model_heads, o->model_context, p->vocabulary,
+                   oa_number_si(number, p->row[0].plan.tokens), o->train_steps, o->train_precision);
+    oa_table_init(&t, p->c, columns, COLUMNS);
+    for (int i = 0; i < p->count; i++)
+        add_row(p, &p->row[i], &t);
+    oa_table_text(&t, width, out);
+    oa_table_free(&t);
+    oa_text_printf(out,
+                   "\nTime: arithmetic at the measured peak (%.0f GFLOP/s) plus memory traffic at the measured "
+                   "bandwidth (%.1f GB/s); validation comes on top.\n",
+                   p->arithmetic / 1e9, p->traffic / 1e9);
+}
+
+/* ---- as JSON ---- */
+
+static json_t *row_json(const struct planning *p, const struct row *row)
+{
+    const struct oa_plan *plan = &row->plan;
+    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "attention", row->attention, "trainable",
+                     plan->trainable, "frozen", plan->frozen, "flops_per_step", plan->flops, "bytes_per_step",
+                     plan->bytes, "memory_parameters", plan->memory_parameters, "memory_step",
+                     plan->memory_activations + plan->memory_scratch, "seconds_per_step", row->seconds, "seconds",
+                     row->seconds * (double)p->options.train_steps);
+}
+
+static json_t *plan_json(const struct planning *p)
+{
+    json_t *root = json_object(), *rows = json_array();
+    for (int i = 0; i < p->count; i++)
+        json_array_append_new(rows, row_json(p, &p->row[i]));
+    json_object_set_new(root, "vocabulary", json_integer(p->vocabulary));
+    json_object_set_new(root, "tokens_per_step", json_real(p->row[0].plan.tokens));
+    json_object_set_new(root, "steps", json_integer(p->options.train_steps));
+    json_object_set_new(root, "precision", json_string(p->options.train_precision));
+    json_object_set_new(root, "peak_flops", json_real(p->arithmetic));
+    json_object_set_new(root, "peak_bytes", json_real(p->traffic));
+    json_object_set_new(root, "attentions", rows);
+    return root;
+}
+
+enum oa_error oa_plan(const oa_config *config, const char *const *attentions, int count, const struct oa_output *out)
+{
+    struct planning p = { .c = config->context, .options = config->options };
+    const char *own = config->options.model_attention;
+    struct oa_text t;
+    OA_TRY(oa_status(p.c));
+    enum oa_error e = make(&p, count ? attentions : &own, count ? count : 1);
+    oa_text_init(&t, p.c);
+    if (e == OA_OK && oa_wants_json(out))
+        oa_json_add(&t, plan_json(&p));
+    else if (e == OA_OK)
+        text(&p, out ? out->width : 0, &t);
+    oa_free(p.row);
+    return oa_emit(out, &t);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tokenizer: makes one, and turns text into ids and back. */
+#include "api/api.h"
+
+static enum oa_error report_made(oa_context *c, const struct oa_tokenizer *tok, const char *path,
+                                 const struct oa_output *out)
+{
+    struct oa_text t;
+    oa_text_init(&t, c);
+    if (oa_wants_json(out))
+        oa_json_add(&t, json_pack("{s:s, s:s, s:i}", "path", path, "kind", oa_tokenizer_kind_name(tok), "tokens",
+                                  (int)oa_tokenizer_size(tok)));
+    else
+        oa_text_printf(&t, "%s: %s, %d tokens\n", path, oa_tokenizer_kind_name(tok), (int)oa_tokenizer_size(tok));
+    return oa_emit(out, &t);
+}
+
+enum oa_error oa_tokenizer_make(oa_context *c, const char *spec, const char *files, const char *path,
+                                const struct oa_output *out)
+{
+    struct oa_tokenizer *tok;
+    OA_TRY(oa_status(c));
+    OA_TRY(oa_tokenizer_open(c, spec, files, NULL, &tok));
+    enum oa_error e = oa_tokenizer_save(c, tok, path);
+    if (e == OA_OK)
+        e = report_made(c, tok, path, out);
+    oa_tokenizer_close(tok);
+    return e;
+}
+
+/* ---- text to ids ---- */
+
+static void ids_text(const struct oa_ids *ids, struct oa_text *t)
+{
+    for (size_t i = 0; i < ids->count; i++)
+        oa_text_printf(t, "%s%d", i ? " " : "", (int)ids->id[i]);
+    oa_text_add(t, "\n", 1);
+}
+
+static json_t *ids_json(const struct oa_tokenizer *tok, const struct oa_ids *ids)
+{
+    json_t *root = json_object(), *numbers = json_array(), *pieces = json_array();
+    for (size_t i = 0; i < ids->count; i++) {
+        json_array_append_new(numbers, json_integer(ids->id[i]));
+        json_array_append_new(pieces, json_string(oa_tokenizer_piece(tok, ids->id[i])));
+    }
+    json_object_set_new(root, "ids", numbers);
+    json_object_set_new(root, "pieces", pieces);
+    return root;
+}
+
+enum oa_error oa_encode(oa_context *c, const char *tokenizer, const char *text, size_t length,
+                        const struct oa_output *out)
+{
+    struct oa_tokenizer *tok;
+    struct oa_ids ids;
+    struct oa_text t;
+    OA_TRY(oa_status(c));
+    OA_TRY(oa_tokenizer_load(c, tokenizer, &tok));
+    oa_ids_init(&ids, c);
+    oa_text_init(&t, c);
+    if (oa_tokenizer_encode(tok, text, length, &ids) == OA_OK) {
+        if (oa_wants_json(out))
+            oa_json_add(&t, ids_json(tok, &ids));
+        else
+            ids_text(&ids, &t);
+    }
+    oa_ids_free(&ids);
+    oa_tokenizer_close(tok);
+    return oa_emit(out, &t);
+}
+
+enum oa_error oa_decode(oa_context *c, const char *tokenizer, const int32_t *ids, size_t count,
+                        const struct oa_output *out)
+{
+    struct oa_tokenizer *tok;
+    struct oa_text t, json;
+    OA_TRY(oa_status(c));
+    OA_TRY(oa_tokenizer_load(c, tokenizer, &tok));
+    oa_text_init(&t, c);
+    oa_text_init(&json, c);
+    enum oa_error e = oa_tokenizer_decode(tok, ids, count, &t);
+    oa_tokenizer_close(tok);
+    if (e == OA_OK && oa_wants_json(out))
+        oa_json_add(&json, json_pack("{s:o}", "text", oa_json_bytes(c, t.s, t.length)));
+    e = oa_emit(out, oa_wants_json(out) ? &json : &t);
+    oa_text_free(&t);
+    oa_text_free(&json);
+    return e;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli.h"
+
+#include <stdlib.h>
+
+static enum oa_error run(struct call *call)
+{
+    if (!want_words(call, 0, 0, "no words; attentions are given with --attention"))
+        return OA_ARGUMENT;
+    const char **attentions = calloc((size_t)call->givens + 1, sizeof *attentions);
+    enum oa_error e = attentions ? apply_options(call) : OA_NO_MEMORY;
+    if (e == OA_OK)
+        e = oa_plan(call->config, attentions, flag_values(call, "attention", attentions), &call->out);
+    free(attentions);
+    return e;
+}
+
+static const struct flag flags[] = {
+    { .name = "attention",
+      .argument = "SPEC",
+      .help = "an attention to plan for; given once for each (default: model.attention)" },
+    { .name = NULL },
+};
+
+const struct command command_plan = {
+    .name = "plan",
+    .sentence = "says what training would take, before anything runs",
+    .usage = "[--config FILE] [--attention SPEC]... [--section.key VALUE]...",
+    .text = "Runs one training step on a device that computes nothing and counts: parameters, FLOPs and memory are "
+            "those of the real step. The time follows from the arithmetic and the memory traffic of the step and from "
+            "the machine's peaks, which are measured first (half a second).",
+    .examples = "$ orthant plan --attention softmax --attention random --model.context 1024\n"
+                "$ orthant plan --config small.yaml --train.precision bf16",
+    .sections = "model data train",
+    .flags = flags,
+    .see = "train compare bench explain",
+    .run = run,
+};

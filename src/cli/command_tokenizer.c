@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * orthant tokenizer train | encode | decode. */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Everything that a stream has; NULL after an error was printed. */
+static char *read_all(struct call *call, FILE *f, const char *name, size_t *length)
+{
+    size_t room = 1 << 16;
+    char *data = malloc(room);
+    *length = 0;
+    for (size_t n; data && (n = fread(data + *length, 1, room - *length, f)) > 0;) {
+        *length += n;
+        if (*length == room) {
+            char *more = realloc(data, room *= 2);
+            if (!more)
+                free(data);
+            data = more;
+        }
+    }
+    if (data && !ferror(f))
+        return data;
+    wrong_use(call, "cannot read %.200s: %s", name, data ? strerror(errno) : "out of memory");
+    free(data);
+    return NULL;
+}
+
+/* --text, or the file of --data, or standard input. */
+static char *read_input(struct call *call, size_t *length)
+{
+    const char *text = flag_value(call, "text"), *path = flag_value(call, "data");
+    if (text && path) {
+        wrong_use(call, "give --text or --data, not both");
+        return NULL;
+    }
+    if (text) {
+        *length = strlen(text);
+        return strdup(text);
+    }
+    FILE *f = path ? fopen(path, "rb") : stdin;
+    if (!f) {
+        wrong_use(call, "cannot open %.200s: %s", path, strerror(errno));
+        return NULL;
+    }
+    char *data = read_all(call, f, path ? path : "the standard input", length);
+    if (path)
+        fclose(f);
+    return data;
+}
+
+static enum oa_error encode(struct call *call)
+{
+    size_t length;
+    if (!want_words(call, 2, 2, "'encode' and a tokenizer.json"))
+        return OA_ARGUMENT;
+    char *text = read_input(call, &length);
+    if (!text)
+        return OA_IO;
+    enum oa_error e = oa_encode(call->context, call->word[1], text, length, &call->out);
+    free(text);
+    return e;
+}
+
+/* Numbers with white space between; -1 after an error was printed. */
+static long parse_ids(struct call *call, const char *text, size_t length, int32_t *ids)
+{
+    long count = 0;
+    for (const char *s = text, *end = text + length; s < end;) {
+        char *after;
+        s += strspn(s, " \t\r\n");
+        if (s == end)
+            break;
+        errno = 0;
+        long id = strtol(s, &after, 10);
+        if (after == s || errno || id < 0 || id > INT32_MAX || (*after && !strchr(" \t\r\n", *after))) {
+            wrong_use(call, "\"%.20s\" is not the id of a token", s);
+            return -1;
+        }
+        ids[count++] = (int32_t)id;
+        s = after;
+    }
+    return count;
+}
+
+static enum oa_error decode(struct call *call)
+{
+    size_t length;
+    if (!want_words(call, 2, 2, "'decode' and a tokenizer.json"))
+        return OA_ARGUMENT;
+    char *text = read_input(call, &length), *whole = text ? realloc(text, length + 1) : NULL;
+    int32_t *ids = whole ? malloc((length / 2 + 1) * sizeof *ids) : NULL;
+    enum oa_error e = OA_IO;
+    if (ids) {
+        whole[length] = 0;
+        long count = parse_ids(call, whole, length, ids);
+        e = count < 0 ? OA_ARGUMENT : oa_decode(call->context, call->word[1], ids, (size_t)count, &call->out);
+    }
+    free(ids);
+    free(whole);
+    return e;
+}
+
+static enum oa_error train(struct call *call)
+{
+    if (!want_words(call, 1, 1, "'train'"))
+        return OA_ARGUMENT;
+    return oa_tokenizer_make(call->context, flag_value(call, "kind"), flag_value(call, "data"), flag_value(call, "out"),
+                             &call->out);
+}
+
+static enum oa_error run(struct call *call)
+{
+    const char *what = call->words ? call->word[0] : "";
+    if (strcmp(what, "encode") == 0)
+        return encode(call);
+    if (strcmp(what, "decode") == 0)
+        return decode(call);
+    if (strcmp(what, "train") == 0)
+        return train(call);
+    return wrong_use(call, "tokenizer needs one of train, encode and decode");
+}
+
+static const struct flag flags[] = {
+    { .name = "kind", .argument = "KIND", .fallback = "bpe:1000", .help = "train: char, byte or bpe:N (N tokens)" },
+    { .name = "data",
+      .argument = "FILES",
+      .help = "train: text files, with commas between; encode, decode: one file instead of standard input" },
+    { .name = "out", .argument = "FILE", .fallback = "tokenizer.json", .help = "train: the file to write" },
+    { .name = "text", .argument = "TEXT", .help = "encode, decode: this text instead of standard input" },
+    { .name = NULL },
+};
+
+const struct command command_tokenizer = {
+    .name = "tokenizer",
+    .sentence = "makes a tokenizer, turns text into ids and ids into text",
+    .usage = "train --data FILES [--kind KIND] [--out FILE]\n"
+             "encode FILE [--text TEXT | --data FILE]\n"
+             "decode FILE [--text IDS | --data FILE]",
+    .text = "Reads and writes tokenizer.json of the Hugging Face tokenizers library. Ids are written with blanks "
+            "between. decode(encode(text)) is the text, byte for byte.",
+    .examples = "$ orthant tokenizer train --kind bpe:2000 --data data/tinyshakespeare.txt --out t.json\n"
+                "$ orthant tokenizer encode t.json --text \"To be, or not\"\n"
+                "$ orthant tokenizer encode t.json < some.txt | orthant tokenizer decode t.json",
+    .flags = flags,
+    .see = "train",
+    .run = run,
+};
