@@ -166,15 +166,15 @@ static enum oa_error merge_word(struct oa_bpe *b, const char *word, size_t n, st
 
 /* ---- words --------------------------------------------------------------------------------------------------- */
 
-/* ignore_merges: a word that is a token of its own is that token. -1 when it is not. */
+/* ignore_merges: a word that is a token of the model (not an added one) is that token. -1 when it is not. */
 static int32_t whole_word(const struct oa_bpe *b, const struct oa_vocabulary *v, const char *word, size_t n)
 {
     struct oa_text spelt;
     oa_text_init(&spelt, b->context);
     oa_byte_spell(&spelt, word, n);
-    int32_t id = oa_vocabulary_find(v, spelt.s, spelt.length);
+    int32_t number = spelt.s ? oa_words_find(&v->pieces, spelt.s, spelt.length) : -1;
     oa_text_free(&spelt);
-    return id;
+    return number >= 0 && number < v->model_size ? v->id_of[number] : -1;
 }
 
 static struct oa_cached *cache_slot(struct oa_bpe *b, const char *word, size_t n)

@@ -72,7 +72,7 @@ void oa_tokenizer_close(struct oa_tokenizer *tok)
 static enum oa_error char_table(struct oa_tokenizer *tok)
 {
     const struct oa_vocabulary *v = &tok->vocabulary;
-    for (int32_t i = 0; i < tok->model_size; i++) {
+    for (int32_t i = 0; i < tok->vocabulary.model_size; i++) {
         size_t n;
         uint32_t code;
         const char *piece = oa_words_at(&v->pieces, i, &n);
@@ -90,7 +90,7 @@ static enum oa_error char_table(struct oa_tokenizer *tok)
 
 static bool every_byte_is_its_id(const struct oa_tokenizer *tok)
 {
-    bool is = tok->bpe.merge_count == 0 && tok->model_size == 256 && !tok->prefix_space;
+    bool is = tok->bpe.merge_count == 0 && tok->vocabulary.model_size == 256 && !tok->prefix_space;
     for (int i = 0; i < 256; i++)
         is = is && tok->bpe.byte_id[i] == i;
     return is;
@@ -107,8 +107,8 @@ static void byte_table(struct oa_tokenizer *tok)
 
 enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where)
 {
-    tok->model_size = tok->vocabulary.pieces.count;
-    if (tok->model_size == 0)
+    tok->vocabulary.model_size = tok->vocabulary.pieces.count;
+    if (tok->vocabulary.model_size == 0)
         return oa_fail(tok->context, OA_FORMAT, "%s: the vocabulary is empty", where);
     if (tok->kind == OA_TOKENIZER_CHAR)
         return char_table(tok);
@@ -122,7 +122,7 @@ enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where)
 /* The id that Hugging Face gives to a token that is not in the model: behind the model, or behind the last added. */
 static int32_t next_added_id(const struct oa_tokenizer *tok)
 {
-    int32_t next = tok->model_size;
+    int32_t next = tok->vocabulary.model_size;
     for (size_t i = 0; i < tok->added_count; i++)
         if (tok->added[i].id >= next)
             next = tok->added[i].id + 1;
@@ -265,7 +265,7 @@ static enum oa_error refuse_character(const struct encoding *e, const char *text
         oa_fail(e->tok->context, OA_FORMAT,
                 "%s: %s is not among the %d characters of the vocabulary; use byte or bpe:N, which take any text, or "
                 "a char vocabulary made from text that has it",
-                place.s ? place.s : "", character.s ? character.s : "", (int)e->tok->model_size);
+                place.s ? place.s : "", character.s ? character.s : "", (int)e->tok->vocabulary.model_size);
     oa_text_free(&place);
     oa_text_free(&character);
     return error;

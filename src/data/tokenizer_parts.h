@@ -94,6 +94,7 @@ struct oa_vocabulary {
     int32_t *number_of; /* by id; -1 = hole */
     size_t number_of_capacity;
     int32_t size;        /* largest id + 1 */
+    int32_t model_size;  /* pieces of the model; the added ones have numbers behind it */
     struct oa_text pool; /* bytes, by number in pieces: pool.s[start[n] … start[n + 1] - 1] */
     size_t *start;
     size_t start_capacity;
@@ -192,7 +193,6 @@ struct oa_tokenizer {
     oa_context *context;
     enum oa_tokenizer_kind kind;
     struct oa_vocabulary vocabulary;
-    int32_t model_size;                  /* tokens of the model, without the added ones */
     struct oa_added_set raw, normalised; /* added tokens by the text in which they are looked for */
     struct oa_added_token *added;        /* all of them in the order of the file; content is borrowed from the sets */
     size_t added_count, added_capacity;

@@ -13,7 +13,7 @@ static json_t *vocabulary_object(const struct oa_tokenizer *tok)
     json_t *object = json_object();
     for (int32_t id = 0; object && id < tok->vocabulary.size; id++) {
         int32_t number = tok->vocabulary.number_of[id];
-        if (number < 0 || number >= tok->model_size)
+        if (number < 0 || number >= tok->vocabulary.model_size)
             continue;
         if (json_object_set_new(object, oa_tokenizer_piece(tok, id), json_integer(id)) != 0) {
             json_decref(object);
