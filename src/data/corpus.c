@@ -24,11 +24,22 @@ static size_t cut_offset(const char *text, size_t length, double valid_fraction)
     return character_offset(text, length, (uint64_t)kept);
 }
 
+/* Room for the ids at the start: exact for char and byte, a usual share for bpe, so that long texts are not copied. */
+static size_t expected_ids(const struct oa_tokenizer *tok, const char *text, size_t length)
+{
+    if (tok->kind == OA_TOKENIZER_BPE)
+        return length / 3;
+    return tok->kind == OA_TOKENIZER_CHAR ? (size_t)oa_text_characters(text, length) : length;
+}
+
 static enum oa_error encode_side(struct oa_tokenizer *tok, const struct oa_source *source, size_t from, size_t to,
                                  const char *name, struct oa_tokens *out)
 {
     struct oa_ids ids;
     oa_ids_init(&ids, tok->context);
+    if (!oa_reserve(tok->context, &ids.id, &ids.capacity, expected_ids(tok, source->text + from, to - from),
+                    sizeof *ids.id))
+        return OA_NO_MEMORY;
     enum oa_error error = oa_tokenizer_encode_part(tok, source, source->text + from, to - from, &ids);
     if (error != OA_OK) {
         oa_ids_free(&ids);

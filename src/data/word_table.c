@@ -36,7 +36,8 @@ uint64_t oa_hash_bytes(const char *s, size_t n)
         hash = mix(hash ^ word);
     }
     word = 0;
-    memcpy(&word, s, n);
+    if (n)
+        memcpy(&word, s, n);
     return mix(mix(hash ^ word));
 }
 
