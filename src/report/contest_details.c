@@ -75,11 +75,11 @@ void oa_page_runs(const struct oa_contest *k, const struct oa_summary *s, struct
 
 /* ---- method ---- */
 
-static int tested_attentions(const struct oa_summary *s)
+static int comparisons(const struct oa_summary *s)
 {
     int n = 0;
     for (int i = 0; i < s->count; i++)
-        n += s->entries[i].failed == 0;
+        n += !isnan(s->entries[i].p);
     return n;
 }
 
@@ -90,14 +90,13 @@ static void explain(const char *term, const char *meaning, struct oa_text *out)
 
 static void explain_tests(const struct oa_summary *s, struct oa_text *out)
 {
-    int n = tested_attentions(s);
-    oa_text_printf(
-        out,
-        "<div><dt>p, Holm</dt><dd>Two-sided paired t test, then Holm’s correction over all %d pairs of the %d "
-        "attentions that finished. All pairs count, not only those with the winner, because the winner is "
-        "chosen from the same numbers that then judge it: the chance of a single false “worse” on this "
-        "page is below 5 %%.</dd></div>\n",
-        n * (n - 1) / 2, n);
+    int n = comparisons(s);
+    oa_text_printf(out,
+                   "<div><dt>p</dt><dd>Two-sided paired t test against the attention with the lowest loss, then Holm’s "
+                   "correction over the %d comparison%s. The chance that something called worse is in truth better is "
+                   "below 5 %%. Of attentions that are exactly equal, one is called worse somewhat more often, because "
+                   "the lowest is chosen from the same numbers.</dd></div>\n",
+                   n, n == 1 ? "" : "s");
 }
 
 void oa_page_method(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)

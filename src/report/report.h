@@ -67,7 +67,7 @@ struct oa_standing {
     struct oa_estimate loss;       /* validation loss, nats a token */
     struct oa_estimate difference; /* to the reference, paired over the seeds that both finished; n = 0: none */
     double percent;                /* difference.mean in percent of the reference's loss on those seeds */
-    double p, holm;                /* two-sided paired t test; Holm-corrected over all pairs. NaN: not tested */
+    double p, holm;                /* two-sided paired t test against the reference; Holm-corrected. NaN: not tested */
     int seeds_needed;              /* of an unresolved entry, to have it resolved; 0: does not apply */
     double perplexity;             /* exp(loss.mean) */
     double bits_per_character, bits_per_byte;
