@@ -164,6 +164,7 @@ static void table_fits(void **state)
     for (int i = 0; i < SIX; i++)
         assert_non_null(strstr(t.s, six_attentions[i].attention));
     assert_non_null(strstr(t.s, "failed 1 of 3"));
+    assert_non_null(strstr(t.s, "to resolve them: local(window=64) about "));
     assert_non_null(strstr(t.s, "seed 3: step 700: the loss is not finite"));
     assert_non_null(strstr(t.s, m.summary.conclusion));
     oa_text_free(&t);
@@ -178,6 +179,7 @@ static void markdown(void **state)
     assert_int_equal(occurrences(t.s, "\n| "), SIX + 2);
     assert_non_null(strstr(t.s, "pattern(previous):1 \\| random"));
     assert_null(strstr(t.s, "<script>"));
+    assert_non_null(strstr(t.s, "| ppl | bits/char | trained params |"));
     oa_text_free(&t);
     unmake(&m);
 }

@@ -202,12 +202,16 @@ void oa_table_text(const struct oa_table *t, int limit, struct oa_text *out)
 
 /* ---- Markdown ---- */
 
+/* The lines of a title are joined: "bits/" and "char" without a blank. */
 void oa_markdown_text(struct oa_text *out, const char *text)
 {
-    for (; *text; text++) {
-        if (strchr("\\`*_|<>[]", *text))
+    for (const char *at = text; *at; at++) {
+        if (strchr("\\`*_|<>[]", *at))
             oa_text_add(out, "\\", 1);
-        oa_text_add(out, *text == '\n' ? " " : text, 1);
+        if (*at != '\n')
+            oa_text_add(out, at, 1);
+        else if (at != text && at[-1] != '/' && at[1] != '/')
+            oa_text_add(out, " ", 1);
     }
 }
 

@@ -99,6 +99,22 @@ static void add_failures(const struct oa_contest *k, const struct oa_summary *s,
         }
 }
 
+static void add_seeds_needed(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    const char *before = "Seeds it would take to resolve them:";
+    for (int o = 0; o < s->count; o++) {
+        int i = s->order[o], seeds = s->entries[i].seeds_needed;
+        if (seeds == 0)
+            continue;
+        bool more = seeds > OA_SEEDS_CAP;
+        oa_text_printf(out, "%s %s %s%d", before, k->entries[i].attention, more ? "> " : "about ",
+                       more ? OA_SEEDS_CAP : seeds);
+        before = ",";
+    }
+    if (*before == ',')
+        oa_text_printf(out, ".\n");
+}
+
 static void add_notes(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     if (s->seeds > 1)
@@ -106,6 +122,7 @@ static void add_notes(const struct oa_contest *k, const struct oa_summary *s, st
     else
         oa_text_printf(out, "One seed: no interval. ");
     oa_text_printf(out, "Every run got the same %s.\n", oa_budget_name(k->equal));
+    add_seeds_needed(k, s, out);
 }
 
 void oa_report_table(const struct oa_contest *k, const struct oa_summary *s, int limit, struct oa_text *out)
