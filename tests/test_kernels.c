@@ -6,6 +6,7 @@
 #include "kernels/kernel_bench.h"
 #include "kernels/kernel_cases.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -130,6 +131,95 @@ static void test_names(void **state)
     assert_false(oa_precision_parse("fp16", &p));
 }
 
+/* The gradient may take the place of the logits. */
+static void check_loss_in_place(const struct oa_kernels *k)
+{
+    enum { N = 1000 };
+    _Alignas(64) static float logits[N], apart[N], both[N];
+    for (long n = 1; n < N; n += 37) {
+        for (long i = 0; i < n; i++)
+            both[i] = logits[i] = (float)oa_random_normal((struct oa_stream){ 1, 2 }, (uint64_t)i) * 5;
+        double a = k->cross_entropy(n, logits, n / 3, 0.5, apart), b = k->cross_entropy(n, both, n / 3, 0.5, both);
+        assert_true(a == b);
+        assert_memory_equal(apart, both, (size_t)n * k->act_size);
+    }
+}
+
+/* A row seen in three tiles, with the sums rescaled as told, comes to what it is in one. */
+static void check_tiles(const struct oa_kernels *k)
+{
+    enum { N = 96, TILE = 32 };
+    float s[N], whole[N], m = -INFINITY, z = 0, rescale, all_m = -INFINITY, all_z = 0;
+    const int32_t low = 0, high[] = { TILE, N };
+    for (long i = 0; i < N; i++) /* growing, so that every tile has a new maximum */
+        s[i] = whole[i] = (float)i * 0.3f + (float)oa_random_normal((struct oa_stream){ 1, 2 }, (uint64_t)i);
+    k->softmax_tile(1, N, 1, &low, &high[1], whole, N, &all_m, &all_z, &rescale);
+    for (long t = 0; t < N; t += TILE) {
+        k->softmax_tile(1, TILE, 1, &low, &high[0], s + t, TILE, &m, &z, &rescale);
+        for (long i = 0; i < t; i++)
+            s[i] *= rescale;
+    }
+    assert_true(m == all_m);
+    assert_true(fabsf(z - all_z) < 1e-5f * all_z);
+    for (long i = 0; i < N; i++)
+        assert_true(fabsf(s[i] - whole[i]) < 1e-5f * whole[i] + 1e-37f);
+}
+
+static void test_properties(void **state)
+{
+    struct fixture *f = *state;
+    for (int p = OA_PRECISION_F32; p <= OA_PRECISION_BF16; p++) {
+        f->count = oa_kernel_versions(f->context, (enum oa_precision)p, f->version);
+        for (int v = 0; v < f->count; v++) {
+            check_loss_in_place(&f->version[v].table);
+            check_tiles(&f->version[v].table);
+        }
+    }
+}
+
+/* ---- the checker itself ---- it must see what is wrong */
+
+static void relu_off_by_little(long n, const void *x, void *y)
+{
+    for (long i = 0; i < n; i++)
+        ((float *)y)[i] = (((const float *)x)[i] > 0 ? ((const float *)x)[i] : 0) * 1.000001f;
+}
+
+static void relu_too_far(long n, const void *x, void *y)
+{
+    for (long i = 0; i <= n; i++)
+        ((float *)y)[i] = ((const float *)x)[i] > 0 || isnan(((const float *)x)[i]) ? ((const float *)x)[i] : 0;
+}
+
+static void relu_short(long n, const void *x, void *y)
+{
+    relu_too_far(n - 2, x, y);
+}
+
+static void test_broken_kernels(void **state)
+{
+    struct fixture *f = *state;
+    struct oa_kernels k;
+    void (*const broken[])(long, const void *, void *) = { relu_off_by_little, relu_too_far, relu_short };
+    int count;
+    const struct kernel_case *c = oa_kernel_cases(&count);
+    while (strcmp(c->name, "relu") != 0)
+        c++;
+    struct kernel_problem p;
+    oa_kernel_problem(&p, c, 1, 33, 0, 0, false);
+    oa_kernels_ref(&k, OA_PRECISION_F32);
+    for (int i = 0; i < 4; i++) {
+        double worst;
+        char where[OA_CASE_TEXT];
+        if (i < 3)
+            k.relu = broken[i];
+        else
+            oa_kernels_ref(&k, OA_PRECISION_F32);
+        assert_int_equal(oa_kernel_check(f->context, &p, &k, false, &worst, where), OA_OK);
+        assert_true(i < 3 ? worst > 1 && where[0] : worst <= 1);
+    }
+}
+
 /* ---- the bench ---- */
 
 static void print_row(void *argument, const char *kernel, const char *precision, const char *version, double ns,
@@ -161,9 +251,8 @@ static int bench(void)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_f32),
-        cmocka_unit_test(test_bf16),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_f32),        cmocka_unit_test(test_bf16),           cmocka_unit_test(test_names),
+        cmocka_unit_test(test_properties), cmocka_unit_test(test_broken_kernels),
     };
     if (argc > 1 && strcmp(argv[1], "--bench") == 0)
         return bench();

@@ -7,15 +7,15 @@
  * has met in a hash table, with their memory objects and the arguments ready made; a call only changes three pointers.
  * Everything runs on the calling thread: OpenMP is told so around each call, since oneDNN asks for the number of
  * threads both when it makes a primitive and when it runs one. Results therefore do not depend on any thread count.
+ * Single rows go to our own product (vector_gemm_row.h), and so does a shape of which oneDNN makes no primitive.
  * On a processor with AMX the bf16 products use it; the operating system's permission is asked for in base.
  */
 #include "kernels/kernels.h"
 
 #include <dnnl.h>
 #include <stddef.h>
-#include <string.h>
 
-enum { MOST_PRIMITIVES = 4096 }; /* then the table starts anew: a stream of odd shapes must not fill the memory */
+enum { MOST_PRIMITIVES = 1024 }; /* then the table starts anew: a stream of odd shapes must not fill the memory */
 
 struct product {
     struct oa_gemm shape;
@@ -26,6 +26,8 @@ struct product {
 
 struct oa_gemm_state {
     oa_context *context;
+    struct oa_kernels own; /* for what oneDNN is not asked */
+    struct oa_gemm_state *own_state;
     dnnl_data_type_t act;
     dnnl_engine_t engine;
     dnnl_stream_t stream;
@@ -244,9 +246,6 @@ static struct product *make_product(struct oa_gemm_state *s, const struct oa_gem
     restore_threads(threads);
     if (status != dnnl_success) {
         free_product(p);
-        oa_fail(s->context, OA_INTERNAL,
-                "oneDNN made no matrix product of %ld x %ld x %ld (status %d); --isa avx2 or ref does without it", g->m,
-                g->n, g->k, (int)status);
         return NULL;
     }
     p->arguments[0] = (dnnl_exec_arg_t){ DNNL_ARG_SRC, p->a };
@@ -337,6 +336,8 @@ static void gemm_close(struct oa_gemm_state *s)
         dnnl_stream_destroy(s->stream);
     if (s->engine)
         dnnl_engine_destroy(s->engine);
+    if (s->own_state)
+        s->own.gemm_close(s->own_state);
     oa_free(s->table);
     oa_free(s->scratch);
     oa_free(s);
@@ -358,7 +359,9 @@ static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
         return NULL;
     s->context = c;
     s->act = p == OA_PRECISION_BF16 ? dnnl_bf16 : dnnl_f32;
-    if (!grow_table(s)) {
+    oa_kernels_own(&s->own, p, oa_context_isa(c), oa_context_cpu(c));
+    s->own_state = s->own.gemm_open(c, p);
+    if (!s->own_state || !grow_table(s)) {
         gemm_close(s);
         return NULL;
     }
@@ -371,25 +374,15 @@ static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
     return s;
 }
 
-static void clear(struct oa_gemm_state *s, const struct oa_gemm *g, void *c)
-{
-    size_t size = g->real_out || s->act == dnnl_f32 ? sizeof(float) : sizeof(uint16_t);
-    for (long i = 0; i < g->m; i++)
-        memset((char *)c + (size_t)(i * g->ldc) * size, 0, (size_t)g->n * size);
-}
-
 static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c)
 {
     if (g->m <= 0 || g->n <= 0)
         return;
-    if (g->k <= 0) {
-        if (!g->accumulate)
-            clear(s, g, c);
+    struct product *p = g->m > 1 && g->k > 0 ? find_product(s, g) : NULL;
+    if (!p) {
+        s->own.gemm(s->own_state, g, a, b, c);
         return;
     }
-    struct product *p = find_product(s, g);
-    if (!p)
-        return;
     dnnl_memory_set_data_handle(p->a, (void *)a);
     dnnl_memory_set_data_handle(p->b, (void *)b);
     dnnl_memory_set_data_handle(p->c, c);

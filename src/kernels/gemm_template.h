@@ -5,11 +5,11 @@
  * which the innermost loop reads them, converted to REAL and filled up with zeros; transpositions end there.
  * The block of C is summed in REAL and goes to C once, at the end.
  *
- * Included after ACT, REAL, LOAD, STORE, BLOCK_M, BLOCK_N, BLOCK_K, TILE_M, TILE_N. A file with a better innermost loop
- * defines GEMM_TILE and `static void gemm_tile(long k, const REAL *a, const REAL *b, REAL *c, long ldc)`:
- * c [TILE_M, TILE_N] += Σ_p a[p·TILE_M + i]·b[p·TILE_N + j]. GEMM_COPY likewise: `gemm_copy(n, from, to)`, act → real.
+ * Included after ACT, REAL, LOAD, STORE, BLOCK_M, BLOCK_N, BLOCK_K, TILE_M, TILE_N; a block is whole tiles. A file
+ * that has better parts defines GEMM_PARTS and them (vector_gemm.h); what each does is said here at the plain ones.
  *
- * Element (i, j) of C is the same sum in the same order wherever it lies in the matrix and however large that is.
+ * Element (i, j) of C is the same sum in the same order wherever it lies in the matrix and however large that is; only
+ * products of a single row may go another way (GEMM_ROW).
  */
 #include "kernels/kernels.h"
 
@@ -37,7 +37,8 @@ static void gemm_close(struct oa_gemm_state *s)
     oa_free(s);
 }
 
-#ifndef GEMM_TILE
+#ifndef GEMM_PARTS
+/* c [TILE_M, TILE_N] += Σ_p a[p·TILE_M + i]·b[p·TILE_N + j] */
 static void gemm_tile(long k, const REAL *restrict a, const REAL *restrict b, REAL *restrict c, long ldc)
 {
     REAL sum[TILE_M][TILE_N] = { { 0 } };
@@ -49,13 +50,20 @@ static void gemm_tile(long k, const REAL *restrict a, const REAL *restrict b, RE
         for (int j = 0; j < TILE_N; j++)
             c[i * ldc + j] += sum[i][j];
 }
-#endif
 
-#ifndef GEMM_COPY
+/* out[i] = x[i] */
 static void gemm_copy(long n, const ACT *x, REAL *out)
 {
     for (long i = 0; i < n; i++)
         out[i] = LOAD(x[i]);
+}
+
+/* out[p·tile + i] = x[i·ldx + p]; may write zeros up to a multiple of four i. */
+static void gemm_copy_across(long width, long depth, const ACT *x, long ldx, long tile, REAL *out)
+{
+    for (long i = 0; i < width; i++)
+        for (long p = 0; p < depth; p++)
+            out[p * tile + i] = LOAD(x[i * ldx + p]);
 }
 #endif
 
@@ -65,13 +73,11 @@ static void gemm_pack_panel(long tile, long width, long depth, const ACT *x, lon
 {
     if (width < tile)
         memset(out, 0, (size_t)(tile * depth) * sizeof(REAL));
-    if (across == 1)
+    if (across != 1)
+        gemm_copy_across(width, depth, x, across, tile, out);
+    else
         for (long p = 0; p < depth; p++)
             gemm_copy(width, x + p * along, out + p * tile);
-    else
-        for (long i = 0; i < width; i++)
-            for (long p = 0; p < depth; p++)
-                out[p * tile + i] = LOAD(x[i * across + p * along]);
 }
 
 static void gemm_pack(long tile, long width, long depth, const ACT *x, long across, long along, REAL *out)
@@ -95,12 +101,18 @@ static void gemm_finish(const struct oa_gemm *g, long rows, long cols, const REA
     }
 }
 
+static long whole_tiles(long n, long tile)
+{
+    return (n + tile - 1) / tile * tile;
+}
+
 static void gemm_block(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *a, const ACT *b, long rows,
                        long cols)
 {
     long a_across = g->ta ? 1 : g->lda, a_along = g->ta ? g->lda : 1;
     long b_across = g->tb ? g->ldb : 1, b_along = g->tb ? 1 : g->ldb;
-    memset(s->c, 0, sizeof(REAL) * BLOCK_M * BLOCK_N);
+    for (long i = 0; i < whole_tiles(rows, TILE_M); i++)
+        memset(s->c + i * BLOCK_N, 0, (size_t)whole_tiles(cols, TILE_N) * sizeof(REAL));
     for (long p = 0; p < g->k; p += BLOCK_K) {
         long depth = g->k - p < BLOCK_K ? g->k - p : BLOCK_K;
         gemm_pack(TILE_M, rows, depth, a + p * a_along, a_across, a_along, s->a);
@@ -111,8 +123,18 @@ static void gemm_block(struct oa_gemm_state *s, const struct oa_gemm *g, const A
     }
 }
 
+#ifdef GEMM_ROW
+#include GEMM_ROW
+#endif
+
 static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c)
 {
+#ifdef GEMM_ROW
+    if (g->m == 1) {
+        gemm_row(s, g, a, b, c);
+        return;
+    }
+#endif
     for (long i = 0; i < g->m; i += BLOCK_M)
         for (long j = 0; j < g->n; j += BLOCK_N) {
             long rows = g->m - i < BLOCK_M ? g->m - i : BLOCK_M, cols = g->n - j < BLOCK_N ? g->n - j : BLOCK_N;

@@ -178,7 +178,8 @@ static double read_element(enum oa_type t, const void *x, long i)
     return t == OA_F64 ? ((const double *)x)[i] : ((const int32_t *)x)[i];
 }
 
-/* All bytes 0xff: NaN in every type, where the operand has no elements. */
+/* Where the operand has no elements, all bytes are 0xff in what is only read, NaN in every type, and 0xfe in what is
+ * written, a huge number: a kernel that goes too far then changes it, which it may not with a NaN. */
 static enum oa_error make_operand(oa_context *c, const struct kernel_problem *p, const struct oa_kernels *k,
                                   const struct case_values *v, int o, struct case_memory *m)
 {
@@ -189,7 +190,7 @@ static enum oa_error make_operand(oa_context *c, const struct kernel_problem *p,
     m->block[o] = oa_alloc(c, m->bytes[o]);
     if (!m->block[o])
         return oa_status(c);
-    memset(m->block[o], 0xff, m->bytes[o]);
+    memset(m->block[o], q->role == CASE_IN ? 0xff : 0xfe, m->bytes[o]);
     m->x[o] = m->block[o] + GUARD + shift;
     for (long i = 0; i < q->rows; i++)
         for (long j = 0; j < q->cols; j++)

@@ -24,13 +24,13 @@ bool oa_precision_parse(const char *name, enum oa_precision *out)
     return false;
 }
 
-void oa_kernels_init(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu)
+void oa_kernels_own(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu)
 {
     enum oa_isa best = oa_cpu_isa(cpu);
     if (isa > best)
         isa = best;
     oa_kernels_ref(k, p);
-    if (p == OA_PRECISION_F64 || isa == OA_ISA_REF)
+    if (p == OA_PRECISION_F64)
         return;
 #ifdef __x86_64__
     if (isa >= OA_ISA_AVX2)
@@ -40,6 +40,11 @@ void oa_kernels_init(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa,
     if (isa >= OA_ISA_AVX512 && cpu->avx512_bf16)
         oa_kernels_avx512bf16(k);
 #endif
+}
+
+void oa_kernels_init(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu)
+{
+    oa_kernels_own(k, p, isa, cpu);
 #ifdef ORTHANT_ONEDNN
     oa_kernels_onednn(k, isa);
 #endif

@@ -10,6 +10,9 @@
  *     bf16        bf16   f32      (matrix units are fed bf16, sums are f32)
  *     f64         f64    f64      (plain C: for gradient checks and --precision f64)
  *
+ * The isa levels: ref, avx2, avx512 choose among the files of that name; amx is avx512 with oneDNN free to use AMX in
+ * bf16 products (it finds out by itself; permission of the operating system is asked for by base/cpu.c).
+ *
  * Everything exists in plain C first (ref_*.c), the definition of right, and a faster version overwrites a pointer of
  * the table when the processor has what it needs. Pointers marked act/real below point to elements of these types.
  * Matrices are row-major with a leading dimension (elements from one row to the next). x may equal y where both are of
@@ -98,7 +101,8 @@ struct oa_kernels {
 
     /* ---- softmax over tiles of logits (Milakov & Gimelshein 2018; Dao et al. 2022) ----
      * s real [rows, cols]; row i sees columns low[i] ≤ j < high[i] only (nothing when low ≥ high); what it does not see
-     * may hold anything, NaN included, and is never read. A seen logit may be −∞ (weight 0). */
+     * may hold anything, NaN included, and is never read. A seen logit may be −∞ (weight 0). low < 0 and high > cols
+     * are taken as 0 and cols. Weights below the least normal number may be given as 0. */
     /* Online step: with t = scale·s, m' = max(m, max t), rescale = e^{m − m'}, z ← z·rescale + Σ e^{t − m'}, m ← m',
      * s ← e^{t − m'} (0 where not seen); m = −∞, z = 0 at first. m, z, rescale real [rows]. A row that has seen nothing
      * keeps m = −∞, gets rescale = 1 and zeros. */
@@ -126,7 +130,8 @@ struct oa_kernels {
                              const void *dy, long lddy, void *dx, long lddx);
 
     /* ---- loss ---- one row: logits real [n] → −log softmax[target]; the row becomes the gradient, act [n] in `d`,
-     * times scale. d may be NULL (no gradient). Also accurate for n = 1 and for logits of ±1e4. */
+     * times scale. d may be NULL (no gradient), or the memory of logits. Also accurate for n = 1 and for logits of
+     * ±1e4. */
     double (*cross_entropy)(long n, const void *logits, long target, double scale, void *d);
 
     /* ---- optimisers ---- all real [n] */
@@ -138,6 +143,9 @@ struct oa_kernels {
 
 /* Fills the table for a precision with the best versions up to `isa`. f64 and OA_ISA_REF are the plain C ones. */
 void oa_kernels_init(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu);
+
+/* The same without oneDNN. */
+void oa_kernels_own(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu);
 
 /* The parts, each overwriting what it improves; called by oa_kernels_init, and one by one by the checker. */
 void oa_kernels_ref(struct oa_kernels *k, enum oa_precision p);

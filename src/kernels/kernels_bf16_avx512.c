@@ -13,6 +13,7 @@
 #define act_load v_load_bf16
 #define act_store v_store_bf16
 #define TILE_M 12
+#define TILE_V 2
 
 #include "kernels/vector.h"
 #include "kernels/vector_template.h"

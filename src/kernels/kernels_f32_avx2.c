@@ -12,7 +12,8 @@
 #define STORE(r) (r)
 #define act_load v_load
 #define act_store v_store
-#define TILE_M 6
+#define TILE_M 4
+#define TILE_V 3
 
 #include "kernels/vector.h"
 #include "kernels/vector_template.h"

@@ -13,6 +13,7 @@
 #define act_load v_load
 #define act_store v_store
 #define TILE_M 12
+#define TILE_V 2
 
 #include "kernels/vector.h"
 #include "kernels/vector_template.h"

@@ -46,12 +46,16 @@ INLINE void v_store(float *p, v_float x, long lanes)
 
 INLINE v_float v_load_bf16(const uint16_t *p, long lanes)
 {
-    uint16_t end[W] = { 0 };
-    if (lanes != W) {
+    __m128i half;
+    if (lanes == W) {
+        half = _mm_loadu_si128((const __m128i *)p);
+    } else if (lanes == 4) { /* packing for products */
+        half = _mm_loadl_epi64((const __m128i *)p);
+    } else {
+        uint16_t end[W] = { 0 };
         memcpy(end, p, (size_t)lanes * sizeof *p);
-        p = end;
+        half = _mm_loadu_si128((const __m128i *)end);
     }
-    __m128i half = _mm_loadu_si128((const __m128i *)p);
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
 }
 
@@ -210,6 +214,26 @@ INLINE v_mask v_at_most(v_int a, uint32_t limit)
 {
     __m256i b = _mm256_set1_epi32((int)limit);
     return _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(a, b), b));
+}
+
+/* ---- transposition ---- */
+
+INLINE void v_quads(v_float x[4])
+{
+    v_float a = _mm256_unpacklo_ps(x[0], x[1]), b = _mm256_unpackhi_ps(x[0], x[1]);
+    v_float c = _mm256_unpacklo_ps(x[2], x[3]), d = _mm256_unpackhi_ps(x[2], x[3]);
+    x[0] = _mm256_shuffle_ps(a, c, 0x44);
+    x[1] = _mm256_shuffle_ps(a, c, 0xee);
+    x[2] = _mm256_shuffle_ps(b, d, 0x44);
+    x[3] = _mm256_shuffle_ps(b, d, 0xee);
+}
+
+INLINE void v_store_quads(float *p, v_float x, long step, long count)
+{
+    if (count > 0)
+        _mm_storeu_ps(p, _mm256_castps256_ps128(x));
+    if (count > 1)
+        _mm_storeu_ps(p + step, _mm256_extractf128_ps(x, 1));
 }
 
 /* ---- across lanes ---- */

@@ -203,6 +203,32 @@ INLINE v_mask v_at_most(v_int a, uint32_t limit) /* unsigned */
     return _mm512_cmple_epu32_mask(a, _mm512_set1_epi32((int)limit));
 }
 
+/* ---- transposition ---- */
+
+/* Within each 128 bits the four vectors are transposed: afterwards lane group L of x[i] holds element 4L + i of all. */
+INLINE void v_quads(v_float x[4])
+{
+    v_float a = _mm512_unpacklo_ps(x[0], x[1]), b = _mm512_unpackhi_ps(x[0], x[1]);
+    v_float c = _mm512_unpacklo_ps(x[2], x[3]), d = _mm512_unpackhi_ps(x[2], x[3]);
+    x[0] = _mm512_shuffle_ps(a, c, 0x44);
+    x[1] = _mm512_shuffle_ps(a, c, 0xee);
+    x[2] = _mm512_shuffle_ps(b, d, 0x44);
+    x[3] = _mm512_shuffle_ps(b, d, 0xee);
+}
+
+/* The first `count` groups of 128 bits go to p, p + step, … */
+INLINE void v_store_quads(float *p, v_float x, long step, long count)
+{
+    if (count > 0)
+        _mm_storeu_ps(p, _mm512_castps512_ps128(x));
+    if (count > 1)
+        _mm_storeu_ps(p + step, _mm512_extractf32x4_ps(x, 1));
+    if (count > 2)
+        _mm_storeu_ps(p + 2 * step, _mm512_extractf32x4_ps(x, 2));
+    if (count > 3)
+        _mm_storeu_ps(p + 3 * step, _mm512_extractf32x4_ps(x, 3));
+}
+
 /* ---- across lanes ---- */
 
 INLINE float v_sum(v_float x)

@@ -5,14 +5,13 @@
  *
  *     ACT, LOAD, STORE       as in ref_template.h, one element
  *     act_load, act_store    as v_load and v_store, W elements converted
- *     TILE_M                 rows of C that the innermost loop of a matrix product holds in registers
+ *     TILE_M, TILE_V         rows and vectors of C that the innermost loop of a matrix product holds in registers
  *
  * Shape of a kernel: f_lanes does at most W elements at position `at`; EACH walks over a row, with the constant W but
  * at the end, so that the compiler makes a version with full vectors and one with masks. Sums: lane by lane first, over
  * four partial vectors in turn where the row is long, then across lanes in a fixed order.
  */
 #include "kernels/kernels.h"
-#include "kernels/vector_gemm.h"
 #include "kernels/vector_math.h"
 
 #include <string.h>
@@ -24,6 +23,8 @@
         else                                                                                                           \
             f(at, (n)-at, __VA_ARGS__);                                                                                \
     }
+
+#include "kernels/vector_gemm.h"
 
 INLINE long lanes_left(long n, long at)
 {
@@ -93,9 +94,8 @@ static void axpy(long n, double a, const void *x, void *y)
     EACH(n, axpy_lanes, factor, x, y)
 }
 
-static double dot(long n, const void *x, const void *y)
+INLINE double sum_products(long n, const float *a, const float *b)
 {
-    const float *a = x, *b = y;
     struct v_double sum[2] = { v_double_zero(), v_double_zero() };
     long i = 0;
     for (; i + 2 * W <= n; i += 2 * W)
@@ -106,9 +106,14 @@ static double dot(long n, const void *x, const void *y)
     return v_double_sum(sum[0]) + v_double_sum(sum[1]);
 }
 
+static double dot(long n, const void *x, const void *y)
+{
+    return sum_products(n, x, y);
+}
+
 static double sum_squares(long n, const void *x)
 {
-    return dot(n, x, x);
+    return sum_products(n, x, x);
 }
 
 INLINE void scale_lanes(long at, long lanes, v_float factor, float *x)
