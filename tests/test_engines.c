@@ -81,7 +81,7 @@ static double norm_of(const struct tensor *t)
     return sqrt(sum);
 }
 
-/* ‖got − want‖ / (‖want‖ + floor): some gradients are 0 in theory, so the floor is a hundredth of the norm of dO. */
+/* ‖got − want‖ / (‖want‖ + floor): some gradients are 0 in theory, so the floor is a twentieth of the norm of dO. */
 static double distance(const struct tensor *got, const struct tensor *want, const struct tensor *d_o)
 {
     double difference = 0;
@@ -89,7 +89,7 @@ static double distance(const struct tensor *got, const struct tensor *want, cons
         double e = get(got, i) - want->value[i];
         difference += e * e;
     }
-    return sqrt(difference) / (norm_of(want) + 0.01 * norm_of(d_o) + 1e-12);
+    return sqrt(difference) / (norm_of(want) + 0.05 * norm_of(d_o) + 1e-12);
 }
 
 static double tolerance(enum oa_precision p)
