@@ -495,6 +495,44 @@ static void maps(void **state)
     for_all((struct attention_setup){ F64, .rotary = true }, BOTH_SIDES, CAUSAL, outputs_are_the_map_times_values);
 }
 
+/* Supports over many tiles: ranges and tiles that are skipped must lose no pair, and pairs are counted one by one. */
+static void pairs_are_counted(struct attention_case *a)
+{
+    const struct oa_group *g = &a->layer.group[0];
+    struct oa_oracle in = { .queries = a->T, .keys = a->S, .length = a->S };
+    double pairs = 0;
+    for (long h = 0; h < g->shape.heads; h++) {
+        for (long i = 0; i < a->T; i++) {
+            for (long j = 0; j < a->S; j++)
+                pairs += oa_oracle_visible(g, &in, h, i, j);
+        }
+    }
+    assert_true(oa_visible_pairs(g, a->T, a->S) == pairs);
+}
+
+static void supports_over_many_tiles(void **state)
+{
+    (void)state;
+    static const char *const texts[] = { "softmax",
+                                         "local(window=1)",
+                                         "local(window=5, dilation=7)",
+                                         "local(window=40)",
+                                         "local(window=64)",
+                                         "local(window=3, dilation=64)",
+                                         "local" };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        for (int mode = BOTH_SIDES; mode <= CAUSAL; mode++) {
+            struct attention_case a;
+            struct attention_setup setup = { F64, .padding = true, .queries = 200, .length = 200 };
+            assert_true(open_case(texts[i], (enum attention_mode)mode, setup, &a));
+            pairs_are_counted(&a);
+            outputs_are_the_map_times_values(&a);
+            gradients_are_differences(&a);
+            attention_close(&a);
+        }
+    }
+}
+
 /* ---- order ----------------------------------------------------------------------------------------------------------
  */
 
@@ -782,6 +820,7 @@ int main(void)
         cmocka_unit_test(tables),
         cmocka_unit_test(too_long_is_refused),
         cmocka_unit_test(maps),
+        cmocka_unit_test(supports_over_many_tiles),
         cmocka_unit_test(order),
         cmocka_unit_test(limits),
         cmocka_unit_test(layers_share_when_asked),

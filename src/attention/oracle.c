@@ -22,7 +22,12 @@ bool oa_oracle_visible(const struct oa_group *g, const struct oa_oracle *in, lon
     bool real = j < in->length && (g->shape.cross || i < in->length);
     if (!real || (a.causal && j > i))
         return false;
-    return !g->support.visible || g->support.visible(&g->support, &a, head, i, j);
+    if (g->support.visible)
+        return g->support.visible(&g->support, &a, head, i, j);
+    long low = 0, high = in->keys;
+    if (g->support.row)
+        g->support.row(&g->support, &a, head, i, &low, &high);
+    return j >= low && j < high;
 }
 
 /* ---- projections --------------------------------------------------------------------------------------------- */
