@@ -87,6 +87,7 @@ static const char *const combinations[] = {
     "local(window=2):1 | linear:1",
     "dense:1 | mix(softmax, dense(shared), alpha=sigmoid):1",
     "orthogonal(qk=slice):1 | pattern(previous):1",
+    "softmax:1 | dense:1",
 };
 
 static int collect(void **state)
