@@ -137,6 +137,11 @@ OA_API enum oa_error oa_compare(const oa_config *config, const char *const *atte
 OA_API enum oa_error oa_plan(const oa_config *config, const char *const *attentions, int count,
                              const struct oa_output *out);
 
+/* All mechanisms; one attention at the shape model.* of the config: formulas, parameters, FLOPs, modes, caveats. */
+OA_API enum oa_error oa_list(oa_context *c, const struct oa_output *out);
+OA_API enum oa_error oa_explain(const oa_config *config, const char *spec, const struct oa_output *out);
+OA_API int oa_mechanism_describe(int i, const char **name, const char **title); /* 0 past the end */
+
 /* Makes a tokenizer from text files (commas between) and writes it as tokenizer.json. spec: "char", "byte", "bpe:N". */
 OA_API enum oa_error oa_tokenizer_make(oa_context *c, const char *spec, const char *files, const char *path,
                                        const struct oa_output *out);

@@ -11,6 +11,8 @@
     X(eval)                                                                                                            \
     X(generate)                                                                                                        \
     X(tokenizer)                                                                                                       \
+    X(list)                                                                                                            \
+    X(explain)                                                                                                         \
     X(attend)                                                                                                          \
     X(doctor)                                                                                                          \
     X(completion)                                                                                                      \

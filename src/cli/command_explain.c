@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli.h"
+
+static enum oa_error run(struct call *call)
+{
+    if (!want_words(call, 1, 1, "one attention, in quotes if it has blanks"))
+        return OA_ARGUMENT;
+    enum oa_error e = apply_options(call);
+    return e == OA_OK ? oa_explain(call->config, call->word[0], &call->out) : e;
+}
+
+const struct command command_explain = {
+    .name = "explain",
+    .sentence = "explains one attention: formula, parameters, FLOPs, modes, caveats, citation",
+    .usage = "SPEC [--model.width N] [--model.heads N] [--model.context N] [--json]",
+    .text = "Numbers are those of the shape that the options model.* give.",
+    .examples = "$ orthant explain \"local(window=64, qk=haar)\"\n"
+                "$ orthant explain \"random + softmax\" --model.context 512",
+    .sections = "model",
+    .see = "list attend plan",
+    .run = run,
+};
