@@ -154,6 +154,39 @@ OA_API enum oa_error oa_decode(oa_context *c, const char *tokenizer, const int32
 /* Processor, kernels chosen and why not the others, libraries, threads, memory. */
 OA_API enum oa_error oa_doctor(oa_context *c, const struct oa_output *out);
 
+/* ---- an attention layer for programs ---- */
+
+/* Self-attention with any attention of the language, forward and backward, on arrays of float: with projections,
+ * y [batch, tokens, width] from x [batch, tokens, width], row-major. examples/attention_layer.c uses it. */
+typedef struct oa_attention oa_attention;
+struct oa_attention_form {
+    long width, heads;
+    long length;           /* the longest sequence; tables have this size */
+    int causal;            /* 1: no token sees a later one */
+    int bias;              /* 1: biases in the projections */
+    const char *precision; /* "f32" or "bf16"; NULL = f32 */
+    uint64_t seed;         /* of the first values */
+};
+/* spec: one layer of the attention language. NULL after a failure. */
+OA_API oa_attention *oa_attention_open(oa_context *c, const char *spec, const struct oa_attention_form *form);
+OA_API void oa_attention_close(oa_attention *a);
+/* lengths [batch]: true lengths, what lies beyond is padding: never read, and 0 in y. NULL = none. */
+OA_API enum oa_error oa_attention_forward(oa_attention *a, long batch, long tokens, const int32_t *lengths,
+                                          const float *x, float *y);
+/* Of the last forward call: dx (may be NULL) from dy; gradients of parameters are added up. */
+OA_API enum oa_error oa_attention_backward(oa_attention *a, const float *dy, float *dx);
+
+struct oa_weights { /* one parameter of a layer; the arrays belong to the layer */
+    const char *name;
+    int dims;
+    long dim[4], count;
+    float *value;    /* may be written; oa_attention_changed says so */
+    float *gradient; /* NULL: frozen */
+};
+OA_API int oa_attention_weights(oa_attention *a, int i, struct oa_weights *out); /* 0 past the end */
+OA_API void oa_attention_changed(oa_attention *a);
+OA_API void oa_attention_zero_gradients(oa_attention *a);
+
 /* ---- one attention layer on tensors from a file ---- */
 
 /* `in` (safetensors) holds x [B, n, d]; if wanted memory [B, m, d] (cross-attention), lengths [B] (I32, true key

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# Help, manual pages, completion: every command has them, from one table.
+. "$2/tests/cli/common"
+
+expect 0 --help
+for option in -h help; do
+    cp out overview
+    expect 0 $option
+    same out overview
+done
+expect 0 --version
+says out '^orthant [0-9]*\.[0-9]*\.[0-9]*$'
+expect 2
+says err '^Commands'
+
+commands=$(sed -n '/^Commands/,/^Options/s/^  \([a-z]*\) .*/\1/p' overview)
+[ "$(echo "$commands" | wc -l)" -ge 11 ] || fail "only these commands: $commands"
+for command in $commands; do
+    expect 0 "$command" --help
+    cp out page
+    for part in Usage Example 'See also' 'Exit codes' '--help'; do
+        [ "$command$part" = "completionSee also" ] || says page "$part"
+    done
+    awk 'length($0) > 110 { exit 1 }' page || fail "a line of the help of $command is too long"
+    expect 0 help "$command"
+    same out page
+    expect 0 man "$command"
+    says out '^.TH "ORTHANT-'
+    if command -v man >/dev/null; then
+        LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -E UTF-8 -l out >/dev/null 2>warnings || true
+        [ ! -s warnings ] || { cat warnings; fail "the manual page of $command"; }
+    fi
+done
+
+# Every option of the table with its default and its range is in the help of train.
+expect 0 train --help
+says out '--model.layers N'
+says out '1 to 1024 (default 4)'
+says out 'adamw|sgd|adafactor'
+expect 0 train --dump-config
+says out 'layers: 4'
+cp out dumped.yaml
+expect 0 train --config dumped.yaml --dump-config
+same out dumped.yaml
+
+expect 0 completion bash
+cp out completion.bash
+bash -n completion.bash || fail "the completion for bash is not valid"
+reply=$(bash -c '. ./completion.bash; COMP_WORDS=(orthant train --train.opt); COMP_CWORD=2; _orthant; echo "${COMPREPLY[@]}"')
+[ "$reply" = --train.optimizer ] || fail "completion of --train.opt is \"$reply\""
+reply=$(bash -c '. ./completion.bash; COMP_WORDS=(orthant train --train.optimizer a); COMP_CWORD=3; _orthant; echo "${COMPREPLY[@]}"')
+[ "$reply" = "adamw adafactor" ] || fail "completion of --train.optimizer a is \"$reply\""
+for shell in zsh fish; do
+    expect 0 completion $shell
+    ! command -v $shell >/dev/null || $shell -n out || fail "the completion for $shell is not valid"
+done

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# The installed package: what is where, what the shared library shows, and the examples compiled against it with
+# pkg-config and with CMake.
+. "$2/tests/cli/common"
+build=$(dirname "$orthant")
+[ -f "$build/liborthant.so" ] || { echo "this build has no shared library"; exit 77; }
+compiler=${CC:-cc}
+cmake --install "$build" --prefix "$work/p" >out 2>err || fail "installing"
+library=$(dirname "$(find p -name liborthant.so)")
+for file in bin/orthant include/orthant/orthant.h share/man/man1/orthant.1 share/man/man1/orthant-train.1 \
+    share/bash-completion/completions/orthant share/zsh/site-functions/_orthant \
+    share/fish/vendor_completions.d/orthant.fish; do
+    [ -s "p/$file" ] || fail "$file is not installed"
+done
+[ -s "$library/liborthant.a" ] || fail "the static library is not installed"
+[ "$(p/bin/orthant --version)" = "$("$orthant" --version)" ] || fail "the installed program"
+
+# Only what orthant.h declares can be seen, and all of it.
+nm -D --defined-only "$library/liborthant.so" | awk '$2 ~ /[TDRB]/ { print $3 }' | sort >shown
+sed -n 's/^OA_API .*[ *]\(oa_[a-z_]*\)(.*/\1/p' p/include/orthant/orthant.h | sort >declared
+diff shown declared || fail "the symbols of the shared library are not those of the header"
+readelf -d "$library/liborthant.so" | grep -q 'SONAME.*liborthant.so.[0-9]*\]' || fail "no SONAME"
+
+text 30000
+tried() { # FOLDER
+    "$1/attention_layer" "random + softmax" >out 2>err || fail "$1/attention_layer"
+    rm -rf folder
+    "$1/train_model" text.txt folder >out 2>err || fail "$1/train_model"
+    says out 'bits a character'
+}
+export PKG_CONFIG_PATH="$work/$library/pkgconfig"
+mkdir shared static
+for name in attention_layer train_model; do
+    "$compiler" -std=c11 -Wall -Wextra -Werror "$source/examples/$name.c" $(pkg-config --cflags --libs orthant) \
+        "-Wl,-rpath,$work/$library" -o shared/$name || fail "compiling $name with pkg-config"
+    "$compiler" "$source/examples/$name.c" $(pkg-config --cflags orthant) "$library/liborthant.a" \
+        $(pkg-config --static --libs orthant | sed 's/-lorthant//') -o static/$name || fail "linking $name statically"
+done
+tried shared
+tried static
+
+mkdir project
+cat >project/CMakeLists.txt <<END
+cmake_minimum_required(VERSION 3.18)
+project(user C)
+find_package(orthant 0.1 REQUIRED)
+add_executable(attention_layer $source/examples/attention_layer.c)
+target_link_libraries(attention_layer PRIVATE orthant::orthant)
+add_executable(train_model $source/examples/train_model.c)
+target_link_libraries(train_model PRIVATE orthant::static)
+END
+cmake -S project -B made -DCMAKE_PREFIX_PATH="$work/p" >out 2>err || fail "finding the package"
+cmake --build made >out 2>err || fail "building with the package"
+tried made

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+# A run that is stopped and goes on ends with the bits of one that was not stopped.
+. "$2/tests/cli/common"
+text 30000
+
+expect 0 train --config tiny.yaml --out whole
+[ -f whole/config.json ] && [ -f whole/tokenizer.json ] && [ -f whole/log.jsonl ] || fail "files of a run are missing"
+
+# In two sittings: the first is told to stop at half the way by a signal.
+stopped() { # SIGNAL CODE
+    "$orthant" train --config tiny.yaml --out "$1" --train.checkpoint_every 1 --train.steps 100000 >out 2>err &
+    pid=$!
+    until ls "$1"/checkpoint-* >/dev/null 2>&1; do sleep 0.02; done
+    kill "-$1" $pid
+    status=0
+    wait $pid || status=$?
+    [ $status -eq "$2" ] || fail "after SIG$1 the program ended with $status instead of $2"
+    ls "$1"/checkpoint-* >/dev/null || fail "SIG$1 left no checkpoint"
+    [ ! -f "$1/model.safetensors" ] || fail "SIG$1 left a model that is not ready"
+}
+stopped INT 130
+stopped TERM 143
+expect 1 eval INT
+says err 'has not ended'
+
+# The steps that a run is cut into do not matter.
+expect 0 train --config tiny.yaml --out parts --train.steps 10 --train.schedule constant
+expect 0 train --resume --out parts --train.steps 21
+expect 0 train --resume --out parts --train.steps 30
+expect 0 train --config tiny.yaml --out one --train.schedule constant
+same parts/model.safetensors one/model.safetensors
+grep -c . parts/log.jsonl >lines.parts
+grep -o '"step": [0-9]*' one/log.jsonl >one.steps
+grep -o '"step": [0-9]*' parts/log.jsonl >parts.steps
+sort -u -c parts.steps 2>/dev/null || [ "$(sort parts.steps | uniq -d | wc -l)" -eq 0 ] || fail "a step is logged twice"
+
+# A run that has ended is not begun again by accident, and does not change when it is resumed.
+expect 2 train --config tiny.yaml --out whole
+says err 'holds a run already'
+cp whole/model.safetensors before
+expect 0 train --resume --out whole
+same before whole/model.safetensors
+
+# Other options are another run.
+expect 2 train --resume --config tiny.yaml --model.width 64 --out whole
+says err 'model.width'
+expect 2 train --resume --config tiny.yaml --attention 'local(window=8)' --out whole
+says err 'model.attention'
+head -c 40000 "$source/data/tinyshakespeare.txt" | tail -c 30000 >other.txt
+expect 2 train --resume --config tiny.yaml --data.train other.txt --out whole
+says err 'other training text'
+same before whole/model.safetensors

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every mechanism, in both precisions: the same bits for any number of threads.
+. "$2/tests/cli/common"
+text 20000
+steps=${quick:+2}
+steps=${steps:-6}
+
+"$orthant" list --json | sed -n 's/^  "name": "\(.*\)",$/\1/p' | sed 's/^mix$/mix(softmax, random, dense)/' >specs
+[ "$(wc -l <specs)" -ge 8 ] || fail "orthant list --json names too few mechanisms"
+cat >>specs <<'END'
+fixed-random
+random + softmax
+pattern(previous):1 | softmax:3
+local(window=8) ; linear(qk=srht) ; orthogonal(tie, temperature)
+END
+while read -r spec; do
+    for precision in f32 bf16; do
+        for threads in 1 2 3 7; do
+            expect 0 train --config tiny.yaml --attention "$spec" --train.precision $precision --train.steps "$steps" \
+                --train.batch 6 --threads $threads --out "run-$threads" --quiet
+            same run-1/model.safetensors "run-$threads/model.safetensors"
+        done
+        rm -r run-*
+    done
+    echo "$spec: same bits"
+done <specs

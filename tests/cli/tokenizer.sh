@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# Text to ids and back, byte for byte, through files and pipes.
+. "$2/tests/cli/common"
+text 50000
+for kind in char byte bpe:400; do
+    expect 0 tokenizer train --kind $kind --data text.txt --out $kind.json
+    says out 'tokens$'
+    "$orthant" tokenizer encode $kind.json <text.txt >ids || fail "encoding with $kind"
+    "$orthant" tokenizer decode $kind.json <ids >back || fail "decoding with $kind"
+    same back text.txt
+    expect 0 tokenizer encode $kind.json --data text.txt
+    same out ids
+done
+head -c 3000 /dev/urandom >noise
+for kind in byte bpe:400; do
+    "$orthant" tokenizer encode $kind.json <noise >ids
+    "$orthant" tokenizer decode $kind.json <ids >back
+    same back noise
+done
+: >nothing
+"$orthant" tokenizer encode byte.json <nothing >ids
+"$orthant" tokenizer decode byte.json <ids >back
+same back nothing
+
+expect 0 tokenizer encode byte.json --text "AB"
+[ "$(cat out)" = "65 66" ] || fail "AB is $(cat out)"
+expect 0 tokenizer decode byte.json --text "65 66"
+[ "$(cat out)" = "AB" ] || fail "65 66 is $(cat out)"
+expect 0 tokenizer encode bpe:400.json --text "the " --json
+says out '"pieces"'
+expect 2 tokenizer decode byte.json --text "65 x"
+expect 2 tokenizer decode byte.json --text "65 300"
+says err '300'
+expect 1 tokenizer encode nowhere.json --text x
+expect 2 tokenizer train --kind bpe:3 --data text.txt
