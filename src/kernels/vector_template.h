@@ -44,9 +44,10 @@ INLINE struct span span_of(const int32_t *low, const int32_t *high, long i, long
     return s;
 }
 
-static void clear_reals(long n, float *x)
+INLINE void clear_reals(long n, float *x)
 {
-    memset(x, 0, (size_t)n * sizeof *x);
+    if (n > 0)
+        memset(x, 0, (size_t)n * sizeof *x);
 }
 
 /* ---- conversions, elementwise ---- */
@@ -455,7 +456,7 @@ static void norm_gradient(long rows, long cols, const void *x, const void *gain,
 /* ---- softmax over tiles ---- */
 
 /* The largest scale·x, at least `least`; NaN is passed over (it shows in the sum of exponentials). */
-static float row_largest(long n, const float *x, float scale, float least)
+INLINE float row_largest(long n, const float *x, float scale, float least)
 {
     v_float top[4], factor = v_set(scale), floor = v_set(least);
     long i = 0;
@@ -480,47 +481,59 @@ INLINE void exp_lanes(long at, long lanes, float *x, v_float factor, v_float shi
     *sum = v_add(*sum, lanes == W ? e : v_keep(v_first(lanes), e));
 }
 
-/* x ← e^{scale·x − origin}; gives their sum. The factor log₂ e is in the numbers that the logits meet anyway: it costs
- * nothing, and the rounding of origin·log₂ e is the same for the whole row. */
-static float row_exp(long n, float *x, double scale, float origin)
+/* x ← 2^{factor·x + shift}; gives their sum. The factor log₂ e is in the numbers that the logits meet anyway: it costs
+ * nothing, and the rounding of the shift is the same for the whole row. */
+INLINE float row_exp(long n, float *x, v_float factor, float shift)
 {
-    v_float sum = v_set(0), factor = v_set((float)(scale * LOG2_E)), shift = v_set((float)(-origin * LOG2_E));
-    EACH(n, exp_lanes, x, factor, shift, &sum)
+    v_float sum = v_set(0), all = v_set(shift);
+    EACH(n, exp_lanes, x, factor, all, &sum)
     return v_sum(sum);
 }
 
-static float exp_of(float x)
+/* At most W rows, so that what is done once a row is done in one vector for all. */
+INLINE void softmax_rows(long rows, long cols, double scale, const int32_t *low, const int32_t *high, float *s,
+                         long lds, float *m, float *z, float *rescale)
 {
-    return x < LOWEST_EXP ? 0 : expf(x);
+    float top[W], shift[W], sum[W];
+    for (long i = 0; i < rows; i++) {
+        struct span see = span_of(low, high, i, cols);
+        top[i] = row_largest(see.end - see.begin, s + i * lds + see.begin, (float)scale, m[i]);
+    }
+    v_float before = v_load(m, rows), after = v_load(top, rows), old = v_load(z, rows);
+    v_float factor = v_select(v_less(before, after), v_exp(v_sub(before, after)), v_set(1));
+    v_float origin = v_keep(v_less(v_set(-INFINITY), after), after); /* −∞ − 0 gives weight 0; a NaN still shows */
+    v_store(m, after, rows);
+    v_store(rescale, factor, rows);
+    v_store(shift, v_mul(origin, v_set((float)-LOG2_E)), W);
+    for (long i = 0; i < rows; i++) {
+        struct span see = span_of(low, high, i, cols);
+        float *row = s + i * lds;
+        clear_reals(see.begin, row);
+        sum[i] = row_exp(see.end - see.begin, row + see.begin, v_set((float)(scale * LOG2_E)), shift[i]);
+        clear_reals(cols - see.end, row + see.end);
+    }
+    v_store(z, v_fma(old, factor, v_load(sum, rows)), rows);
 }
 
 static void softmax_tile(long rows, long cols, double scale, const int32_t *low, const int32_t *high, void *s, long lds,
                          void *m, void *z, void *rescale)
 {
-    for (long i = 0; i < rows; i++) {
-        float *row = (float *)s + i * lds, *top = (float *)m + i, *sum = (float *)z + i;
-        struct span see = span_of(low, high, i, cols);
-        float new_top = row_largest(see.end - see.begin, row + see.begin, (float)scale, *top);
-        bool empty = new_top == -INFINITY;
-        float factor = empty || new_top == *top ? 1 : exp_of(*top - new_top);
-        clear_reals(see.begin, row);
-        *sum = *sum * factor + row_exp(see.end - see.begin, row + see.begin, scale, empty ? 0 : new_top);
-        clear_reals(cols - see.end, row + see.end);
-        *top = new_top;
-        ((float *)rescale)[i] = factor;
-    }
+    for (long i = 0; i < rows; i += W)
+        softmax_rows(lanes_left(rows, i), cols, scale, low + i, high + i, (float *)s + i * lds, lds, (float *)m + i,
+                     (float *)z + i, (float *)rescale + i);
 }
 
 static void softmax_again(long rows, long cols, double scale, const int32_t *low, const int32_t *high, const void *lse,
                           void *s, long lds)
 {
+    v_float factor = v_set((float)(scale * LOG2_E));
     for (long i = 0; i < rows; i++) {
         float *row = (float *)s + i * lds, l = ((const float *)lse)[i];
         struct span see = span_of(low, high, i, cols);
         if (l == -INFINITY)
             see.begin = see.end = 0;
         clear_reals(see.begin, row);
-        row_exp(see.end - see.begin, row + see.begin, scale, l);
+        (void)row_exp(see.end - see.begin, row + see.begin, factor, (float)(-l * LOG2_E));
         clear_reals(cols - see.end, row + see.end);
     }
 }
@@ -573,8 +586,10 @@ static void mask_tile(long rows, long cols, const int32_t *low, const int32_t *h
         ACT *row = (ACT *)y + i * ldy, *to = row + see.begin;
         v_float sum = v_set(0);
         EACH(see.end - see.begin, mask_lanes, from, to, &sum)
-        memset(row, 0, (size_t)see.begin * sizeof(ACT));
-        memset(row + see.end, 0, (size_t)(cols - see.end) * sizeof(ACT));
+        if (see.begin > 0)
+            memset(row, 0, (size_t)see.begin * sizeof(ACT));
+        if (see.end < cols)
+            memset(row + see.end, 0, (size_t)(cols - see.end) * sizeof(ACT));
         if (sums)
             ((float *)sums)[i] += v_sum(sum);
     }
