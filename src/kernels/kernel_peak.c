@@ -27,12 +27,14 @@ struct burst {
     volatile float sink;
 };
 
+#ifdef __x86_64__
 static void run_loop(struct burst *b, long item, long items)
 {
     (void)item;
     (void)items;
     b->sink = b->loop(b->rounds, 0.5f);
 }
+#endif
 
 static size_t product_bytes(const struct oa_kernels *k)
 {
@@ -101,6 +103,7 @@ static void set_rounds(oa_context *c, struct burst *b)
 
 /* ---- arithmetic ---- */
 
+#ifdef __x86_64__
 static void measure_loop(oa_context *c, float (*loop)(long, float), int flops, double *one, double *all)
 {
     struct burst b = { .run = run_loop, .loop = loop };
@@ -110,6 +113,7 @@ static void measure_loop(oa_context *c, float (*loop)(long, float), int flops, d
     *one = amount / least_seconds(c, &b, 1);
     *all = amount * (double)threads / least_seconds(c, &b, threads);
 }
+#endif
 
 static bool open_products(oa_context *c, struct burst *b, enum oa_precision p, long threads)
 {
