@@ -14,7 +14,7 @@
 #define BLOCK_M 256
 #define BLOCK_N 256
 #define BLOCK_K 256
-#define TILE_M 4
+#define TILE_M 2
 #define TILE_N 8
 
 #include "kernels/ref.h"

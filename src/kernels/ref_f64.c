@@ -15,7 +15,7 @@
 #define BLOCK_M 128
 #define BLOCK_N 128
 #define BLOCK_K 256
-#define TILE_M 4
+#define TILE_M 2
 #define TILE_N 4
 
 #include "kernels/ref.h"
