@@ -3,11 +3,10 @@
  * not depend on the number of threads. */
 #include "device/cpu.h"
 
-enum {
-    MIN_EDGE = 64, /* smallest edge of an item's block of C: below it the library's packing dominates */
-    MAX_ITEMS = 32,
-    ITEM_WORK = 6 * 1000000 /* multiply-adds worth an item: some tens of microseconds on one core */
-};
+#define ITEM_WORK 10e6 /* multiply-adds worth an item: a hundred microseconds of one core's f32 */
+#define PAIR_WORK 2e6  /* enough to keep a second core busy */
+
+enum { MAX_ITEMS = 32, WIDE = 512, LEAST_ROWS = 64 };
 
 struct cut {
     struct oa_device *d;
@@ -17,18 +16,25 @@ struct cut {
     long rows, cols, columns; /* block of C of one item; number of blocks along n */
 };
 
-/* Halves the longer edge of the block until there are enough items. Wide products (many columns) cut columns first only
- * when they are much longer: B is packed again for each block of rows. */
+static double wanted_items(const struct oa_gemm *g)
+{
+    double work = (double)g->m * (double)g->n * (double)g->k, items = work / ITEM_WORK;
+    if (items > MAX_ITEMS)
+        return MAX_ITEMS;
+    return items < 2 && work > PAIR_WORK ? 2 : items;
+}
+
+/* Halves the block until there are about as many items as wanted. Whole rows are what the library does best (measured:
+ * 64 columns of 128 run at half the speed of all 128), so columns are cut only where they are many times the rows. */
 static void choose_block(const struct oa_gemm *g, long *rows, long *cols)
 {
-    double work = (double)g->m * (double)g->n * (double)g->k;
-    double wanted = work / ITEM_WORK < MAX_ITEMS ? work / ITEM_WORK : MAX_ITEMS;
+    double wanted = wanted_items(g) / 1.4;
     *rows = g->m;
     *cols = g->n;
     for (double items = 1; items < wanted; items *= 2) {
-        if (*rows >= 2 * MIN_EDGE && 2 * *rows >= *cols)
+        if (*rows >= LEAST_ROWS && 4 * *rows > *cols)
             *rows = (*rows + 1) / 2;
-        else if (*cols >= 2 * MIN_EDGE)
+        else if (*cols >= WIDE)
             *cols = (*cols + 1) / 2;
         else
             return;
