@@ -151,6 +151,24 @@ OA_API enum oa_error oa_encode(oa_context *c, const char *tokenizer, const char 
 OA_API enum oa_error oa_decode(oa_context *c, const char *tokenizer, const int32_t *ids, size_t count,
                                const struct oa_output *out);
 
+/* The machine: matrix arithmetic and memory bandwidth, of one core and of all threads. Half a second. */
+OA_API enum oa_error oa_bench_peak(oa_context *c, const struct oa_output *out);
+/* Every version of every kernel on one core, beside the plain C one. Some seconds. */
+OA_API enum oa_error oa_bench_kernels(oa_context *c, const struct oa_output *out);
+/* Attention layers, forward and backward, over lengths: time, rate, share of the peak, memory, ratio to softmax (when
+ * "softmax" is among them), and the exponent of the time in the length. */
+struct oa_bench_request {
+    const char *const *attentions;
+    int count;
+    const long *length;
+    int lengths;
+    long tokens; /* of a pass: as many sequences as fit, at least one */
+    long width, heads;
+    int causal;
+    const char *precision; /* "f32", "bf16", "f64"; NULL = f32 */
+};
+OA_API enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r, const struct oa_output *out);
+
 /* Processor, kernels chosen and why not the others, libraries, threads, memory. */
 OA_API enum oa_error oa_doctor(oa_context *c, const struct oa_output *out);
 

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Runs an attention layer, projections included, on the plan device for its FLOPs and on the CPU for its time. */
+#include "api/bench_layer.h"
+
+#include <math.h>
+
+enum { LEAST_RUNS = 3, MOST_RUNS = 50 };
+static const double enough = 0.25; /* seconds of measuring, warm-up left out */
+
+struct bench {
+    oa_context *c;
+    const struct oa_layer_case *what;
+    struct oa_device *d;
+    struct oa_store store;
+    struct oa_layer layer;
+    oa_tape tape;
+    void *x, *dy; /* acts */
+    struct oa_arena inputs;
+};
+
+/* N(0, 1) as acts; addresses only on the plan device. */
+static void *make_input(struct bench *b, const char *name, long count)
+{
+    size_t size = b->d->kernels.real_size;
+    void *real = oa_arena_take(&b->inputs, (size_t)count * size);
+    void *act = oa_arena_take(&b->inputs, (size_t)count * b->d->kernels.act_size);
+    struct oa_stream s = oa_stream_named(1, name);
+    if (!real || !act || b->d->dry)
+        return act;
+    for (long i = 0; i < count; i++) {
+        double x = oa_random_normal(s, (uint64_t)i);
+        if (b->d->kernels.real == OA_F64)
+            ((double *)real)[i] = x;
+        else
+            ((float *)real)[i] = (float)x;
+    }
+    b->d->ops->act_from_real(b->d, count, real, act);
+    return act;
+}
+
+static enum oa_error open_bench(struct bench *b, bool dry)
+{
+    const struct oa_layer_case *w = b->what;
+    struct oa_layer_shape shape = { .width = w->width,
+                                    .heads = w->heads,
+                                    .head_width = w->width / w->heads,
+                                    .value_width = w->width / w->heads,
+                                    .length = w->length,
+                                    .memory_length = w->length,
+                                    .causal = w->causal };
+    long count = w->batch * w->length * w->width;
+    OA_TRY(oa_device_open(b->c, w->precision, dry, &b->d));
+    oa_store_init(&b->store, b->d);
+    oa_tape_init(&b->tape, b->d);
+    oa_arena_init(&b->inputs, b->c, dry);
+    OA_TRY(oa_layer_open(b->c, w->spec, 0, &shape, &b->store, "", &b->layer));
+    OA_TRY(oa_store_allocate(&b->store, 1, true));
+    b->x = make_input(b, "x", count);
+    b->dy = make_input(b, "dy", count);
+    return oa_status(b->c);
+}
+
+static void close_bench(struct bench *b)
+{
+    oa_layer_close(&b->layer);
+    if (b->d) {
+        oa_tape_free(&b->tape);
+        oa_store_free(&b->store);
+        oa_arena_free(&b->inputs);
+    }
+    oa_device_close(b->d);
+}
+
+static enum oa_error pass(struct bench *b, bool backward)
+{
+    const struct oa_layer_case *w = b->what;
+    long rows = w->batch * w->length;
+    oa_tape_reset(&b->tape, backward, false, (struct oa_stream){ 0 });
+    struct oa_layer_input in = { .x = oa_tensor_from(&b->tape, b->x, rows, w->width, w->width, true),
+                                 .batch = w->batch,
+                                 .queries = w->length,
+                                 .keys = w->length };
+    oa_tensor *y = oa_layer_forward(&b->tape, &b->layer, &in);
+    OA_TRY(oa_status(b->c));
+    if (backward) {
+        y->gradient = b->dy;
+        oa_tape_backward(&b->tape);
+    }
+    return oa_status(b->c);
+}
+
+/* The least of several runs, since other programs can only make them slower. */
+static enum oa_error time_pass(struct bench *b, bool backward, double *least)
+{
+    double sum = 0;
+    *least = INFINITY;
+    OA_TRY(pass(b, backward));
+    for (int i = 0; i < MOST_RUNS && (i < LEAST_RUNS || sum < enough); i++) {
+        double start = oa_clock();
+        OA_TRY(pass(b, backward));
+        double seconds = oa_clock() - start;
+        *least = fmin(*least, seconds);
+        sum += seconds;
+        if (oa_stop_requested(b->c))
+            return oa_fail(b->c, OA_INTERRUPTED, "the bench was stopped");
+    }
+    return OA_OK;
+}
+
+static enum oa_error count_flops(struct bench *b, struct oa_layer_cost *out)
+{
+    OA_TRY(open_bench(b, true));
+    b->d->flops = 0;
+    OA_TRY(pass(b, true));
+    out->flops = b->d->flops;
+    return OA_OK;
+}
+
+static enum oa_error time_layer(struct bench *b, struct oa_layer_cost *out)
+{
+    OA_TRY(open_bench(b, false));
+    OA_TRY(time_pass(b, false, &out->forward));
+    OA_TRY(time_pass(b, true, &out->both));
+    out->memory = (double)(b->tape.arena.peak + b->d->scratch.peak);
+    return OA_OK;
+}
+
+enum oa_error oa_layer_measure(oa_context *c, const struct oa_layer_case *what, struct oa_layer_cost *out)
+{
+    struct bench dry = { .c = c, .what = what }, real = dry;
+    enum oa_error e = count_flops(&dry, out);
+    close_bench(&dry);
+    if (e != OA_OK)
+        return e;
+    e = time_layer(&real, out);
+    close_bench(&real);
+    return e;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_LENGTHS = 32, MOST_MECHANISMS = 128 };
+
+/* "128,512,2048"; the count, or 0 after an error was printed. */
+static int parse_lengths(struct call *call, long out[MOST_LENGTHS])
+{
+    const char *text = flag_value(call, "lengths");
+    int count = 0;
+    for (const char *s = text; count < MOST_LENGTHS; s++) {
+        char *end;
+        errno = 0;
+        out[count] = strtol(s, &end, 10);
+        if (end == s || errno || out[count] < 1 || (*end && *end != ','))
+            break;
+        count++;
+        if (!*end)
+            return count;
+        s = end;
+    }
+    wrong_use(call, "--lengths is \"%.60s\"; give whole numbers with commas between, %d at most", text, MOST_LENGTHS);
+    return 0;
+}
+
+/* All mechanisms; a mixture has no form without components. */
+static int all_mechanisms(const char *names[MOST_MECHANISMS])
+{
+    const char *name, *title;
+    int count = 0;
+    for (int i = 0; count < MOST_MECHANISMS && oa_mechanism_describe(i, &name, &title); i++)
+        names[count++] = strcmp(name, "mix") == 0 ? "random + softmax" : name;
+    return count;
+}
+
+static enum oa_error bench_attentions(struct call *call)
+{
+    const char *all[MOST_MECHANISMS], **given = calloc((size_t)call->givens + 1, sizeof *given);
+    long length[MOST_LENGTHS];
+    struct oa_bench_request r = { .length = length, .lengths = parse_lengths(call, length) };
+    r.causal = !flag_given(call, "bidirectional");
+    r.precision = flag_value(call, "precision");
+    enum oa_error e = OA_ARGUMENT;
+    if (given && r.lengths && flag_number(call, "tokens", 1, 1 << 24, &r.tokens) &&
+        flag_number(call, "width", 1, 65536, &r.width) && flag_number(call, "heads", 1, 1024, &r.heads)) {
+        r.count = flag_values(call, "attention", given);
+        r.attentions = r.count ? given : all;
+        if (!r.count)
+            r.count = all_mechanisms(all);
+        e = oa_bench_attention(call->context, &r, &call->out);
+    }
+    free(given);
+    return e;
+}
+
+static enum oa_error run(struct call *call)
+{
+    if (!want_words(call, 0, 0, "no words; attentions are given with --attention"))
+        return OA_ARGUMENT;
+    if (flag_given(call, "peak"))
+        return oa_bench_peak(call->context, &call->out);
+    if (flag_given(call, "kernels"))
+        return oa_bench_kernels(call->context, &call->out);
+    return bench_attentions(call);
+}
+
+static const struct flag flags[] = {
+    { .name = "peak", .help = "only the machine: arithmetic and memory, one core and all threads" },
+    { .name = "kernels", .help = "every version of every kernel beside the plain C one" },
+    { .name = "attention",
+      .argument = "SPEC",
+      .help = "an attention to time; given once for each (default: all mechanisms)" },
+    { .name = "lengths", .argument = "LIST", .fallback = "128,256,512,1024,2048", .help = "tokens of a sequence" },
+    { .name = "tokens",
+      .argument = "N",
+      .fallback = "4096",
+      .help = "tokens of a pass: as many sequences as fit, at least one" },
+    { .name = "width", .argument = "N", .fallback = "256", .help = "width of the layer" },
+    { .name = "heads", .argument = "N", .fallback = "4", .help = "heads of the layer" },
+    { .name = "precision", .argument = "NAME", .fallback = "f32", .help = "f32, bf16 or f64", .words = "f32|bf16|f64" },
+    { .name = "bidirectional", .help = "every token sees every token; otherwise none sees a later one" },
+    { .name = NULL },
+};
+
+const struct command command_bench = {
+    .name = "bench",
+    .sentence = "times attention layers and kernels against the peaks of this machine",
+    .usage = "[--attention SPEC]... [--lengths LIST] [--precision NAME] [--width N] [--heads N]\n"
+             "--peak\n"
+             "--kernels",
+    .text = "A layer is timed with its projections, forward and backward, as the least of several runs. Its rate is "
+            "given as a share of the machine's measured peak and its time as a multiple of softmax attention's; the "
+            "last column is the measured exponent: 2 means four times the time for twice the length.\n"
+            "Other programs make the numbers worse, never better: run it on an idle machine.",
+    .examples = "$ orthant bench --peak\n"
+                "$ orthant bench --attention softmax --attention linear --lengths 512,1024,2048,4096\n"
+                "$ orthant bench --precision bf16 --threads 1",
+    .flags = flags,
+    .see = "doctor plan",
+    .run = run,
+};

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# doctor, list, explain, plan, bench, attend: they say what they should, as text and as JSON.
+. "$2/tests/cli/common"
+text 20000
+
+# Every JSON is read by a parser, when there is one.
+json() {
+    if command -v python3 >/dev/null; then
+        python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$1" || fail "not JSON"
+    fi
+}
+both() { # PATTERN WORD...
+    pattern=$1
+    shift
+    expect 0 "$@"
+    says out "$pattern"
+    expect 0 "$@" --json
+    json out
+}
+both 'processor' doctor
+both 'lowered by --isa ref\|does not offer' doctor --isa ref
+both 'softmax' list
+both 'Random Synthesizer' explain 'random + softmax'
+both 'random' plan --config tiny.yaml --attention softmax --attention random --quiet
+both 'GFLOP/s' bench --peak
+both 'softmax' bench --attention softmax --attention linear --lengths 16,32,64 --tokens 128 --width 32 --heads 2 --quiet
+
+# What plan says is what training takes.
+expect 0 plan --config tiny.yaml --attention 'local(window=8)' --json
+number() {
+    grep -o "\"$2\": [0-9.e+]*" "$1" | head -n 1 | sed 's/.*: //'
+}
+planned=$(awk -v a="$(number out memory_parameters)" -v b="$(number out memory_step)" 'BEGIN { print a + b }')
+expect 0 train --config tiny.yaml --attention 'local(window=8)' --out run --json
+json out
+awk -v p="$planned" -v m="$(number out peak_memory)" 'BEGIN { exit !(p > 0.9 * m && p < 1.1 * m) }' ||
+    fail "planned $planned bytes, took $(number out peak_memory)"
+
+expect 0 attend softmax --in "$source/tests/golden/softmax-causal.safetensors" --out y.safetensors --causal --weights
+[ -s y.safetensors ] || fail "attend wrote nothing"

@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# demo.sh ORTHANT: a contest between eight attentions on tiny Shakespeare, three seeds each.
+set -eu
+cd "$(dirname "$0")/.."
+orthant=$1
+folder=build/demo
+rm -rf "$folder"
+start=$(date +%s)
+"$orthant" compare --config data/demo.yaml --out "$folder" \
+    --attention "softmax" \
+    --attention "orthogonal" \
+    --attention "random" \
+    --attention "fixed-random" \
+    --attention "dense" \
+    --attention "random + softmax" \
+    --attention "pattern(previous):1 | softmax:3" \
+    --attention "local(window=16)"
+echo "time     $(($(date +%s) - start)) s"
