@@ -27,7 +27,7 @@ install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 format:
-	@clang-format -i $$(git ls-files '*.c' '*.h')
+	@find . -path './build*' -prune -o -name '*.[ch]' -print0 | xargs -0 clang-format -i
 
 clean:
 	@rm -rf build build-*

@@ -24,9 +24,8 @@ static void collect(void *argument, const char *text, size_t length)
 }
 
 static struct collected seen;
-static const struct oa_output output = { .sink = collect, .argument = &seen }, json = { .sink = collect,
-                                                                                        .argument = &seen,
-                                                                                        .json = 1 };
+static const struct oa_output output = { .sink = collect, .argument = &seen },
+                              json = { .sink = collect, .argument = &seen, .json = 1 };
 
 static const char *said(void)
 {
@@ -166,8 +165,8 @@ static void check_layer(oa_context *c, const char *spec, int causal)
 
 static void test_gradients(void **state)
 {
-    static const char *const specs[] = { "softmax",   "random + softmax",         "dense(shared)",
-                                         "linear",    "local(window=2)",          "pattern(previous) | softmax",
+    static const char *const specs[] = { "softmax",   "random + softmax", "dense(shared)",
+                                         "linear",    "local(window=2)",  "pattern(previous) | softmax",
                                          "orthogonal" };
     (void)state;
     oa_context *c = oa_open(NULL);
@@ -229,7 +228,7 @@ static void test_misuse(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options),   cmocka_unit_test(test_texts),  cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_options), cmocka_unit_test(test_texts),  cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_padding), cmocka_unit_test(test_misuse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
