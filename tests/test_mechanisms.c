@@ -45,8 +45,9 @@ static void add_values(const struct oa_mechanism *m, const struct oa_argument *a
     char text[160];
     if (a->kind == OA_VALUE_FLAG)
         snprintf(text, sizeof text, "%s(%s)", m->name, a->key);
+    bool divisor = strcmp(a->key, "a") == 0 || strcmp(a->key, "b") == 0; /* of every length */
     if (a->kind == OA_VALUE_INT)
-        snprintf(text, sizeof text, "%s(%s=3)", m->name, a->key);
+        snprintf(text, sizeof text, "%s(%s=%d)", m->name, a->key, divisor ? 1 : 3);
     if (a->kind == OA_VALUE_FLAG || a->kind == OA_VALUE_INT)
         add_spec(text);
     for (const char *w = a->kind == OA_VALUE_CHOICE ? a->choices : ""; *w; w += *w == '|') {
@@ -69,6 +70,11 @@ static const char *const combinations[] = {
     "local(window=2, dilation=2, qk=slice)",
     "local(window=1)",
     "dense(input=full, hidden=3, shared, bias)",
+    "factorized-dense(b=1, input=full)",
+    "factorized-random + factorized-dense",
+    "mix(softmax, factorized-random(rank=2), alpha=sigmoid)",
+    "mix(factorized-random(rank=2), random, alpha=fixed, weights=0.5/-2)",
+    "dense:1 | factorized-dense:1",
     "random(init=normal)",
     "random(frozen, init=uniform, sigma=2)",
     "pattern(left, edge=clamp)",
@@ -371,6 +377,8 @@ static void copy_leading(const struct attention_case *from, const struct oa_para
 static void shorter_is_cut(struct attention_case *a)
 {
     struct attention_case cut;
+    if (strstr(a->setup.spec, "factorized-dense"))
+        return; /* which pair of numbers a position has depends on N */
     struct attention_setup setup = a->setup;
     setup.length = a->T;
     assert_int_equal(attention_open(context, &setup, &cut), OA_OK);
@@ -393,7 +401,9 @@ static void tables(void **state)
 static void too_long_is_refused(void **state)
 {
     (void)state;
-    static const char *const bound[] = { "dense", "random", "random + softmax", "softmax:1 | dense:1" };
+    static const char *const bound[] = {
+        "dense", "random", "factorized-dense", "factorized-random", "random + softmax", "softmax:1 | dense:1"
+    };
     for (size_t i = 0; i < sizeof bound / sizeof bound[0]; i++) {
         struct attention_case a;
         const char *sentence;
@@ -527,6 +537,27 @@ static void supports_over_many_tiles(void **state)
             struct attention_setup setup = { F64, .padding = true, .queries = 200, .length = 200 };
             assert_true(open_case(texts[i], (enum attention_mode)mode, setup, &a));
             pairs_are_counted(&a);
+            outputs_are_the_map_times_values(&a);
+            gradients_are_differences(&a);
+            attention_close(&a);
+        }
+    }
+}
+
+/* Given logits and folds over many tiles, one map for the batch (no padding) and one for each item; 600 keys are two
+ * items of the shared map's backward pass. */
+static void parts_over_many_tiles(void **state)
+{
+    (void)state;
+    static const char *const texts[] = { "factorized-random(rank=3)", "factorized-dense(a=20)",
+                                         "mix(factorized-random(rank=3), random)",
+                                         "mix(factorized-random(rank=3), factorized-dense(b=50), alpha=sigmoid)" };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        for (int variant = 0; variant < 3; variant++) {
+            struct attention_case a;
+            long n = variant == 2 ? 600 : 200;
+            struct attention_setup setup = { F64, .padding = variant == 0, .queries = n, .length = n };
+            assert_true(open_case(texts[i], variant ? CAUSAL : BOTH_SIDES, setup, &a));
             outputs_are_the_map_times_values(&a);
             gradients_are_differences(&a);
             attention_close(&a);
@@ -675,8 +706,17 @@ static void layers_share_when_asked(void **state)
 static void flops_agree_with_the_plan(void **state)
 {
     (void)state;
-    static const char *const texts[] = { "softmax", "orthogonal(tie)",  "dense",           "random",
-                                         "linear",  "random + softmax", "local(window=8)", "dense:2 | linear:2" };
+    static const char *const texts[] = { "softmax",
+                                         "orthogonal(tie)",
+                                         "dense",
+                                         "random",
+                                         "factorized-dense",
+                                         "factorized-random",
+                                         "factorized-random + softmax",
+                                         "linear",
+                                         "random + softmax",
+                                         "local(window=8)",
+                                         "dense:2 | linear:2" };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct oa_spec spec;
         struct oa_device *device;
@@ -720,6 +760,9 @@ static void parameter_counts(void **state)
         { "random", 8 * 256 * 256, 0 },
         { "random(frozen)", 0, 8 * 256 * 256 },
         { "dense", 8 * (64 * 64 + 64 * 256), 0 },
+        { "factorized-dense", 8 * (16 + 16) * 64, 0 },
+        { "factorized-dense(a=8, input=full)", 8 * (8 + 32) * 512, 0 },
+        { "factorized-random", 8 * 2 * 256 * 8, 0 },
         { "linear", 2 * 512 * 512, 0 },
         { "pattern", 0, 0 },
         { "random + softmax", 8 * 256 * 256 + 2 * 512 * 512 + 16, 0 },
@@ -775,6 +818,10 @@ static void what_cannot_be_right_is_refused(void **state)
         "does not divide the model width 10");
     assert_refused((struct attention_setup){ .spec = "dense", .mode = BOTH_SIDES, .width = 10, .heads = 3 },
                    "10 does not divide by 3");
+    assert_refused((struct attention_setup){ .spec = "factorized-dense(a=2)", .mode = BOTH_SIDES },
+                   "a = 2 times b = 3 is 6, but must be the longest length N = 7");
+    assert_refused((struct attention_setup){ .spec = "factorized-dense", .mode = CAUSAL, .width = 10, .heads = 3 },
+                   "10 does not divide by 3");
     assert_refused(
         (struct attention_setup){ .spec = "orthogonal(qk=slice)", .mode = BOTH_SIDES, .width = 10, .heads = 3 },
         "make 9");
@@ -822,6 +869,7 @@ int main(void)
         cmocka_unit_test(too_long_is_refused),
         cmocka_unit_test(maps),
         cmocka_unit_test(supports_over_many_tiles),
+        cmocka_unit_test(parts_over_many_tiles),
         cmocka_unit_test(order),
         cmocka_unit_test(limits),
         cmocka_unit_test(layers_share_when_asked),

@@ -321,10 +321,10 @@ static const char *mark(unsigned can, unsigned flag)
 enum oa_error oa_attention_list(oa_context *c, struct oa_text *out)
 {
     const struct oa_mechanism *m;
-    oa_text_printf(out, "%-12s %-7s %-6s %-6s %-7s %-7s %s\n", "name", "causal", "cross", "mixes", "linear", "needs N",
+    oa_text_printf(out, "%-18s %-7s %-6s %-6s %-7s %-7s %s\n", "name", "causal", "cross", "mixes", "linear", "needs N",
                    "what");
     for (int i = 0; (m = oa_mechanism_at(i)); i++)
-        oa_text_printf(out, "%-12s %-7s %-6s %-6s %-7s %-7s %s\n", m->name, mark(m->can, OA_CAN_CAUSAL),
+        oa_text_printf(out, "%-18s %-7s %-6s %-6s %-7s %-7s %s\n", m->name, mark(m->can, OA_CAN_CAUSAL),
                        mark(m->can, OA_CAN_CROSS), mark(m->can, OA_CAN_MIX), mark(m->can, OA_LINEAR_TIME),
                        mark(m->can, OA_BOUND_LENGTH), m->title);
     oa_text_printf(out,

@@ -57,7 +57,7 @@ struct oa_tiles {
 
     /* the (b,h) at work: how many queries and keys are real; the operands */
     long b, h, queries, keys;
-    struct oa_packed q[OA_MAX_PARTS], k[OA_MAX_PARTS], v, d_o;
+    struct oa_packed q[OA_MAX_PARTS], k[OA_MAX_PARTS], v, d_o; /* FOLD: both are rows of queries */
 
     /* the query block at work: its real rows; the keys that any of them sees; what each row sees */
     struct oa_span rows, seen;
@@ -69,6 +69,7 @@ struct oa_tiles {
     long padded_cols;
     int32_t *tile_low, *tile_high;
     void *s, *part; /* real [query_block, key_block]: logits; one part of a mixture */
+    void *fold;     /* real [a + b]: a row of both sides of a FOLD */
 };
 
 /* Takes the buffers that every pass needs. */
@@ -82,6 +83,8 @@ struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long 
                                long width);
 void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_span rows, bool gradient);
 void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_span cols);
+/* Both sides of the parts whose queries and keys are tables. */
+void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_span rows, struct oa_span cols);
 
 /* The keys that rows i0 … i1-1 can see: support, causality and length; begin is a multiple of OA_TILE_GRANULE. */
 struct oa_span oa_tiles_seen(const struct oa_tiles *t, long i0, long i1);
@@ -92,6 +95,13 @@ bool oa_tiles_next(struct oa_tiles *t);
 
 /* Puts logits into t->s; the true ones are the returned factor times these. */
 double oa_tiles_logits(struct oa_tiles *t);
+/* Row i of both sides of a FOLD as reals, in t->fold: q_i [width], then k_i [folds]. */
+void oa_tiles_fold_row(struct oa_tiles *t, int part, long i);
+/* A piece of columns j … j+n-1 of a FOLD that lie in one fold: j = fold·width + first. */
+struct oa_fold_run {
+    long j, n, fold, first;
+};
+bool oa_tiles_fold_next(const struct oa_tiles *t, int part, struct oa_fold_run *run); /* at first: .j = .n = 0 */
 /* α of a part. */
 double oa_tiles_alpha(const struct oa_tiles *t, int part);
 /* Attention dropout of a tile of reals: masks are addressed by (b, h, i, j). */
@@ -113,7 +123,14 @@ void oa_real_fill(const struct oa_device *d, long n, double value, void *x);
 /* Zeros in rows of columns of a matrix. */
 void oa_zero_rows(void *x, size_t row_bytes, size_t bytes, long rows);
 
-/* cpu_tables.c: every part is a table and the batch items have the same keys, so that one P serves the whole batch. */
+/* Logits that do not depend on the input: a table, or the product of two. */
+static inline bool oa_part_given(const struct oa_part *p)
+{
+    return p->kind == OA_PART_TABLE ||
+           (p->kind == OA_PART_DOT && p->q_table && p->k_table && p->k_head_stride && !p->bias);
+}
+
+/* cpu_tables.c: every part is given and the batch items have the same keys, so that one P serves the whole batch. */
 bool oa_tables_shared(const struct oa_logits *a);
 void oa_tables_forward(struct oa_device *d, const struct oa_logits *a);
 void oa_tables_gradient(struct oa_device *d, const struct oa_logits *a);

@@ -9,14 +9,18 @@
  *     S = Σ_c α_c S^c               ⇒  dS^c = α_c dS,  dα_c = Σ_ij dS_ij S^c_ij
  *     S^c_ij = τ q_i·k_j + bias_j   ⇒  dq_i = α_c τ Σ_j dS_ij k_j,  dk_j = α_c τ Σ_i dS_ij q_i,  dbias_j = α_c Σ_i
  * dS_ij S^c_ij = table_ij             ⇒  dtable_ij = α_c dS_ij
+ *     S^c_ij = q_i[j mod a]·k_i[⌊j/a⌋] ⇒ dq_i[p] = α_c Σ_{j mod a = p} dS_ij k_i[⌊j/a⌋],
+ *                                         dk_i[f] = α_c Σ_{⌊j/a⌋ = f} dS_ij q_i[j mod a]
  *
  * dα of a product needs no second look at S^c: Σ_ij dS_ij τ q_i·k_j = τ Σ_i q_i·G_i, where G_i = Σ_j dS_ij k_j is there
- * for dq anyway. Invisible pairs have P = 0 and dS = 0 and touch nothing; so does an empty row.
+ * for dq anyway; that of a fold is Σ_i k_i·dk_i/α_c for the same reason. Invisible pairs have P = 0 and dS = 0 and
+ * touch nothing; so does an empty row.
  *
  * Cutting. One pass gives both sides' gradients of a (b,h): query blocks outside, tiles inside, dq_i in a small buffer,
- * dk and dv in buffers of the length of the sequence. Gradients that the batch shares (a table of keys, a bias, a table
- * of logits) make an item of all that add to one place, so that the sum has one order. Where this leaves too few items,
- * two passes: blocks of keys give dk, dv and the shared ones, blocks of queries give dq; S and dP are computed twice.
+ * dk and dv in buffers of the length of the sequence. Gradients that the batch shares (a table of queries or keys, a
+ * bias, a table of logits) make an item of all that add to one place, so that the sum has one order. Where this leaves
+ * too few items, two passes: blocks of keys give dk, dv and the shared ones, blocks of queries give dq (and both sides
+ * of a fold, which are rows of queries); S and dP are computed twice.
  */
 #include "device/cpu_logits.h"
 
@@ -34,6 +38,7 @@ struct backward {
     struct oa_device *d;
     const struct oa_logits *a;
     bool merge_batch, merge_heads; /* gradients shared by these: one item goes through all of them */
+    bool merge_queries;            /* those of the queries' side are shared by the batch: a table of queries */
     long batch_items, head_items;  /* batch · heads when not merged */
     int sides;                     /* of this pass */
     long row_cut, col_cut;         /* rows of queries, of keys of an item of this pass */
@@ -47,6 +52,7 @@ struct gradients {
     void *p, *dp, *ds;                            /* tiles: act D, real dP, act dS */
     void *lse, *delta, *factor;                   /* real [query_block] */
     void *dq[OA_MAX_PARTS];                       /* real [query_block, K] */
+    void *dfold[OA_MAX_PARTS];                    /* real [query_block, b]: dk of a fold */
     struct oa_span cols;                          /* the keys that dk, dv, dbias are about */
     void *dk[OA_MAX_PARTS], *dbias[OA_MAX_PARTS]; /* real [cols, K], [cols] */
     void *dv;                                     /* real [cols, V] */
@@ -58,7 +64,13 @@ struct gradients {
 static bool wants_dq(const struct backward *f, int c)
 {
     const struct oa_part *p = &f->a->part[c];
-    return (f->sides & QUERY_SIDE) && p->kind == OA_PART_DOT && (p->dq || f->dalpha);
+    return (f->sides & QUERY_SIDE) && p->kind != OA_PART_TABLE && (p->dq || f->dalpha);
+}
+
+static bool wants_dfold(const struct backward *f, int c)
+{
+    const struct oa_part *p = &f->a->part[c];
+    return (f->sides & QUERY_SIDE) && p->kind == OA_PART_FOLD && (p->dk || f->dalpha);
 }
 
 static bool wants_dk(const struct backward *f, int c)
@@ -88,7 +100,7 @@ static bool wants_logits(const struct backward *f)
 {
     bool wanted = (f->sides & QUERY_SIDE) && f->dalpha;
     for (int c = 0; c < f->a->parts; c++)
-        wanted |= wants_dq(f, c) || wants_dk(f, c) || wants_dbias(f, c) || wants_dtable(f, c);
+        wanted |= wants_dq(f, c) || wants_dfold(f, c) || wants_dk(f, c) || wants_dbias(f, c) || wants_dtable(f, c);
     return wanted;
 }
 
@@ -98,8 +110,8 @@ static long widest_row(const struct oa_tiles *t)
 {
     long widest = t->key_block;
     for (int c = 0; c < t->a->parts; c++)
-        if (t->a->part[c].kind == OA_PART_DOT)
-            widest = oa_max(widest, t->a->part[c].width);
+        if (t->a->part[c].kind != OA_PART_TABLE)
+            widest = oa_max(widest, oa_max(t->a->part[c].width, t->a->part[c].folds));
     return widest;
 }
 
@@ -116,9 +128,12 @@ static void take_tiles(struct oa_tiles *t, struct gradients *g, const struct bac
     g->delta = oa_tiles_take(t, t->query_block, real);
     g->factor = oa_tiles_take(t, t->query_block, real);
     g->row = oa_tiles_take(t, widest_row(t), real);
-    for (int c = 0; c < t->a->parts; c++)
+    for (int c = 0; c < t->a->parts; c++) {
         if (wants_dq(f, c))
             g->dq[c] = oa_tiles_take(t, t->query_block * t->a->part[c].width, real);
+        if (wants_dfold(f, c))
+            g->dfold[c] = oa_tiles_take(t, t->query_block * t->a->part[c].folds, real);
+    }
 }
 
 static void *take_zeros(struct oa_tiles *t, long n)
@@ -230,10 +245,36 @@ static void add_alpha_gradient(const struct oa_tiles *t, const struct gradients 
             tile_dot(t, g, oa_real_at(t->d, p->bias, t->h * p->bias_head_stride + t->cols.begin), 0);
 }
 
+static void add_fold_gradient(struct oa_tiles *t, struct gradients *g, int c, bool first)
+{
+    struct oa_device *d = t->d;
+    const struct oa_kernels *k = &d->kernels;
+    long a = t->a->part[c].width, b = t->a->part[c].folds;
+    for (long i = 0; i < oa_span_length(t->rows); i++) {
+        const void *ds = as_reals(t, g, oa_span_length(t->cols), oa_act_at(d, g->ds, i * t->key_block));
+        void *dq = oa_real_at(d, g->dq[c], i * a), *dk = oa_real_at(d, g->dfold[c], i * b);
+        if (first && dq)
+            memset(dq, 0, (size_t)a * k->real_size);
+        if (first && dk)
+            memset(dk, 0, (size_t)b * k->real_size);
+        oa_tiles_fold_row(t, c, i);
+        for (struct oa_fold_run run = { 0 }; oa_tiles_fold_next(t, c, &run);) {
+            const void *piece = oa_real_at(d, ds, run.j - t->cols.begin);
+            if (dq)
+                k->axpy(run.n, oa_real_get(d, t->fold, a + run.fold), piece, oa_real_at(d, dq, run.first));
+            if (dk)
+                oa_real_set(d, dk, run.fold,
+                            oa_real_get(d, dk, run.fold) + k->dot(run.n, piece, oa_real_at(d, t->fold, run.first)));
+        }
+    }
+}
+
 static void add_part_gradient(struct oa_tiles *t, struct gradients *g, int c, bool first)
 {
     const struct backward *f = g->f;
-    if (g->dq[c])
+    if (t->a->part[c].kind == OA_PART_FOLD && (g->dq[c] || g->dfold[c]))
+        add_fold_gradient(t, g, c, first);
+    else if (g->dq[c])
         oa_tiles_keys_product(t, g->ds, t->k[c], g->dq[c], !first);
     if (g->dk[c])
         oa_tiles_rows_product(t, g->ds, t->q[c], sum_row(t, g, g->dk[c], t->q[c].width), true);
@@ -295,32 +336,55 @@ static void *part_rows(const struct oa_tiles *t, void *x, long ld, long length, 
     return oa_act_at(t->d, x, (t->b * length + i) * ld + t->h * width);
 }
 
-/* τ Σ_i q_i·G_i */
-static void add_product_alpha(const struct oa_tiles *t, const struct gradients *g, int c)
+/* Σ_i x_i·G_i over the rows of the block: x packed rows, G reals. */
+static double rows_dot(const struct oa_tiles *t, const struct gradients *g, struct oa_packed x, const void *sums)
 {
-    const struct oa_part *p = &t->a->part[c];
     double sum = 0;
     for (long i = 0; i < oa_span_length(t->rows); i++) {
-        const void *q = oa_act_at(t->d, t->q[c].x, (t->rows.begin - t->q[c].begin + i) * p->width);
-        sum += t->d->kernels.dot(p->width, as_reals(t, g, p->width, q), oa_real_at(t->d, g->dq[c], i * p->width));
+        const void *row = oa_act_at(t->d, x.x, (t->rows.begin - x.begin + i) * x.width);
+        sum += t->d->kernels.dot(x.width, as_reals(t, g, x.width, row), oa_real_at(t->d, sums, i * x.width));
     }
-    *dalpha_slot(t, g, c) += p->scale * sum;
+    return sum;
 }
 
-/* dq of rows i0 … end-1, of which the block has seen the first `rows`. */
+/* Act rows i0 … end-1 of a side, of which the block has seen the first `rows`. */
+static void store_query_rows(const struct oa_tiles *t, const struct gradients *g, long i0, long rows, long end,
+                             long width, double factor, void *sums, void *x, long ld)
+{
+    void *to = part_rows(t, x, ld, t->a->shape.queries, width, i0);
+    size_t size = t->d->kernels.act_size;
+    store_rows(t, g, rows, width, factor, sums, to, ld);
+    oa_zero_rows(oa_act_at(t->d, to, rows * ld), (size_t)ld * size, (size_t)width * size, end - i0 - rows);
+}
+
+static void finish_fold(struct oa_tiles *t, struct gradients *g, int c, long i0, long rows, long end)
+{
+    const struct oa_part *p = &t->a->part[c];
+    double alpha = oa_tiles_alpha(t, c);
+    if (g->f->dalpha && rows)
+        *dalpha_slot(t, g, c) += rows_dot(t, g, t->k[c], g->dfold[c]);
+    if (g->dq[c] && p->dq)
+        store_query_rows(t, g, i0, rows, end, p->width, alpha, g->dq[c], p->dq, p->ldq);
+    if (g->dfold[c] && p->dk)
+        store_query_rows(t, g, i0, rows, end, p->folds, alpha, g->dfold[c], p->dk, p->ldk);
+}
+
+/* dq of rows i0 … end-1, of which the block has seen the first `rows`; dα of a product is τ Σ_i q_i·G_i. */
 static void finish_query_side(struct oa_tiles *t, struct gradients *g, int c, long i0, long rows, long end)
 {
     const struct oa_part *p = &t->a->part[c];
-    if (!g->dq[c])
+    if (p->kind == OA_PART_FOLD && (g->dq[c] || g->dfold[c]))
+        finish_fold(t, g, c, i0, rows, end);
+    if (p->kind != OA_PART_DOT || !g->dq[c])
         return;
+    double factor = oa_tiles_alpha(t, c) * p->scale;
     if (g->f->dalpha && rows)
-        add_product_alpha(t, g, c);
-    if (!p->dq)
-        return;
-    void *dq = part_rows(t, p->dq, p->ldq, t->a->shape.queries, p->width, i0);
-    size_t size = t->d->kernels.act_size;
-    store_rows(t, g, rows, p->width, oa_tiles_alpha(t, c) * p->scale, g->dq[c], dq, p->ldq);
-    oa_zero_rows(oa_act_at(t->d, dq, rows * p->ldq), (size_t)p->ldq * size, (size_t)p->width * size, end - i0 - rows);
+        *dalpha_slot(t, g, c) += p->scale * rows_dot(t, g, t->q[c], g->dq[c]);
+    if (p->dq && p->q_table)
+        t->d->kernels.axpy(rows * p->width, factor, g->dq[c],
+                           oa_real_at(t->d, p->dq, t->h * p->q_head_stride + i0 * p->width));
+    else if (p->dq)
+        store_query_rows(t, g, i0, rows, end, p->width, factor, g->dq[c], p->dq, p->ldq);
 }
 
 static void gradient_block(struct oa_tiles *t, struct gradients *g, long i0, struct oa_span cols)
@@ -433,7 +497,8 @@ static void find_shared(struct backward *f)
         const struct oa_part *p = &f->a->part[c];
         bool keys = p->kind == OA_PART_DOT && p->k_table && p->dk, bias = p->kind == OA_PART_DOT && p->dbias;
         bool table = p->kind == OA_PART_TABLE && p->dtable;
-        f->merge_batch |= keys || bias || table;
+        f->merge_queries |= p->q_table && p->dq;
+        f->merge_batch |= keys || bias || table || f->merge_queries;
         f->merge_heads |= (keys && p->k_head_stride == 0) || (bias && p->bias_head_stride == 0);
     }
 }
@@ -448,7 +513,8 @@ static void run_passes(struct backward *f)
         return;
     }
     run_pass(f, KEY_SIDE, s->queries, CUT_BLOCKS * block);
-    f->merge_batch = f->merge_heads = false;
+    f->merge_batch = f->merge_queries;
+    f->merge_heads = false;
     run_pass(f, QUERY_SIDE, CUT_BLOCKS * block, s->keys);
 }
 

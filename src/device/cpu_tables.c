@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The logits engine where the weights do not depend on the input (random synthesizer: Tay et al. 2021): every part is
- * a table, there is no dropout and no padding. Then P is the same for all batch items, and a tile of it, computed once
- * for a head, serves them all:
+ * The logits engine where the weights do not depend on the input (random synthesizers: Tay et al. 2021): every part is
+ * a table or the product of two, there is no dropout and no padding. Then P is the same for all batch items, and a tile
+ * of it, computed once for a head, serves them all:
  *
  *     O_b = P V_b,   dV_b = Pᵀ dO_b,   Σ_b dS_b = P ∘ (Σ_b dO_b V_bᵀ − Σ_b δ_b),   δ_b,i = dO_b,i·O_b,i,
  *
- * the last only where a table is trained. Per batch item one product forward and one or two backward remain, against
- * two and five of softmax attention, and no exponentials.
+ * the last only where a table is trained: with dS = Σ_b dS_b, dtable = dS, and for a product S = τ Q Kᵀ of two tables
+ * dQ = τ dS K, dK = τ dSᵀ Q. An item has some keys of a head, so it owns its rows of dK; its share of dQ waits in a
+ * buffer, and the shares are added in the order of the keys. Per batch item one product forward and one or two backward
+ * remain, against two and five of softmax attention, and no exponentials.
  */
 #include "device/cpu_logits.h"
 
@@ -31,7 +33,7 @@ bool oa_tables_shared(const struct oa_logits *a)
 {
     const struct oa_attention_shape *s = &a->shape;
     for (int c = 0; c < a->parts; c++)
-        if (a->part[c].kind != OA_PART_TABLE)
+        if (!oa_part_given(&a->part[c]))
             return false;
     return s->batch > 1 && a->keep >= 1 && all_full(s->key_lengths, s->batch, s->keys) &&
            all_full(s->query_lengths, s->batch, s->queries);
@@ -40,9 +42,10 @@ bool oa_tables_shared(const struct oa_logits *a)
 struct tables {
     struct oa_device *d;
     const struct oa_logits *a;
-    long cuts, cut; /* items of a head; rows (forward) or keys (backward) of each */
-    double *dalpha; /* [H, cuts, parts] partial sums; NULL when not wanted */
-    bool logits;    /* dS is wanted */
+    long cuts, cut;         /* items of a head; rows (forward) or keys (backward) of each */
+    double *dalpha;         /* [H, cuts, parts] partial sums; NULL when not wanted */
+    void *dq[OA_MAX_PARTS]; /* products: real [H, cuts, T, K], shares of dQ; NULL when not wanted */
+    bool logits;            /* dS is wanted */
 };
 
 static struct oa_packed *pack_batch(struct oa_tiles *t, const void *x, long ld, long length, struct oa_span rows)
@@ -147,6 +150,7 @@ static void forward_item(void *argument, long item, const struct oa_worker *w)
     struct oa_tiles t;
     oa_tiles_open(&t, f->d, a, w);
     oa_tiles_head(&t, 0, item / f->cuts);
+    oa_tiles_pack_tables(&t, (struct oa_span){ begin, end }, oa_tiles_seen(&t, begin, end));
     struct sums s = {
         .v = pack_batch(&t, a->v, a->ldv, a->shape.keys, oa_tiles_seen(&t, begin, end)),
         .m = oa_tiles_take(&t, t.query_block, real),
@@ -175,9 +179,17 @@ struct gradients {
     void *dv;                  /* real [B][cols, V] */
     void *p, *dp, *ds;         /* tiles: act, real, act */
     void *lse, *delta, *sum;   /* real [query_block] */
-    void *row;                 /* real: one row of a tile */
-    double *dalpha;            /* [parts] of this item */
+    void *row;                 /* real: one row of a tile or of Q */
+    void *dq[OA_MAX_PARTS];    /* products: real [query_block, K], dS K of the block; NULL when not wanted */
+    void *dk[OA_MAX_PARTS];    /* products: real [cols, K]; NULL when not wanted */
+    long item;
+    double *dalpha; /* [parts] of this item */
 };
+
+static bool is_product(const struct oa_part *p)
+{
+    return p->kind == OA_PART_DOT;
+}
 
 static void *value_sum(const struct oa_tiles *t, const struct gradients *g, long b, long j)
 {
@@ -232,13 +244,42 @@ static double alpha_gradient(const struct oa_tiles *t, const struct gradients *g
     return sum;
 }
 
-static void add_logits_gradient(struct oa_tiles *t, struct gradients *g)
+/* dS K and dSᵀ Q, without α and τ. */
+static void add_product_gradient(struct oa_tiles *t, struct gradients *g, int c, bool first)
+{
+    if (g->dq[c])
+        oa_tiles_keys_product(t, g->ds, t->k[c], g->dq[c], !first);
+    if (g->dk[c])
+        oa_tiles_rows_product(t, g->ds, t->q[c],
+                              oa_real_at(t->d, g->dk[c], (t->cols.begin - g->cols.begin) * t->q[c].width), true);
+}
+
+/* With G = dS K of the block: dα = τ Σ_i q_i·G_i, and α τ G is this item's share of dQ. */
+static void finish_product(struct oa_tiles *t, struct gradients *g, int c)
+{
+    const struct oa_part *p = &t->a->part[c];
+    const struct oa_kernels *k = &t->d->kernels;
+    long rows = oa_span_length(t->rows), first = t->rows.begin;
+    for (long i = 0; g->dalpha && i < rows; i++) {
+        k->real_from_act(p->width, oa_act_at(t->d, t->q[c].x, (first + i) * p->width), g->row);
+        g->dalpha[c] += p->scale * k->dot(p->width, g->row, oa_real_at(t->d, g->dq[c], i * p->width));
+    }
+    if (g->f->dq[c])
+        k->axpy(rows * p->width, oa_tiles_alpha(t, c) * p->scale, g->dq[c],
+                oa_real_at(t->d, g->f->dq[c], (g->item * t->a->shape.queries + first) * p->width));
+}
+
+static void add_logits_gradient(struct oa_tiles *t, struct gradients *g, bool first)
 {
     for (long b = 0; b < t->a->shape.batch; b++)
         oa_tiles_pair_product(t, g->d_o[b], g->v[b], g->dp, b > 0);
     t->d->kernels.softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->key_block, g->dp, t->key_block, g->sum,
                                    g->ds, t->key_block);
     for (int c = 0; c < t->a->parts; c++) {
+        if (is_product(&t->a->part[c])) {
+            add_product_gradient(t, g, c, first);
+            continue;
+        }
         if (t->a->part[c].dtable)
             add_table_gradient(t, g, c);
         if (g->dalpha)
@@ -246,7 +287,7 @@ static void add_logits_gradient(struct oa_tiles *t, struct gradients *g)
     }
 }
 
-static void gradient_tile(struct oa_tiles *t, struct gradients *g)
+static void gradient_tile(struct oa_tiles *t, struct gradients *g, bool first)
 {
     double factor = oa_tiles_logits(t);
     t->d->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, g->lse, t->s,
@@ -257,7 +298,7 @@ static void gradient_tile(struct oa_tiles *t, struct gradients *g)
             oa_tiles_rows_product(t, p, g->d_o[b], value_sum(t, g, b, t->cols.begin), true);
     }
     if (g->f->logits)
-        add_logits_gradient(t, g);
+        add_logits_gradient(t, g, first);
 }
 
 static void store_values(struct oa_tiles *t, struct gradients *g)
@@ -267,6 +308,37 @@ static void store_values(struct oa_tiles *t, struct gradients *g)
     for (long b = 0; b < a->shape.batch; b++)
         t->d->kernels.tile_to_act(oa_span_length(g->cols), v, value_sum(t, g, b, begin), v,
                                   oa_act_at(t->d, a->dv, (b * a->shape.keys + begin) * a->ldv + t->h * v), a->ldv);
+}
+
+static void store_products(struct oa_tiles *t, struct gradients *g)
+{
+    for (int c = 0; c < t->a->parts; c++) {
+        const struct oa_part *p = &t->a->part[c];
+        if (g->dk[c])
+            t->d->kernels.axpy(oa_span_length(g->cols) * p->width, oa_tiles_alpha(t, c) * p->scale, g->dk[c],
+                               oa_real_at(t->d, p->dk, t->h * p->k_head_stride + g->cols.begin * p->width));
+    }
+}
+
+static void *take_zeros(struct oa_tiles *t, long n)
+{
+    void *x = oa_tiles_take(t, n, t->d->kernels.real_size);
+    return x ? memset(x, 0, (size_t)n * t->d->kernels.real_size) : NULL;
+}
+
+static void take_products(struct oa_tiles *t, struct gradients *g)
+{
+    long widest = t->key_block;
+    for (int c = 0; c < t->a->parts; c++) {
+        const struct oa_part *p = &t->a->part[c];
+        if (!is_product(p))
+            continue;
+        widest = oa_max(widest, p->width);
+        if (g->f->dq[c] || g->f->dalpha)
+            g->dq[c] = oa_tiles_take(t, t->query_block * p->width, t->d->kernels.real_size);
+        g->dk[c] = p->dk ? take_zeros(t, oa_tile_round(oa_span_length(g->cols)) * p->width) : NULL;
+    }
+    g->row = oa_tiles_take(t, widest, t->d->kernels.real_size);
 }
 
 static void take_tiles(struct oa_tiles *t, struct gradients *g)
@@ -282,11 +354,22 @@ static void take_tiles(struct oa_tiles *t, struct gradients *g)
     g->lse = oa_tiles_take(t, t->query_block, real);
     g->delta = oa_tiles_take(t, t->query_block, real);
     g->sum = oa_tiles_take(t, t->query_block, real);
-    g->row = oa_tiles_take(t, t->key_block, real);
     long sums = a->shape.batch * oa_tile_round(oa_span_length(g->cols)) * a->shape.value_width;
-    g->dv = a->dv ? oa_tiles_take(t, sums, real) : NULL;
-    if (g->dv)
-        memset(g->dv, 0, (size_t)sums * real);
+    g->dv = a->dv ? take_zeros(t, sums) : NULL;
+    take_products(t, g);
+}
+
+static void gradient_block(struct oa_tiles *t, struct gradients *g, long i0)
+{
+    bool first = true;
+    if (!oa_tiles_block(t, i0, g->cols))
+        return;
+    load_rows(t, g);
+    for (; oa_tiles_next(t); first = false)
+        gradient_tile(t, g, first);
+    for (int c = 0; c < t->a->parts && !first; c++)
+        if (g->dq[c])
+            finish_product(t, g, c);
 }
 
 static void gradient_item(void *argument, long item, const struct oa_worker *w)
@@ -295,19 +378,18 @@ static void gradient_item(void *argument, long item, const struct oa_worker *w)
     const struct oa_logits *a = f->a;
     long begin = item % f->cuts * f->cut;
     struct oa_tiles t;
-    struct gradients g = { .f = f, .cols = { begin, oa_min(begin + f->cut, a->shape.keys) } };
+    struct gradients g = { .f = f, .item = item, .cols = { begin, oa_min(begin + f->cut, a->shape.keys) } };
     oa_tiles_open(&t, f->d, a, w);
     oa_tiles_head(&t, 0, item / f->cuts);
+    oa_tiles_pack_tables(&t, (struct oa_span){ 0, a->shape.queries }, g.cols);
     take_tiles(&t, &g);
     g.dalpha = f->dalpha ? f->dalpha + item * a->parts : NULL;
     for (long i0 = 0; i0 < a->shape.queries && !t.failed; i0 += t.query_block)
-        if (oa_tiles_block(&t, i0, g.cols)) {
-            load_rows(&t, &g);
-            while (oa_tiles_next(&t))
-                gradient_tile(&t, &g);
-        }
+        gradient_block(&t, &g, i0);
     if (!t.failed && g.dv)
         store_values(&t, &g);
+    if (!t.failed)
+        store_products(&t, &g);
 }
 
 static void add_dalpha(const struct tables *f)
@@ -319,6 +401,27 @@ static void add_dalpha(const struct tables *f)
             sum += f->dalpha[(at / parts * f->cuts + i) * parts + at % parts];
         oa_real_set(f->d, f->a->dalpha, at, oa_real_get(f->d, f->a->dalpha, at) + sum);
     }
+}
+
+static void add_dq(const struct tables *f, int c)
+{
+    const struct oa_part *p = &f->a->part[c];
+    long each = f->a->shape.queries * p->width;
+    for (long item = 0; f->dq[c] && item < f->a->shape.heads * f->cuts; item++)
+        f->d->kernels.axpy(each, 1, oa_real_at(f->d, f->dq[c], item * each),
+                           oa_real_at(f->d, p->dq, item / f->cuts * p->q_head_stride));
+}
+
+static bool take_dq(struct tables *f, int c)
+{
+    const struct oa_part *p = &f->a->part[c];
+    size_t bytes = (size_t)(f->a->shape.heads * f->cuts * f->a->shape.queries * p->width) * f->d->kernels.real_size;
+    if (!is_product(p) || !p->dq)
+        return true;
+    f->dq[c] = oa_arena_take(&f->d->scratch, bytes);
+    if (f->dq[c])
+        memset(f->dq[c], 0, bytes);
+    return f->dq[c];
 }
 
 static bool take_dalpha(struct tables *f)
@@ -337,11 +440,16 @@ void oa_tables_gradient(struct oa_device *d, const struct oa_logits *a)
     struct tables f = { .d = d, .a = a, .cut = GRADIENT_KEYS, .logits = a->dalpha };
     f.cuts = oa_blocks(a->shape.keys, f.cut);
     for (int c = 0; c < a->parts; c++)
-        f.logits |= a->part[c].dtable != NULL;
+        f.logits |= a->part[c].dtable || a->part[c].dq || a->part[c].dk;
     size_t mark = oa_arena_mark(&d->scratch);
-    if ((a->dv || f.logits) && take_dalpha(&f)) {
+    bool taken = (a->dv || f.logits) && take_dalpha(&f);
+    for (int c = 0; c < a->parts; c++)
+        taken = taken && take_dq(&f, c);
+    if (taken) {
         oa_parallel(d->context, a->shape.heads * f.cuts, gradient_item, &f);
         add_dalpha(&f);
     }
+    for (int c = 0; c < a->parts && taken; c++)
+        add_dq(&f, c);
     oa_arena_release(&d->scratch, mark);
 }

@@ -20,6 +20,16 @@ void *oa_tiles_take(struct oa_tiles *t, long n, size_t size)
     return memory;
 }
 
+/* Numbers of a row of both sides of the FOLD that has most. */
+static long longest_fold(const struct oa_logits *a)
+{
+    long n = 1;
+    for (int c = 0; c < a->parts; c++)
+        if (a->part[c].kind == OA_PART_FOLD)
+            n = oa_max(n, a->part[c].width + a->part[c].folds);
+    return n;
+}
+
 void oa_tiles_open(struct oa_tiles *t, struct oa_device *d, const struct oa_logits *a, const struct oa_worker *w)
 {
     *t = (struct oa_tiles){ .d = d, .a = a, .gemm = d->gemm[w->index], .scratch = w->scratch };
@@ -28,6 +38,7 @@ void oa_tiles_open(struct oa_tiles *t, struct oa_device *d, const struct oa_logi
     int32_t *bounds = oa_tiles_take(t, 4 * t->query_block, sizeof *bounds);
     t->s = oa_tiles_take(t, t->query_block * t->key_block, d->kernels.real_size);
     t->part = oa_tiles_take(t, t->query_block * t->key_block, d->kernels.real_size);
+    t->fold = oa_tiles_take(t, longest_fold(a), d->kernels.real_size);
     if (t->failed)
         return;
     t->low = bounds;
@@ -87,22 +98,38 @@ struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long 
     return pack(t, oa_act_at(t->d, x, first), ld, kept, width);
 }
 
+static struct oa_packed pack_table(struct oa_tiles *t, const void *x, long head_stride, struct oa_span rows, long real,
+                                   long width)
+{
+    struct oa_span kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
+    return pack(t, oa_act_at(t->d, x, t->h * head_stride + rows.begin * width), width, kept, width);
+}
+
+void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_span rows, struct oa_span cols)
+{
+    for (int c = 0; c < t->a->parts; c++) {
+        const struct oa_part *p = &t->a->part[c];
+        if (!p->q_table || !p->k_table)
+            continue;
+        t->q[c] = pack_table(t, p->q, p->q_head_stride, rows, t->queries, p->width);
+        t->k[c] = pack_table(t, p->k, p->k_head_stride, cols, t->keys, p->width);
+    }
+}
+
 void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_span rows, bool gradient)
 {
     const struct oa_logits *a = t->a;
-    for (int c = 0; c < a->parts; c++)
-        if (a->part[c].kind == OA_PART_DOT)
-            t->q[c] =
-                oa_tiles_pack(t, a->part[c].q, a->part[c].ldq, a->shape.queries, rows, t->queries, a->part[c].width);
+    for (int c = 0; c < a->parts; c++) {
+        const struct oa_part *p = &a->part[c];
+        if (p->q_table)
+            t->q[c] = pack_table(t, p->q, p->q_head_stride, rows, t->queries, p->width);
+        else if (p->q)
+            t->q[c] = oa_tiles_pack(t, p->q, p->ldq, a->shape.queries, rows, t->queries, p->width);
+        if (p->kind == OA_PART_FOLD)
+            t->k[c] = oa_tiles_pack(t, p->k, p->ldk, a->shape.queries, rows, t->queries, p->folds);
+    }
     if (gradient)
         t->d_o = oa_tiles_pack(t, a->d_o, a->ldo, a->shape.queries, rows, t->queries, a->shape.value_width);
-}
-
-static struct oa_packed pack_key_table(struct oa_tiles *t, const struct oa_part *p, struct oa_span cols)
-{
-    struct oa_span kept = { cols.begin, oa_max(cols.begin, oa_min(cols.end, t->keys)) };
-    long first = t->h * p->k_head_stride + cols.begin * p->width;
-    return pack(t, oa_act_at(t->d, p->k, first), p->width, kept, p->width);
 }
 
 void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_span cols)
@@ -111,7 +138,7 @@ void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_span cols)
     for (int c = 0; c < a->parts; c++) {
         const struct oa_part *p = &a->part[c];
         if (p->kind == OA_PART_DOT)
-            t->k[c] = p->k_table ? pack_key_table(t, p, cols)
+            t->k[c] = p->k_table ? pack_table(t, p->k, p->k_head_stride, cols, t->keys, p->width)
                                  : oa_tiles_pack(t, p->k, p->ldk, a->shape.keys, cols, t->keys, p->width);
     }
     t->v = oa_tiles_pack(t, a->v, a->ldv, a->shape.keys, cols, t->keys, a->shape.value_width);
@@ -299,12 +326,45 @@ static const void *table_corner(const struct oa_tiles *t, const struct oa_part *
     return oa_real_at(t->d, p->table, (t->h * n + t->rows.begin) * n + t->cols.begin);
 }
 
+void oa_tiles_fold_row(struct oa_tiles *t, int part, long i)
+{
+    const struct oa_part *p = &t->a->part[part];
+    long row = t->rows.begin + i;
+    t->d->kernels.real_from_act(p->width, packed_row(t, t->q[part], row), t->fold);
+    t->d->kernels.real_from_act(p->folds, packed_row(t, t->k[part], row), oa_real_at(t->d, t->fold, p->width));
+}
+
+bool oa_tiles_fold_next(const struct oa_tiles *t, int part, struct oa_fold_run *run)
+{
+    long width = t->a->part[part].width, j = run->n ? run->j + run->n : t->cols.begin;
+    *run = (struct oa_fold_run){ .j = j, .fold = j / width, .first = j % width };
+    run->n = oa_max(0, oa_min(width - run->first, t->cols.end - j));
+    return run->n > 0;
+}
+
+/* A fold of the row is α·k_i[fold] times a piece of q_i. */
+static void add_fold(struct oa_tiles *t, int c, double alpha)
+{
+    struct oa_device *d = t->d;
+    long width = t->a->part[c].width;
+    for (long i = 0; i < oa_span_length(t->rows); i++) {
+        oa_tiles_fold_row(t, c, i);
+        for (struct oa_fold_run run = { 0 }; oa_tiles_fold_next(t, c, &run);)
+            d->kernels.axpy(run.n, alpha * oa_real_get(d, t->fold, width + run.fold), oa_real_at(d, t->fold, run.first),
+                            oa_real_at(d, t->s, i * t->key_block + run.j - t->cols.begin));
+    }
+}
+
 static void add_part(struct oa_tiles *t, int c)
 {
     const struct oa_part *p = &t->a->part[c];
     double alpha = oa_tiles_alpha(t, c);
     if (p->kind == OA_PART_TABLE) {
         add_rows(t, alpha, table_corner(t, p), p->table_length, t->s);
+        return;
+    }
+    if (p->kind == OA_PART_FOLD) {
+        add_fold(t, c, alpha);
         return;
     }
     oa_tiles_pair_product(t, t->q[c], t->k[c], t->part, false);

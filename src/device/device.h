@@ -67,21 +67,26 @@ struct oa_support {
 enum oa_part_kind {
     OA_PART_DOT,   /* S_ij = scale·q_i·k_j + bias_j: softmax attention; the dense synthesizer (keys are a table) */
     OA_PART_TABLE, /* S_ij = table[h][i][j]: the random synthesizer */
+    OA_PART_FOLD, /* S_ij = q_i[j mod width]·k_i[⌊j/width⌋], both rows of the query: the factorized dense synthesizer */
 };
 /* One addend of the logits. Gradients: pointers that are NULL are not wanted. Act gradients are overwritten, real ones
  * are added to. */
 struct oa_part {
     enum oa_part_kind kind;
-    long width;    /* DOT: K */
+    long width;    /* DOT: K; FOLD: width of q, a */
     double scale;  /* DOT: τ */
-    const void *q; /* DOT: act [B·T, ≥ H·width] */
+    const void *q; /* act [B·T, ≥ H·width]; or, q_table (DOT), act [H][N][width] for all batch items */
     long ldq;
-    void *dq;      /* act, same leading dimension */
-    const void *k; /* DOT: act [B·S, ≥ H·width]; or, k_table, act [H or 1][N][width] for all batch items */
+    bool q_table;
+    long q_head_stride; /* elements between the tables of two heads */
+    void *dq;           /* act, same leading dimension; or, q_table, real like the table, added to */
+    const void *k;      /* DOT: act [B·S, ≥ H·width]; or, k_table, act [H or 1][N][width] for all batch items;
+                         * FOLD: act [B·T, ≥ H·folds] */
     long ldk;
+    long folds; /* FOLD: width of k, b; keys ≤ a·b */
     bool k_table;
     long k_head_stride; /* elements between the tables of two heads; 0 = one table for all heads */
-    void *dk;           /* act [B·S, …] like k, overwritten; or, k_table, real like the table, added to */
+    void *dk;           /* act like k, overwritten; or, k_table, real like the table, added to */
     const void *bias;   /* DOT, may be NULL: real [H or 1][N] */
     long bias_head_stride;
     void *dbias;       /* real */

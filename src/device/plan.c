@@ -2,7 +2,7 @@
  * The plan device: computes nothing and counts. A training step that runs on it, with dry arenas, says what the real
  * one costs: FLOPs (a multiply-add is 2; mechanisms.md §1.9) and bytes read and written by each operation as if no
  * cache outlived it. Elementwise work counts its bytes; its few FLOPs an element are counted as one. */
-#include "device/cpu.h"
+#include "device/cpu_logits.h"
 
 static void work(struct oa_device *d, double flops, double bytes)
 {
@@ -174,16 +174,18 @@ static double values(const struct oa_attention_shape *s)
 static double logits_flops(const struct oa_logits *a, bool gradient)
 {
     double pairs = visible_pairs(&a->shape, a->support), flops = 0;
-    bool shared = true, wanted = false; /* shared: one map P for the whole batch (tables only) */
+    bool shared = true, wanted = false; /* shared: one map P for the whole batch (given logits only) */
     for (int p = 0; p < a->parts; p++) {
         const struct oa_part *part = &a->part[p];
-        shared &= part->kind == OA_PART_TABLE;
+        shared &= oa_part_given(part);
         wanted |= part->dq || part->dk || part->dtable;
         if (part->kind == OA_PART_DOT)
             flops += pairs * 2 * (double)part->width * (gradient ? 2 : 1);
+        if (part->kind == OA_PART_FOLD)
+            flops += pairs * 2 * (gradient ? 2 : 1);
     }
-    double v = (double)a->shape.value_width, softmax = 5 * pairs / (shared ? (double)a->shape.batch : 1);
-    return flops + softmax + pairs * 2 * v * (gradient && wanted ? 2 : 1);
+    double v = (double)a->shape.value_width, once = shared ? (double)a->shape.batch : 1;
+    return (flops + 5 * pairs) / once + pairs * 2 * v * (gradient && wanted ? 2 : 1);
 }
 
 static double logits_bytes(const struct oa_device *d, const struct oa_logits *a)
@@ -191,8 +193,12 @@ static double logits_bytes(const struct oa_device *d, const struct oa_logits *a)
     double t = (double)a->shape.queries, s = (double)a->shape.keys, elements = values(&a->shape) * (t + s), tables = 0;
     for (int p = 0; p < a->parts; p++) {
         const struct oa_part *part = &a->part[p];
-        if (part->kind == OA_PART_DOT)
+        if (oa_part_given(part) && part->kind == OA_PART_DOT)
+            elements += (double)(a->shape.heads * part->width) * (t + s);
+        else if (part->kind == OA_PART_DOT)
             elements += (double)(a->shape.batch * a->shape.heads * part->width) * (t + s);
+        else if (part->kind == OA_PART_FOLD)
+            elements += (double)(a->shape.batch * a->shape.heads * (part->width + part->folds)) * t;
         else
             tables += (double)a->shape.heads * t * s;
     }

@@ -79,7 +79,7 @@ static void ask_gradients(oa_tape *t, struct logits *l)
     for (int c = 0; c < l->a.parts; c++) {
         const struct oa_part_tensors *p = &l->part[c];
         struct oa_part *a = &l->a.part[c];
-        a->dq = oa_gradient_begin(t, p->q);
+        a->dq = p->q_table ? p->q_table->gradient : oa_gradient_begin(t, p->q);
         a->dk = p->k_table ? p->k_table->gradient : oa_gradient_begin(t, p->k);
         a->dbias = p->bias ? p->bias->gradient : NULL;
         a->dtable = p->table ? p->table->gradient : NULL;
@@ -94,7 +94,8 @@ static void end_gradients(oa_tape *t, struct logits *l)
         const struct oa_part_tensors *p = &l->part[c];
         if (!p->k_table)
             oa_gradient_end(t, p->k, l->a.part[c].dk);
-        oa_gradient_end(t, p->q, l->a.part[c].dq);
+        if (!p->q_table)
+            oa_gradient_end(t, p->q, l->a.part[c].dq);
     }
 }
 
@@ -128,6 +129,13 @@ static struct oa_part part_of(const struct oa_part_tensors *p)
     if (p->k) {
         a.k = p->k->data;
         a.ldk = p->k->ld;
+        a.folds = p->kind == OA_PART_FOLD ? p->k->cols / (p->q->cols / p->width) : 0;
+    }
+    if (p->q_table) {
+        a.q_table = true;
+        a.q = p->q_table->act;
+        a.ldq = p->width;
+        a.q_head_stride = p->q_table->dim[1] * p->width;
     }
     if (p->k_table) {
         a.k_table = true;

@@ -142,7 +142,8 @@ struct oa_part_tensors { /* one part of the logits in terms of tensors and param
     enum oa_part_kind kind;
     double scale;
     long width;
-    oa_tensor *q, *k;             /* DOT; k NULL when the keys are a table */
+    oa_tensor *q, *k;             /* DOT, NULL where a side is a table; FOLD */
+    struct oa_parameter *q_table; /* [H, N, width] */
     struct oa_parameter *k_table; /* [H, N, width] or [N, width] */
     struct oa_parameter *bias;    /* [H, N] or [N] */
     struct oa_parameter *table;   /* TABLE: [H, N, N] */
