@@ -46,7 +46,7 @@ static void refine(void *argument, struct oa_group *g)
     long heads = g->shape.heads, diagonal = stored_axis(&s, "query.diagonal", -1);
     g->shape.head_width = head_width(&s, (const char *[]){ "query.weight", "key.weight", NULL }, heads,
                                      diagonal > 0 ? diagonal : g->shape.head_width);
-    if (!g->no_value) {
+    if (!g->no_value || g->mechanism->can & OA_OWN_VALUES) {
         long output =
             a->spec.layer[0].groups == 1 ? stored_axis(&(struct stored){ a->file, "" }, "output.weight", -1) : 0;
         g->shape.value_width = head_width(&s, (const char *[]){ "value.weight", NULL }, heads,

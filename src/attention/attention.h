@@ -108,7 +108,7 @@ struct oa_group {
     char prefix[128];            /* of parameter names: "decoder.layers.0.attention.", "….group.1." … */
     struct oa_store *store;
     oa_context *context;
-    bool no_value;                      /* component of a mixture: the mixture owns value.weight */
+    bool no_value;                      /* no value.weight: a component of a mixture, or OA_OWN_VALUES */
     bool needs_words;                   /* set by the mechanism: forward needs the word numbers of the tokens */
     struct oa_parameter *parameter[12]; /* the mechanism's own, in its order */
     struct oa_parameter *query, *key, *value, *query_bias, *key_bias, *value_bias, *temperature, *diagonal;
@@ -135,7 +135,8 @@ enum oa_capability {
     OA_BOUND_LENGTH = 16, /* has tables of length N: longer sequences are refused */
     OA_ORDER = 32,        /* the output depends on the order of the keys */
     OA_LINEAR_TIME = 64,  /* time and memory are linear in the length */
-    OA_HAS_WEIGHTS = 128  /* O = A V with a map A that can be shown */
+    OA_HAS_WEIGHTS = 128, /* O = A V with a map A that can be shown */
+    OA_OWN_VALUES = 256   /* makes its values itself: no value.weight, but with the option `value` */
 };
 
 /* What the oracles of a mechanism get: one batch item in double. */

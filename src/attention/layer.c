@@ -164,6 +164,7 @@ static void start_group(struct oa_layer *l, int index, int number, int first_hea
                             .layer_heads = (int)l->shape.heads,
                             .store = store,
                             .context = l->context };
+    g->no_value = (g->mechanism->can & OA_OWN_VALUES) && !oa_atom_flag(g->atom, "value");
     g->shape.heads = heads;
     if (l->groups > 1)
         snprintf(g->prefix, sizeof g->prefix, "%.90sgroup.%d.", prefix, index);

@@ -70,6 +70,24 @@ static inline long oa_loss_rows(const struct oa_linear_loss *a)
     return oa_max(1, oa_min(a->rows, 64L * 1024 * 1024 / a->vocabulary));
 }
 
+/* How far a Gaussian band reaches beyond its largest weight (cpu_band.c derives 9.2 σ), and its taps. */
+static inline long oa_band_reach(double sigma)
+{
+    return (long)(9.2 * sigma) + 2;
+}
+
+static inline long oa_band_taps(const struct oa_band *a)
+{
+    return a->taps ? a->taps : oa_min(a->shape.keys, 2 * oa_band_reach(a->sigma) + 1);
+}
+
+/* Scratch of the backward pass: one row of sums for each (b,h), where tokens share their logits. */
+static inline size_t oa_band_shared_bytes(const struct oa_band *a)
+{
+    bool wanted = a->dlogits && !a->tokens && a->taps > 0;
+    return wanted ? (size_t)(a->shape.batch * a->shape.heads * a->taps) * sizeof(double) : 0;
+}
+
 /* cpu_basic.c */
 void oa_cpu_zero(struct oa_device *d, size_t bytes, void *x);
 void oa_cpu_act_from_real(struct oa_device *d, long n, const void *x, void *y);
@@ -117,12 +135,18 @@ void oa_cpu_sgd(struct oa_device *d, long n, double lr, double momentum, double 
 void oa_cpu_adafactor(struct oa_device *d, const struct oa_adafactor *a); /* cpu_adafactor.c */
 double oa_cpu_sum_squares(struct oa_device *d, long n, const void *x);
 
-/* cpu_logits.c, cpu_tables.c, cpu_linear_attention.c, cpu_pattern.c: the attention engines */
+/* cpu_logits.c, cpu_tables.c, cpu_linear_attention.c, cpu_pattern.c, cpu_band.c: the attention engines */
 void oa_cpu_logits(struct oa_device *d, const struct oa_logits *a);
 void oa_cpu_logits_gradient(struct oa_device *d, const struct oa_logits *a);
 void oa_cpu_linear_attention(struct oa_device *d, const struct oa_linear_attention *a);
 void oa_cpu_linear_attention_gradient(struct oa_device *d, const struct oa_linear_attention *a);
 void oa_cpu_pattern(struct oa_device *d, const struct oa_pattern_attention *a);
 void oa_cpu_pattern_gradient(struct oa_device *d, const struct oa_pattern_attention *a);
+void oa_cpu_band(struct oa_device *d, const struct oa_band *a);
+void oa_cpu_band_gradient(struct oa_device *d, const struct oa_band *a);
+
+/* cpu_gate.c */
+void oa_cpu_gate(struct oa_device *d, long rows, long cols, const void *x, void *y);
+void oa_cpu_gate_gradient(struct oa_device *d, long rows, long cols, const void *x, const void *dy, void *dx);
 
 #endif

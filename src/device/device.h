@@ -162,6 +162,25 @@ struct oa_pattern_attention {
     const void *d_o;
 };
 
+/* ---- weights over a band of keys (mechanisms.md P2, C2, C3): formulas in cpu_band.c ------------------------------ */
+
+struct oa_band {
+    struct oa_attention_shape shape;
+    long taps, before; /* tap k of row i is key i + k − before; taps = 0: a Gaussian around i + offset */
+    double offset, sigma;
+    bool renormalise;   /* sum only over the keys that are there */
+    bool tokens;        /* a row of logits for each token, not for each head */
+    const void *logits; /* real [H, taps]; or, tokens, act [B·T, ≥ H·taps] */
+    long ldlogits;
+    void *dlogits; /* real, added to; or, tokens, act, overwritten */
+    const void *v;
+    long ldv;
+    void *dv;
+    void *o;
+    long ldo;
+    const void *d_o;
+};
+
 /* ---- the rest of a Transformer ------------------------------------------------------------------------------- */
 
 struct oa_dropout {
@@ -255,6 +274,11 @@ struct oa_device_ops {
     void (*linear_attention_gradient)(struct oa_device *d, const struct oa_linear_attention *a);
     void (*pattern)(struct oa_device *d, const struct oa_pattern_attention *a);
     void (*pattern_gradient)(struct oa_device *d, const struct oa_pattern_attention *a);
+    void (*band)(struct oa_device *d, const struct oa_band *a);
+    void (*band_gradient)(struct oa_device *d, const struct oa_band *a);
+    /* y = a·σ(b) for rows x = [a | b]; all contiguous. */
+    void (*gate)(struct oa_device *d, long rows, long cols, const void *x, void *y);
+    void (*gate_gradient)(struct oa_device *d, long rows, long cols, const void *x, const void *dy, void *dx);
     void (*adamw)(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g);
     void (*sgd)(struct oa_device *d, long n, double lr, double momentum, double weight_decay, double gradient_scale,
                 void *w, void *m, const void *g);

@@ -247,6 +247,34 @@ static void pattern(struct oa_device *d, const struct oa_pattern_attention *a)
     work(d, 4 * n, act(d, 2 * n));
 }
 
+static void band(struct oa_device *d, const struct oa_band *a)
+{
+    double n = values(&a->shape) * (double)a->shape.queries, taps = (double)oa_band_taps(a);
+    work(d, 2 * n * taps, act(d, 2 * n));
+}
+
+static void band_gradient(struct oa_device *d, const struct oa_band *a)
+{
+    size_t mark = oa_arena_mark(&d->scratch), bytes = oa_band_shared_bytes(a);
+    if (bytes)
+        oa_arena_take(&d->scratch, bytes);
+    oa_arena_release(&d->scratch, mark);
+    for (int pass = 0; pass < (a->dlogits ? 2 : 1); pass++)
+        band(d, a);
+}
+
+static void gate(struct oa_device *d, long rows, long cols, const void *x, void *y)
+{
+    (void)x, (void)y;
+    work(d, (double)rows * (double)cols, act(d, 3 * (double)rows * (double)cols));
+}
+
+static void gate_gradient(struct oa_device *d, long rows, long cols, const void *x, const void *dy, void *dx)
+{
+    (void)x, (void)dy, (void)dx;
+    work(d, 2 * (double)rows * (double)cols, act(d, 5 * (double)rows * (double)cols));
+}
+
 static void adamw(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g)
 {
     (void)h, (void)w, (void)m, (void)v, (void)g;
@@ -303,6 +331,10 @@ const struct oa_device_ops oa_device_plan = {
     .linear_attention_gradient = linear_attention_gradient,
     .pattern = pattern,
     .pattern_gradient = pattern,
+    .band = band,
+    .band_gradient = band_gradient,
+    .gate = gate,
+    .gate_gradient = gate_gradient,
     .adamw = adamw,
     .sgd = sgd,
     .adafactor = adafactor,

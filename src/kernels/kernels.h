@@ -80,6 +80,10 @@ struct oa_kernels {
                         void *sums);              /* real sums += column sums of act */
     void (*gelu)(long n, const void *x, void *y); /* act; ½x(1 + tanh(√(2/π)(x + 0.044715x³))), Hendrycks & Gimpel */
     void (*gelu_gradient)(long n, const void *x, const void *dy, void *dx); /* in place on dy allowed */
+    void (*gelu_exact)(long n, const void *x, void *y);                     /* act; ½x(1 + erf(x/√2)) */
+    void (*gelu_exact_gradient)(long n, const void *x, const void *dy, void *dx);
+    void (*gate)(long n, const void *a, const void *b, void *y); /* act; y = a·σ(b) */
+    void (*gate_gradient)(long n, const void *a, const void *b, const void *dy, void *da, void *db);
     void (*relu)(long n, const void *x, void *y);
     void (*relu_gradient)(long n, const void *x, const void *dy, void *dx); /* relu'(0) = 0 */
     /* y = x·u/keep, u[i] = 1 when word (first+i)%4 of oa_random_block(s, (first+i)/4) < keep·2³²; the backward pass is

@@ -157,6 +157,54 @@ static void gelu_gradient(long n, const void *x, const void *dy, void *dx)
     }
 }
 
+static void gelu_exact(long n, const void *x, void *y)
+{
+    const ACT *from = x;
+    ACT *to = y;
+    for (long i = 0; i < n; i++) {
+        REAL v = LOAD(from[i]);
+        to[i] = STORE((REAL)0.5 * v * (1 + FN(erf)(v * (REAL)0.70710678118654752440)));
+    }
+}
+
+/* With Φ(x) = ½(1 + erf(x/√2)): d/dx xΦ(x) = Φ(x) + x e^{−x²/2}/√(2π). */
+static void gelu_exact_gradient(long n, const void *x, const void *dy, void *dx)
+{
+    const ACT *from = x, *gradient = dy;
+    ACT *to = dx;
+    for (long i = 0; i < n; i++) {
+        REAL v = LOAD(from[i]), below = (REAL)0.5 * (1 + FN(erf)(v * (REAL)0.70710678118654752440));
+        REAL density = FN(exp)(-(REAL)0.5 * v * v) * (REAL)0.39894228040143267794;
+        REAL bend = density == 0 ? 0 : v * density; /* 0·∞ far out */
+        to[i] = STORE(LOAD(gradient[i]) * (below + bend));
+    }
+}
+
+static REAL sigmoid(REAL x)
+{
+    return 1 / (1 + FN(exp)(-x));
+}
+
+static void gate(long n, const void *a, const void *b, void *y)
+{
+    const ACT *value = a, *opening = b;
+    ACT *to = y;
+    for (long i = 0; i < n; i++)
+        to[i] = STORE(LOAD(value[i]) * sigmoid(LOAD(opening[i])));
+}
+
+/* da = dy σ(b), db = dy a σ(b)(1 − σ(b)). */
+static void gate_gradient(long n, const void *a, const void *b, const void *dy, void *da, void *db)
+{
+    const ACT *value = a, *opening = b, *gradient = dy;
+    ACT *to_a = da, *to_b = db;
+    for (long i = 0; i < n; i++) {
+        REAL v = LOAD(value[i]), s = sigmoid(LOAD(opening[i])), g = LOAD(gradient[i]);
+        to_a[i] = STORE(g * s);
+        to_b[i] = STORE(g * v * s * (1 - s));
+    }
+}
+
 static void relu(long n, const void *x, void *y)
 {
     const ACT *from = x;
@@ -540,6 +588,10 @@ static const struct oa_kernels table = {
     .column_sums = column_sums,
     .gelu = gelu,
     .gelu_gradient = gelu_gradient,
+    .gelu_exact = gelu_exact,
+    .gelu_exact_gradient = gelu_exact_gradient,
+    .gate = gate,
+    .gate_gradient = gate_gradient,
     .relu = relu,
     .relu_gradient = relu_gradient,
     .dropout = dropout,

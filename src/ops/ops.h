@@ -160,5 +160,11 @@ void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, 
                             oa_tensor *v, enum oa_denominator policy, double epsilon, oa_tensor *o);
 void oa_pattern_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_pattern pattern, enum oa_edge edge,
                    const int32_t *words, oa_tensor *v, oa_tensor *o);
+/* band: shape, taps, before, offset, sigma and renormalise; the logits of the taps are those of heads (kernel [H,
+ * taps]) or of tokens (filters [B·T, H·taps]), NULL both for a Gaussian. */
+void oa_band_op(oa_tape *t, const struct oa_band *band, struct oa_parameter *kernel, oa_tensor *filters, oa_tensor *v,
+                oa_tensor *o);
+/* y = a·σ(b) for rows x = [a | b]. */
+oa_tensor *oa_gate(oa_tape *t, oa_tensor *x);
 
 #endif
