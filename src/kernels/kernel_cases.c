@@ -720,6 +720,256 @@ static void feature_gradient_magnitude(const problem *p, double *const *b, doubl
     (void)a;
 }
 
+/* ---- features of kernel attention ---- one token of `rows` heads, angle 0.4 */
+
+#define PLACE_COSINE 0.9210609940028851
+#define PLACE_SINE 0.3894183423086505
+
+static void place_shape(problem *p)
+{
+    put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 0);
+    put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, 2 * p->cols, 2 * p->cols);
+}
+
+static double place_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->place(p->rows, p->cols, PLACE_COSINE, PLACE_SINE, x[0], x[1]);
+    return 0;
+}
+
+static void place_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+{
+    for (long i = 0; i < p->rows * 2 * p->cols; i++)
+        m[i] = 2 * fabs(a[o][i]);
+    (void)b;
+}
+
+static void place_gradient_shape(problem *p)
+{
+    put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 0);
+    put(p, CASE_ACT, CASE_IN, FILL_NORMAL, p->rows, 2 * p->cols, 2 * p->cols);
+    put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 0);
+}
+
+static double place_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->place_gradient(p->rows, p->cols, PLACE_COSINE, PLACE_SINE, x[0], x[1], x[2]);
+    return 0;
+}
+
+static void place_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+{
+    for (long i = 0; i < p->rows; i++)
+        for (long j = 0; j < p->cols; j++)
+            m[at(p, o, i, j)] = 3 * (fabs(b[1][at(p, 1, i, j)]) + fabs(b[1][at(p, 1, i, j + p->cols)]));
+    (void)a;
+}
+
+/* The variant: which of the three parts exist (the last always does). */
+static const double quadratic_factors[][3] = { { 1, 0.5, 0.25 }, { 0, 0, 1 } };
+
+static long quadratic_width(const problem *p)
+{
+    return (p->variant == 0 ? 1 + p->cols : 0) + p->cols * (p->cols + 1) / 2;
+}
+
+static void quadratic_shape(problem *p)
+{
+    put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 3);
+    put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, quadratic_width(p), quadratic_width(p) + 5);
+}
+
+static double quadratic_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->quadratic(p->rows, p->cols, quadratic_factors[p->variant], x[0], p->operand[0].ld, x[1], p->operand[1].ld);
+    return 0;
+}
+
+static void quadratic_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+{
+    for (long i = 0; i < p->rows; i++)
+        for (long j = 0; j < quadratic_width(p); j++)
+            m[at(p, o, i, j)] = 3 * fabs(a[o][at(p, o, i, j)]);
+    (void)b;
+}
+
+static void quadratic_gradient_shape(problem *p)
+{
+    put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 3);
+    put(p, CASE_ACT, CASE_IN, FILL_NORMAL, p->rows, quadratic_width(p), quadratic_width(p) + 5);
+    put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 7);
+}
+
+static double quadratic_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->quadratic_gradient(p->rows, p->cols, quadratic_factors[p->variant], x[0], p->operand[0].ld, x[1],
+                          p->operand[1].ld, x[2], p->operand[2].ld);
+    return 0;
+}
+
+static void quadratic_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+{
+    for (long i = 0; i < p->rows; i++)
+        for (long j = 0; j < p->cols; j++) {
+            long rest = p->variant == 0 ? 1 + p->cols : 0;
+            double sum = p->variant == 0 ? fabs(b[1][at(p, 1, i, 1 + j)]) : 0;
+            for (long r = 0; r < p->cols; r++)
+                for (long c = r; c < p->cols; c++, rest++)
+                    if (r == j || c == j)
+                        sum += 2 * fabs(b[1][at(p, 1, i, rest)] * b[0][at(p, 0, i, r == j ? c : r)]);
+            m[at(p, o, i, j)] = roundings(p->cols) * sum;
+        }
+    (void)a;
+}
+
+static double product_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->product(p->cols, 0.75, x[0], x[1], x[2]);
+    return 0;
+}
+
+static void product_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+{
+    for (long j = 0; j < p->cols; j++)
+        m[j] = 2 * fabs(a[o][j]);
+    (void)b;
+}
+
+/* The variant is the feature. */
+static long random_width(const problem *p)
+{
+    bool both = p->variant == OA_RANDOM_HYPERBOLIC || p->variant == OA_RANDOM_TRIG;
+    return both ? 2 * p->cols : p->cols;
+}
+
+static void random_features_shape(problem *p)
+{
+    put_row(p, CASE_REAL, CASE_IN, FILL_NORMAL);
+    put_tile(p, CASE_REAL, CASE_IN, FILL_NORMAL, 3);
+    put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, random_width(p), random_width(p) + 5);
+    put_column(p, CASE_REAL, CASE_OUT, FILL_NORMAL);
+}
+
+static double random_features_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->random_features((enum oa_random_feature)p->variant, p->rows, p->cols, 0.6, x[0], x[1], p->operand[1].ld, x[2],
+                       p->operand[2].ld, x[3]);
+    return 0;
+}
+
+/* An exponential carries the error of its argument over. */
+static void random_features_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+{
+    for (long i = 0; i < p->rows; i++) {
+        double most = 1;
+        for (long j = 0; j < p->cols; j++)
+            most = fmax(most, 4 * (fabs(b[1][at(p, 1, i, j)]) + fabs(b[0][j])));
+        if (o == 3)
+            m[i] = most;
+        for (long j = 0; o == 2 && j < random_width(p); j++)
+            m[at(p, 2, i, j)] = 4 * most * (p->variant <= OA_RANDOM_HYPERBOLIC ? fabs(a[2][at(p, 2, i, j)]) : 1);
+    }
+}
+
+static void random_features_gradient_shape(problem *p)
+{
+    put(p, CASE_ACT, CASE_IN, FILL_NORMAL, p->rows, random_width(p), random_width(p) + 5);
+    put(p, CASE_ACT, CASE_IN, FILL_NORMAL, p->rows, random_width(p), random_width(p) + 2);
+    put_tile(p, CASE_ACT, CASE_OUT, FILL_NORMAL, 3);
+    put_column(p, CASE_REAL, CASE_OUT, FILL_NORMAL);
+}
+
+static double random_features_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->random_features_gradient((enum oa_random_feature)p->variant, p->rows, p->cols, 0.6, x[0], p->operand[0].ld, x[1],
+                                p->operand[1].ld, x[2], p->operand[2].ld, x[3]);
+    return 0;
+}
+
+static void random_features_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+{
+    for (long i = 0; i < p->rows; i++) {
+        double sum = 0;
+        for (long j = 0; j < p->cols; j++) {
+            double g[2] = { b[1][at(p, 1, i, j)], 0 }, y[2] = { b[0][at(p, 0, i, j)], 0 }, here;
+            if (random_width(p) > p->cols) {
+                g[1] = b[1][at(p, 1, i, j + p->cols)];
+                y[1] = b[0][at(p, 0, i, j + p->cols)];
+            }
+            here = (fabs(g[0]) + fabs(g[1])) * (fabs(y[0]) + fabs(y[1]) + (p->variant == OA_RANDOM_RELU));
+            sum += here;
+            if (o == 2)
+                m[at(p, 2, i, j)] = 4 * here;
+        }
+        if (o == 3)
+            m[i] = roundings(2 * p->cols) * sum;
+    }
+    (void)a;
+}
+
+static void decay_tile_shape(problem *p)
+{
+    put_column(p, CASE_INDEX, CASE_IN, FILL_LOW);
+    put_column(p, CASE_INDEX, CASE_IN, FILL_HIGH);
+    put_row(p, CASE_REAL, CASE_IN, FILL_NORMAL);
+    put_column(p, CASE_REAL, CASE_IN, FILL_NORMAL);
+    put_tile(p, CASE_REAL, CASE_BOTH, FILL_NORMAL, 3);
+}
+
+static double decay_tile_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->decay_tile(p->rows, p->cols, x[0], x[1], x[2], x[3], x[4], p->operand[4].ld);
+    return 0;
+}
+
+static void decay_tile_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+{
+    for (long i = 0; i < p->rows; i++)
+        for (long j = 0; j < p->cols; j++)
+            m[at(p, o, i, j)] = (4 + fabs(b[2][j]) + fabs(b[3][i])) * fabs(a[o][at(p, o, i, j)]);
+}
+
+/* The variant is the degree − 1. */
+static void power_shape(problem *p)
+{
+    put_row(p, CASE_REAL, CASE_BOTH, FILL_NORMAL);
+}
+
+static double power_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->power(p->cols, p->variant + 1, x[0]);
+    return 0;
+}
+
+static void power_gradient_shape(problem *p)
+{
+    put_row(p, CASE_REAL, CASE_IN, FILL_NORMAL);
+    put_row(p, CASE_REAL, CASE_BOTH, FILL_NORMAL);
+}
+
+static double power_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->power_gradient(p->cols, p->variant + 1, x[0], x[1]);
+    return 0;
+}
+
+static void power_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+{
+    for (long j = 0; j < p->cols; j++)
+        m[j] = (4 + p->variant) * fabs(a[o][j]);
+    (void)b;
+}
+
 /* ---- loss ---- variant: which target; 3: no gradient */
 
 static void cross_entropy_shape(problem *p)
@@ -855,6 +1105,24 @@ static const struct kernel_case cases[] = {
       .shape = feature_shape, .magnitude = feature_magnitude },
     { CASE(feature_gradient), .variants = 4, .bear = BEAR_TINY | BEAR_NAN, .matrix = true, .bench_rows = 256,
       .bench_cols = 64, .shape = feature_gradient_shape, .magnitude = feature_gradient_magnitude },
+    { CASE(place), .variants = 1, .bear = ALL, .matrix = true, .bench_rows = 12, .bench_cols = 64, .shape = place_shape,
+      .magnitude = place_magnitude },
+    { CASE(place_gradient), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, .matrix = true, .bench_rows = 12,
+      .bench_cols = 64, .shape = place_gradient_shape, .magnitude = place_gradient_magnitude },
+    { CASE(quadratic), .variants = 2, .matrix = true, .bench_rows = 256, .bench_cols = 32, .shape = quadratic_shape,
+      .magnitude = quadratic_magnitude },
+    { CASE(quadratic_gradient), .variants = 2, .matrix = true, .bench_rows = 256, .bench_cols = 32,
+      .shape = quadratic_gradient_shape, .magnitude = quadratic_gradient_magnitude },
+    { CASE(product), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, ROW, .shape = act_act_act_shape,
+      .magnitude = product_magnitude },
+    { CASE(random_features), .variants = 4, .matrix = true, .bench_rows = 64, .bench_cols = 266,
+      .shape = random_features_shape, .magnitude = random_features_magnitude },
+    { CASE(random_features_gradient), .variants = 4, .matrix = true, .bench_rows = 64, .bench_cols = 266,
+      .shape = random_features_gradient_shape, .magnitude = random_features_gradient_magnitude },
+    { CASE(decay_tile), .variants = 1, .matrix = true, .bench_rows = 64, .bench_cols = 64, .shape = decay_tile_shape,
+      .magnitude = decay_tile_magnitude },
+    { CASE(power), .variants = 4, ROW, .shape = power_shape, .magnitude = power_magnitude },
+    { CASE(power_gradient), .variants = 4, ROW, .shape = power_gradient_shape, .magnitude = power_magnitude },
     { CASE(cross_entropy), .variants = 4, .bench_rows = 1, .bench_cols = 50257, .shape = cross_entropy_shape,
       .magnitude = cross_entropy_magnitude, .result_magnitude = cross_entropy_result_magnitude },
     { CASE(adamw), .variants = 1, .bear = BEAR_TINY, ROW, .shape = adamw_shape, .magnitude = adamw_magnitude },

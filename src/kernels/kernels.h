@@ -44,6 +44,8 @@ struct oa_adamw {
 };
 
 enum oa_feature { OA_FEATURE_ELU, OA_FEATURE_RELU, OA_FEATURE_COS, OA_FEATURE_POWER };
+/* Features of random projections t (random_features below). */
+enum oa_random_feature { OA_RANDOM_EXP, OA_RANDOM_HYPERBOLIC, OA_RANDOM_TRIG, OA_RANDOM_RELU };
 
 struct oa_kernels {
     enum oa_precision precision;
@@ -132,6 +134,32 @@ struct oa_kernels {
     void (*feature)(enum oa_feature f, int degree, long rows, long width, const void *x, long ldx, void *y, long ldy);
     void (*feature_gradient)(enum oa_feature f, int degree, long rows, long width, const void *x, long ldx,
                              const void *dy, long lddy, void *dx, long lddx);
+
+    /* Positions as angles: of one token, act x [heads, width] → act y [heads, 2·width], y_h = [relu(x_h)·sine,
+     * relu(x_h)·cosine]. gradient: dx act overwritten. */
+    void (*place)(long heads, long width, double cosine, double sine, const void *x, void *y);
+    void (*place_gradient)(long heads, long width, double cosine, double sine, const void *x, const void *dy, void *dx);
+    /* Polynomials of degree 2: act x [rows, width] → act y [rows, (c0 ≠ 0) + (c1 ≠ 0)·width + width(width+1)/2] =
+     * [c0, c1·x, c2·(x_a x_b for a ≤ b, row by row, times √2 where a < b)]: y·y' = c0² + c1² x·x' + c2² (x·x')². */
+    void (*quadratic)(long rows, long width, const double c[3], const void *x, long ldx, void *y, long ldy);
+    void (*quadratic_gradient)(long rows, long width, const double c[3], const void *x, long ldx, const void *dy,
+                               long lddy, void *dx, long lddx);
+    void (*product)(long n, double a, const void *x, const void *y, void *z); /* act z = a·x·y */
+    /* t = scale·u + bias, u real [rows, width], bias real [width] (NULL = 0) → act y [rows, width or 2·width], and real
+     * top[rows], by which the logarithm of a feature was lowered so that the largest is 1:
+     *     exp         e^{t − top}, top = max t              hyperbolic  [e^{t − top}, e^{−t − top}], top = max |t|
+     *     trig        [cos t, sin t]/√width, top = 0        relu        relu(t)/√width + 10⁻³, top = 0
+     * gradient, from y and dy: act du [rows, width] overwritten; real sums[rows] = Σ y·dy (relu: 0). */
+    void (*random_features)(enum oa_random_feature f, long rows, long width, double scale, const void *bias,
+                            const void *u, long ldu, void *y, long ldy, void *top);
+    void (*random_features_gradient)(enum oa_random_feature f, long rows, long width, double scale, const void *y,
+                                     long ldy, const void *dy, long lddy, void *du, long lddu, void *sums);
+    /* Real x[i][j] *= e^{column[j] − row[i]} where low[i] ≤ j < high[i]; the rest stays. column, row real. */
+    void (*decay_tile)(long rows, long cols, const int32_t *low, const int32_t *high, const void *column,
+                       const void *row, void *x, long ldx);
+    /* Real x ← x^degree; gradient: real x ← degree·x^{degree − 1}·g. degree ≥ 1, rows of a tile one after the other. */
+    void (*power)(long n, int degree, void *x);
+    void (*power_gradient)(long n, int degree, const void *g, void *x);
 
     /* ---- loss ---- one row: logits real [n] → −log softmax[target]; the row becomes the gradient, act [n] in `d`,
      * times scale. d may be NULL (no gradient), or the memory of logits. Also accurate for n = 1 and for logits of
