@@ -114,6 +114,20 @@ void oa_cpu_scale_columns_gradient(struct oa_device *d, long rows, long cols, co
 void oa_cpu_rotate(struct oa_device *d, long tokens, long length, long heads, long width, const void *cosine,
                    const void *sine, double sign, void *x, long ldx);
 
+/* cpu_features.c */
+void oa_cpu_place(struct oa_device *d, long tokens, long length, long heads, long width, const double *angles,
+                  const void *x, void *y);
+void oa_cpu_place_gradient(struct oa_device *d, long tokens, long length, long heads, long width, const double *angles,
+                           const void *x, const void *dy, void *dx);
+void oa_cpu_quadratic(struct oa_device *d, long rows, long width, const double c[3], const void *x, void *y);
+void oa_cpu_quadratic_gradient(struct oa_device *d, long rows, long width, const double c[3], const void *x,
+                               const void *dy, void *dx);
+void oa_cpu_product(struct oa_device *d, long n, double a, const void *x, const void *y, void *z);
+
+/* cpu_random_features.c */
+void oa_cpu_random_features(struct oa_device *d, const struct oa_random_features *a);
+void oa_cpu_random_features_gradient(struct oa_device *d, const struct oa_random_features *a);
+
 /* cpu_gemm.c */
 void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b, void *c);
 
@@ -140,6 +154,8 @@ void oa_cpu_logits(struct oa_device *d, const struct oa_logits *a);
 void oa_cpu_logits_gradient(struct oa_device *d, const struct oa_logits *a);
 void oa_cpu_linear_attention(struct oa_device *d, const struct oa_linear_attention *a);
 void oa_cpu_linear_attention_gradient(struct oa_device *d, const struct oa_linear_attention *a);
+void oa_cpu_polynomial(struct oa_device *d, const struct oa_polynomial *a); /* cpu_polynomial.c */
+void oa_cpu_polynomial_gradient(struct oa_device *d, const struct oa_polynomial *a);
 void oa_cpu_pattern(struct oa_device *d, const struct oa_pattern_attention *a);
 void oa_cpu_pattern_gradient(struct oa_device *d, const struct oa_pattern_attention *a);
 void oa_cpu_band(struct oa_device *d, const struct oa_band *a);

@@ -21,6 +21,12 @@
  *
  *     dφ_q += M φ_k,   dφ_k += Mᵀ φ_q,   dv += Aᵀ N.
  *
+ * Exponential features come with a logarithmic scale c_j of each key (mechanisms.md §1.12): φ_k,j is e^{c_j} times
+ * what is stored. Row i then counts relative to the largest scale that it sees, m_i = max_{j ≤ i} c_j (without
+ * causality: of all keys), which cancels in O_i: the weight of pair (i, j) gets e^{c_j − m_i} ≤ 1. With M the m of the
+ * last row of a chunk, S and z are kept relative to M of the chunk before, G and g relative to M of the chunk they are
+ * read in. Every exponent is ≤ 0, and nothing that row i reads depends on a later key, to the last bit.
+ *
  * [B·T, H·r] × [B·S, H·r] × [B·S, H·V] → [B·T, H·V]; per row and head 4rV + 2·chunk·(r + V) FLOPs forward. An item is
  * a (b,h); memory a worker O(chunk·(r + V) + r·V).
  */
@@ -53,6 +59,7 @@ struct work {
     void *sum;              /* real [CHUNK, max(r, V)] */
     void *row, *ones;       /* real [r], real [CHUNK] */
     int32_t *low, *high;
+    void *scale, *seen; /* real [S]: c_j, m_j; NULL without scales */
 
     void *state, *z, *state_act; /* real [r, V], real [r], act [r, V]: S, z; then G, g */
 };
@@ -100,6 +107,21 @@ static long real_length(const int32_t *lengths, long b, long length)
     return lengths ? oa_max(0, oa_min(lengths[b], length)) : length;
 }
 
+/* m_j: the running maximum of the scales of real keys, or without causality the maximum of all. */
+static void find_scales(struct work *w)
+{
+    const struct oa_attention_shape *s = &w->a->shape;
+    w->scale = oa_real_at(w->d, w->a->key_scale, (w->b * s->heads + w->h) * s->keys);
+    w->seen = take(w, oa_max(1, w->keys), w->d->kernels.real_size);
+    double most = -INFINITY;
+    for (long j = 0; j < w->keys && !w->failed; j++) {
+        most = fmax(most, oa_real_get(w->d, w->scale, j));
+        oa_real_set(w->d, w->seen, j, most);
+    }
+    for (long j = 0; j < w->keys && !w->failed && !s->causal; j++)
+        oa_real_set(w->d, w->seen, j, most);
+}
+
 static void open_work(struct work *w, const struct linear *f, long item, const struct oa_worker *worker)
 {
     const struct oa_attention_shape *s = &f->a->shape;
@@ -113,6 +135,8 @@ static void open_work(struct work *w, const struct linear *f, long item, const s
         return;
     clear_state(w);
     oa_real_fill(w->d, CHUNK, 1, w->ones);
+    if (f->a->key_scale)
+        find_scales(w);
 }
 
 /* ---- chunks --------------------------------------------------------------------------------------------------- */
@@ -190,18 +214,91 @@ static const void *row_as_reals(struct work *w, const void *x, long i)
     return w->row;
 }
 
-/* S += φ_kᵀ V, z += Σ φ_k. */
+/* M of the chunk that begins at i0; what comes before the first is relative to the first. */
+static double chunk_scale(const struct work *w, long i0)
+{
+    return w->keys ? oa_real_get(w->d, w->seen, oa_min(oa_max(i0, 0) + CHUNK, w->keys) - 1) : 0;
+}
+
+/* The state, from one scale to another. */
+static void move_state(struct work *w, double from, double to)
+{
+    oa_real_set(w->d, w->factor, 0, exp(from - to));
+    w->d->kernels.scale_rows(1, w->a->features * w->a->shape.value_width, w->factor, w->state, 0);
+    w->d->kernels.scale_rows(1, w->a->features, w->factor, w->z, 0);
+}
+
+/* Packed features times w->factor of their row. */
+static void scale_packed(struct work *w, long rows, void *x)
+{
+    long r = w->a->features;
+    w->d->kernels.tile_to_real(rows, r, x, r, w->sum, r);
+    w->d->kernels.scale_rows(rows, r, w->factor, w->sum, r);
+    w->d->kernels.tile_to_act(rows, r, w->sum, r, x, r);
+}
+
+/* factor[i] = e^{scale of key i of the chunk − m}, or with `queries` e^{m − m_i}. */
+static void fill_factor(struct work *w, long rows, double m, bool queries)
+{
+    for (long i = 0; i < rows; i++) {
+        double own = oa_real_get(w->d, queries ? w->seen : w->scale, w->i0 + i);
+        oa_real_set(w->d, w->factor, i, exp(queries ? m - own : own - m));
+    }
+}
+
+/* Pairs of the chunk: e^{c_j − m_i}. */
+static void decay_pairs(struct work *w)
+{
+    if (w->scale)
+        w->d->kernels.decay_tile(w->padded, w->padded, w->low, w->high, oa_real_at(w->d, w->scale, w->i0),
+                                 oa_real_at(w->d, w->seen, w->i0), w->tile, w->padded);
+}
+
+/* What the state gave to the chunk's rows, in w->sum: from its own scale to that of each row. */
+static void decay_rows(struct work *w, long width)
+{
+    if (!w->scale || !w->a->shape.causal || w->i0 == 0)
+        return;
+    fill_factor(w, w->rows, chunk_scale(w, w->i0 - CHUNK), true);
+    w->d->kernels.scale_rows(w->rows, width, w->factor, w->sum, width);
+}
+
+/* What G gave to the chunk's keys, in w->sum: times e^{c_j − M}. */
+static void decay_columns(struct work *w, long width)
+{
+    if (!w->scale)
+        return;
+    fill_factor(w, w->cols, chunk_scale(w, w->i0), false);
+    w->d->kernels.scale_rows(w->cols, width, w->factor, w->sum, width);
+}
+
+/* S += φ_kᵀ V, z += Σ φ_k. Overwrites w->k where there are scales. */
 static void add_keys(struct work *w)
 {
     long r = w->a->features, v = w->a->shape.value_width;
+    if (w->scale && w->cols > 0) {
+        double m = chunk_scale(w, w->i0);
+        if (w->i0 > 0)
+            move_state(w, chunk_scale(w, w->i0 - CHUNK), m);
+        fill_factor(w, w->cols, m, false);
+        scale_packed(w, w->cols, w->k);
+    }
     product_ta(w, r, v, w->padded, w->k, w->v, w->state, true);
     w->d->kernels.column_sums(w->cols, r, w->k, r, w->z);
 }
 
-/* G += φ_qᵀ N, g += Σ e φ_q. */
+/* G += φ_qᵀ N, g += Σ e φ_q. Overwrites w->q where there are scales. */
 static void add_queries(struct work *w)
 {
     long r = w->a->features, v = w->a->shape.value_width;
+    if (w->scale && w->a->shape.causal && w->rows > 0) {
+        double before = chunk_scale(w, w->i0 - CHUNK);
+        move_state(w, before, chunk_scale(w, w->i0)); /* the inverse of S: its scale divides */
+        fill_factor(w, w->rows, before, true);
+        for (long i = 0; i < w->rows && w->i0 == 0; i++)
+            oa_real_set(w->d, w->factor, i, 0); /* nothing comes before: its G is never read */
+        scale_packed(w, w->rows, w->q);
+    }
     product_ta(w, r, v, w->padded, w->q, w->n, w->state, true);
     for (long i = 0; i < w->rows; i++)
         w->d->kernels.axpy(r, oa_real_get(w->d, w->e, i), row_as_reals(w, w->q, i), w->z);
@@ -221,24 +318,42 @@ static void store(const struct work *w, long rows, long all, long width, void *x
 
 /* ---- forward -------------------------------------------------------------------------------------------------- */
 
-static double policy(const struct oa_linear_attention *a, double den)
+static double policy(enum oa_denominator p, double epsilon, double den)
 {
-    switch (a->policy) {
+    switch (p) {
     case OA_DENOMINATOR_ADD:
-        return den + a->epsilon;
+        return den + epsilon;
     case OA_DENOMINATOR_SIGN:
-        return fabs(den) >= a->epsilon ? den : den < 0 ? -a->epsilon : a->epsilon;
+        return fabs(den) >= epsilon ? den : den < 0 ? -epsilon : epsilon;
     case OA_DENOMINATOR_CLAMP:
-        return den < a->epsilon ? a->epsilon : den;
+        return den < epsilon ? epsilon : den;
     default:
         return den;
     }
+}
+
+/* ε of row i of the chunk, at the scale of its denominator. */
+static double row_epsilon(const struct work *w, long i)
+{
+    const struct oa_attention_shape *s = &w->a->shape;
+    if (!w->a->query_scale || w->keys == 0)
+        return w->a->epsilon;
+    double own = oa_real_get(w->d, w->a->query_scale, (w->b * s->heads + w->h) * s->queries + w->i0 + i);
+    return w->a->epsilon * exp(-own - oa_real_get(w->d, w->seen, s->causal ? w->i0 + i : 0));
 }
 
 static void *saved_denominators(const struct work *w)
 {
     const struct oa_attention_shape *s = &w->a->shape;
     return oa_real_at(w->d, w->a->den, (w->b * s->heads + w->h) * s->queries + w->i0);
+}
+
+/* e^{scale of the state − m_i}, also where no state is read yet. */
+static double state_share(const struct work *w, long i)
+{
+    if (!w->scale || !w->a->shape.causal || w->i0 == 0)
+        return 1;
+    return exp(chunk_scale(w, w->i0 - CHUNK) - oa_real_get(w->d, w->seen, w->i0 + i));
 }
 
 /* w->sum holds numerators, w->den what the chunk's own keys add to the denominators. */
@@ -249,8 +364,9 @@ static void finish_rows(struct work *w)
     void *saved = saved_denominators(w);
     oa_real_fill(w->d, all, 0, saved);
     for (long i = 0; i < w->rows; i++) {
-        double den = oa_real_get(w->d, w->den, i) + w->d->kernels.dot(a->features, row_as_reals(w, w->q, i), w->z);
-        oa_real_set(w->d, saved, i, policy(a, den));
+        double den = oa_real_get(w->d, w->den, i) +
+                     state_share(w, i) * w->d->kernels.dot(a->features, row_as_reals(w, w->q, i), w->z);
+        oa_real_set(w->d, saved, i, policy(a->policy, row_epsilon(w, i), den));
         den = oa_real_get(w->d, saved, i);
         oa_real_set(w->d, w->factor, i, den == 0 ? 0 : 1 / den);
     }
@@ -265,13 +381,15 @@ static void causal_forward(struct work *w)
         go_to(w, i0, true, true);
         oa_real_fill(w->d, w->padded, 0, w->den);
         product_tb(w, w->padded, w->padded, r, w->q, w->k, w->tile, false);
+        decay_pairs(w);
         w->d->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded,
                                 w->den);
-        product(w, w->padded, v, w->padded, w->tile_act, w->v, w->sum, false);
         if (i0 > 0) {
             round_state(w);
-            product(w, w->padded, v, r, w->q, w->state_act, w->sum, true);
+            product(w, w->padded, v, r, w->q, w->state_act, w->sum, false);
+            decay_rows(w, v);
         }
+        product(w, w->padded, v, w->padded, w->tile_act, w->v, w->sum, i0 > 0);
         finish_rows(w);
         add_keys(w);
     }
@@ -318,9 +436,9 @@ void oa_cpu_linear_attention(struct oa_device *d, const struct oa_linear_attenti
 /* ---- backward ------------------------------------------------------------------------------------------------- */
 
 /* The denominator does not depend on its sum. */
-static bool clamped(const struct work *w, double den)
+static bool clamped(const struct work *w, long i, double den)
 {
-    double limit = w->d->kernels.real == OA_F64 ? w->a->epsilon : (double)(float)w->a->epsilon;
+    double epsilon = row_epsilon(w, i), limit = w->d->kernels.real == OA_F64 ? epsilon : (double)(float)epsilon;
     if (w->a->policy == OA_DENOMINATOR_SIGN)
         return fabs(den) <= limit;
     return w->a->policy == OA_DENOMINATOR_CLAMP && den <= limit;
@@ -337,7 +455,7 @@ static void load_gradient(struct work *w)
     for (long i = 0; i < w->rows; i++) {
         double den = oa_real_get(w->d, saved, i), inverse = den == 0 ? 0 : 1 / den;
         oa_real_set(w->d, w->factor, i, inverse);
-        oa_real_set(w->d, w->e, i, clamped(w, den) ? 0 : -oa_real_get(w->d, w->e, i) * inverse);
+        oa_real_set(w->d, w->e, i, clamped(w, i, den) ? 0 : -oa_real_get(w->d, w->e, i) * inverse);
     }
     k->tile_to_real(w->rows, v, d_o, a->ldo, w->sum, v);
     k->scale_rows(w->rows, v, w->factor, w->sum, v);
@@ -352,17 +470,22 @@ static void mixed_tile(struct work *w)
     product_tb(w, w->padded, w->padded, w->a->shape.value_width, w->n, w->v, w->tile, false);
     for (long i = 0; i < w->rows; i++)
         w->d->kernels.axpy(w->high[i], oa_real_get(w->d, w->e, i), w->ones, oa_real_at(w->d, w->tile, i * w->padded));
+    decay_pairs(w);
     w->d->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded, NULL);
 }
 
-/* dφ_q of the chunk; with `inside`, w->sum already holds what the chunk's own keys give. */
+/* dφ_q of the chunk; with `inside`, w->tile_act holds M of the chunk's own keys. */
 static void finish_queries(struct work *w, bool inside)
 {
     const struct oa_linear_attention *a = w->a;
     long r = a->features;
-    product_tb(w, w->padded, r, a->shape.value_width, w->n, w->state_act, w->sum, inside);
+    product_tb(w, w->padded, r, a->shape.value_width, w->n, w->state_act, w->sum, false);
     for (long i = 0; i < w->rows; i++)
         w->d->kernels.axpy(r, oa_real_get(w->d, w->e, i), w->z, oa_real_at(w->d, w->sum, i * r));
+    if (inside) {
+        decay_rows(w, r);
+        product(w, w->padded, r, w->padded, w->tile_act, w->k, w->sum, true);
+    }
     store(w, w->rows, oa_min(CHUNK, a->shape.queries - w->i0), r, query_place(w, a->dfq, a->ldfq, r), a->ldfq);
 }
 
@@ -374,8 +497,10 @@ static void finish_keys(struct work *w, bool inside)
     round_state(w);
     if (a->dv) {
         product(w, w->padded, v, r, w->k, w->state_act, w->sum, false);
+        decay_columns(w, v);
         if (inside) {
             product_tb(w, w->padded, w->padded, r, w->q, w->k, w->tile, false);
+            decay_pairs(w);
             w->d->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded,
                                     NULL);
             product_ta(w, w->padded, v, w->padded, w->tile_act, w->n, w->sum, true);
@@ -384,12 +509,13 @@ static void finish_keys(struct work *w, bool inside)
     }
     if (a->dfk) {
         product_tb(w, w->padded, r, v, w->v, w->state_act, w->sum, false);
+        for (long j = 0; j < w->cols; j++)
+            w->d->kernels.axpy(r, 1, w->z, oa_real_at(w->d, w->sum, j * r));
+        decay_columns(w, r);
         if (inside) {
             mixed_tile(w);
             product_ta(w, w->padded, r, w->padded, w->tile_act, w->q, w->sum, true);
         }
-        for (long j = 0; j < w->cols; j++)
-            w->d->kernels.axpy(r, 1, w->z, oa_real_at(w->d, w->sum, j * r));
         store(w, w->cols, all, r, key_place(w, a->dfk, a->ldfk, r), a->ldfk);
     }
 }
@@ -400,7 +526,6 @@ static void causal_queries(struct work *w)
         go_to(w, i0, true, true);
         load_gradient(w);
         mixed_tile(w);
-        product(w, w->padded, w->a->features, w->padded, w->tile_act, w->k, w->sum, false);
         round_state(w);
         finish_queries(w, true);
         add_keys(w);

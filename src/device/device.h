@@ -121,7 +121,14 @@ enum oa_denominator { OA_DENOMINATOR_ADD, OA_DENOMINATOR_SIGN, OA_DENOMINATOR_CL
  * Where a clamp is active the denominator sends no gradient. */
 struct oa_linear_attention {
     struct oa_attention_shape shape;
-    long features;       /* r, the width of φ of a head */
+    long features; /* r, the width of φ of a head */
+    /* real [B, H, S]: φ(k_j) is e^{key_scale[j]} times what fk holds (exponential features, which would overflow: the
+     * state is kept at the scale of the largest key so far). Denominators are then relative to the largest key that
+     * the row sees. NULL = 0. Constant for the gradient. */
+    const void *key_scale;
+    /* real [B, H, T]: φ(q_i) is e^{query_scale[i]} times what fq holds. It cancels but for epsilon, which with it is
+     * meant for the denominator as it would be without any scales. NULL: epsilon is for the relative denominator. */
+    const void *query_scale;
     const void *fq, *fk; /* act [B·T, H·r], [B·S, H·r]: φ(q), φ(k); padded rows are never read */
     long ldfq, ldfk;
     void *dfq, *dfk; /* act, overwritten, same leading dimensions (0 at padded rows) */
@@ -134,6 +141,42 @@ struct oa_linear_attention {
     void *den; /* real [B, H, T]: denominator after its policy, saved for backward */
     enum oa_denominator policy;
     double epsilon;
+};
+
+/* ---- random features (mechanisms.md F): t = scale·Ω x + bias of each head, features by kernels.h ---------------- */
+
+struct oa_random_features {
+    enum oa_random_feature kind;
+    long batch, length, heads, width, count; /* B, T, H, K, r_0; r = r_0 or 2·r_0 features */
+    const int32_t *lengths;                  /* [B] rows beyond are padding: features 0. NULL = all are real */
+    double scale;                            /* x is taken as scale·x */
+    double half_norm;  /* log features have half_norm·|scale·x|² added: −½, ½ (trig), 0 (relu) */
+    const void *omega; /* act [r_0, K] */
+    /* Statistics of the data, each (b, h) has its own: omega then is act [B, H, r_0, K], bias real [B, H, r_0], metric
+     * act [B, H, K, K] and |x|² is xᵀ metric x (NULL: the plain one). */
+    bool each;
+    const void *bias, *metric;
+    const void *x; /* act [B·T, H·K] contiguous */
+    void *y;       /* act [B·T, H·r] contiguous */
+    void *top;     /* real [B, H, T]: logarithm of the scale of a row: φ is e^top·y */
+    const void *dy;
+    void *dx; /* act, overwritten; 0 at padded rows */
+};
+
+/* ---- polynomial weights: w_ij = (scale·q_i·k_j)^degree over visible keys, O_i = Σ w v_j / (Σ w + bias), O(n²) --- */
+
+struct oa_polynomial {
+    struct oa_attention_shape shape;
+    long width; /* K */
+    int degree; /* even */
+    double scale, bias;
+    const void *q, *k, *v;
+    long ldq, ldk, ldv;
+    void *dq, *dk, *dv; /* act, overwritten (0 at padded rows); NULL: not wanted */
+    void *o;
+    long ldo;
+    const void *d_o;
+    void *den; /* real [B, H, T], written by forward, read by backward */
 };
 
 /* ---- given weights: fixed patterns (mechanisms.md P1), O(n) by shifts and prefix sums -------------------------- */
@@ -251,6 +294,19 @@ struct oa_device_ops {
                     void *y, long ldy);
     void (*feature_gradient)(struct oa_device *d, enum oa_feature f, int degree, long rows, long width, const void *x,
                              long ldx, const void *dy, long lddy, void *dx, long lddx);
+    /* Positions as angles (kernels.h: place): token i stands at i mod length; angles: double [length], cosine and sine
+     * are taken of them. */
+    void (*place)(struct oa_device *d, long tokens, long length, long heads, long width, const double *angles,
+                  const void *x, void *y);
+    void (*place_gradient)(struct oa_device *d, long tokens, long length, long heads, long width, const double *angles,
+                           const void *x, const void *dy, void *dx);
+    /* Polynomials of degree 2 of contiguous rows (kernels.h: quadratic). */
+    void (*quadratic)(struct oa_device *d, long rows, long width, const double c[3], const void *x, void *y);
+    void (*quadratic_gradient)(struct oa_device *d, long rows, long width, const double c[3], const void *x,
+                               const void *dy, void *dx);
+    void (*product)(struct oa_device *d, long n, double a, const void *x, const void *y, void *z); /* act z = a·x·y */
+    void (*random_features)(struct oa_device *d, const struct oa_random_features *a);
+    void (*random_features_gradient)(struct oa_device *d, const struct oa_random_features *a);
     /* y row = x row, or zeros where the row is padding: row b·length + t with t ≥ lengths[b]. By selection: NaN in
      * padding does not matter. */
     void (*select_rows)(struct oa_device *d, long rows, long cols, long length, const int32_t *lengths, const void *x,
@@ -272,6 +328,8 @@ struct oa_device_ops {
     void (*logits_gradient)(struct oa_device *d, const struct oa_logits *a);
     void (*linear_attention)(struct oa_device *d, const struct oa_linear_attention *a);
     void (*linear_attention_gradient)(struct oa_device *d, const struct oa_linear_attention *a);
+    void (*polynomial)(struct oa_device *d, const struct oa_polynomial *a);
+    void (*polynomial_gradient)(struct oa_device *d, const struct oa_polynomial *a);
     void (*pattern)(struct oa_device *d, const struct oa_pattern_attention *a);
     void (*pattern_gradient)(struct oa_device *d, const struct oa_pattern_attention *a);
     void (*band)(struct oa_device *d, const struct oa_band *a);

@@ -79,6 +79,55 @@ static void feature_gradient(struct oa_device *d, enum oa_feature f, int degree,
     feature(d, f, degree, rows, width, x, ldx, dx, lddx);
 }
 
+static void place(struct oa_device *d, long tokens, long length, long heads, long width, const double *angles,
+                  const void *x, void *y)
+{
+    (void)length, (void)angles, (void)x, (void)y;
+    double n = (double)tokens * (double)(heads * width);
+    work(d, 2 * n, act(d, 3 * n));
+}
+
+static void place_gradient(struct oa_device *d, long tokens, long length, long heads, long width, const double *angles,
+                           const void *x, const void *dy, void *dx)
+{
+    (void)dy;
+    place(d, tokens, length, heads, width, angles, x, dx);
+}
+
+static void quadratic(struct oa_device *d, long rows, long width, const double c[3], const void *x, void *y)
+{
+    (void)c, (void)x, (void)y;
+    double n = (double)rows * (double)width, out = n * (double)(width + 1) / 2;
+    work(d, out, act(d, n + out));
+}
+
+static void quadratic_gradient(struct oa_device *d, long rows, long width, const double c[3], const void *x,
+                               const void *dy, void *dx)
+{
+    (void)dy;
+    for (int pass = 0; pass < 2; pass++)
+        quadratic(d, rows, width, c, x, dx);
+}
+
+static void product(struct oa_device *d, long n, double a, const void *x, const void *y, void *z)
+{
+    (void)a;
+    map3(d, n, x, y, z);
+}
+
+static void random_features(struct oa_device *d, const struct oa_random_features *a)
+{
+    double rows = (double)a->batch * (double)a->length * (double)a->heads, K = (double)a->width, r = (double)a->count;
+    double both = a->kind == OA_RANDOM_HYPERBOLIC || a->kind == OA_RANDOM_TRIG ? 2 : 1;
+    double metric = a->metric ? 2 * K * K : 0;
+    work(d, rows * (2 * r * K + both * r + metric), act(d, rows * (K + both * r)));
+}
+
+static void random_features_gradient(struct oa_device *d, const struct oa_random_features *a)
+{
+    random_features(d, a);
+}
+
 static void select_rows(struct oa_device *d, long rows, long cols, long length, const int32_t *lengths, const void *x,
                         long ldx, void *y, long ldy)
 {
@@ -241,6 +290,20 @@ static void linear_attention_gradient(struct oa_device *d, const struct oa_linea
     work(d, 2.5 * linear_flops(a), 2.5 * linear_bytes(d, a));
 }
 
+static void polynomial(struct oa_device *d, const struct oa_polynomial *a)
+{
+    double pairs = visible_pairs(&a->shape, NULL), K = (double)a->width, V = (double)a->shape.value_width;
+    double rows = (double)(a->shape.batch * a->shape.heads) * (double)(a->shape.queries + a->shape.keys);
+    work(d, pairs * (2 * K + 2 * V + 2), act(d, rows * (K + V)));
+}
+
+static void polynomial_gradient(struct oa_device *d, const struct oa_polynomial *a)
+{
+    double pairs = visible_pairs(&a->shape, NULL), K = (double)a->width, V = (double)a->shape.value_width;
+    polynomial(d, a);
+    work(d, pairs * (4 * K + 2 * V + 3), 0);
+}
+
 static void pattern(struct oa_device *d, const struct oa_pattern_attention *a)
 {
     double n = values(&a->shape) * (double)a->shape.queries;
@@ -316,6 +379,13 @@ const struct oa_device_ops oa_device_plan = {
     .relu_gradient = map3,
     .feature = feature,
     .feature_gradient = feature_gradient,
+    .place = place,
+    .place_gradient = place_gradient,
+    .quadratic = quadratic,
+    .quadratic_gradient = quadratic_gradient,
+    .product = product,
+    .random_features = random_features,
+    .random_features_gradient = random_features_gradient,
     .select_rows = select_rows,
     .scale_columns = scale_columns,
     .scale_columns_gradient = scale_columns_gradient,
@@ -329,6 +399,8 @@ const struct oa_device_ops oa_device_plan = {
     .logits_gradient = logits_gradient,
     .linear_attention = linear_attention,
     .linear_attention_gradient = linear_attention_gradient,
+    .polynomial = polynomial,
+    .polynomial_gradient = polynomial_gradient,
     .pattern = pattern,
     .pattern_gradient = pattern,
     .band = band,

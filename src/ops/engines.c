@@ -211,8 +211,9 @@ static void linear_attention_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, l->fq, l->a.dfq);
 }
 
-void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
-                            oa_tensor *v, enum oa_denominator policy, double epsilon, oa_tensor *o)
+void oa_scaled_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
+                                   const void *query_scale, const void *key_scale, oa_tensor *v,
+                                   enum oa_denominator policy, double epsilon, oa_tensor *o)
 {
     struct linear_attention *l = fq && fk && v && o ? oa_tape_note(t, sizeof *l) : NULL;
     void *den =
@@ -223,6 +224,8 @@ void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, 
     *l = (struct linear_attention){ .fq = fq, .fk = fk, .v = v, .o = o };
     l->a = (struct oa_linear_attention){ .shape = *shape,
                                          .features = fq->cols / shape->heads,
+                                         .query_scale = query_scale,
+                                         .key_scale = key_scale,
                                          .fq = fq->data,
                                          .ldfq = fq->ld,
                                          .fk = fk->data,
@@ -236,6 +239,61 @@ void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, 
                                          .epsilon = epsilon };
     t->device->ops->linear_attention(t->device, &l->a);
     oa_record(t, linear_attention_backward, l);
+}
+
+void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
+                            oa_tensor *v, enum oa_denominator policy, double epsilon, oa_tensor *o)
+{
+    oa_scaled_linear_attention_op(t, shape, fq, fk, NULL, NULL, v, policy, epsilon, o);
+}
+
+/* ---- polynomial weights ---- */
+
+struct polynomial {
+    struct oa_polynomial a;
+    oa_tensor *q, *k, *v, *o;
+};
+
+static void polynomial_backward(oa_tape *t, void *saved)
+{
+    struct polynomial *p = saved;
+    p->a.d_o = oa_gradient_of(t, p->o);
+    if (!p->a.d_o)
+        return;
+    p->a.dq = oa_gradient_begin(t, p->q);
+    p->a.dk = oa_gradient_begin(t, p->k);
+    p->a.dv = oa_gradient_begin(t, p->v);
+    t->device->ops->polynomial_gradient(t->device, &p->a);
+    oa_gradient_end(t, p->v, p->a.dv);
+    oa_gradient_end(t, p->k, p->a.dk);
+    oa_gradient_end(t, p->q, p->a.dq);
+}
+
+void oa_polynomial_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *q, oa_tensor *k, oa_tensor *v,
+                      int degree, double scale, double bias, oa_tensor *o)
+{
+    size_t rows = (size_t)(shape->batch * shape->heads * shape->queries);
+    struct polynomial *p = q && k && v && o ? oa_tape_note(t, sizeof *p) : NULL;
+    void *den = p ? oa_tape_take(t, rows * t->device->kernels.real_size) : NULL;
+    if (!den)
+        return;
+    *p = (struct polynomial){ .q = q, .k = k, .v = v, .o = o };
+    p->a = (struct oa_polynomial){ .shape = *shape,
+                                   .width = q->cols / shape->heads,
+                                   .degree = degree,
+                                   .scale = scale,
+                                   .bias = bias,
+                                   .q = q->data,
+                                   .ldq = q->ld,
+                                   .k = k->data,
+                                   .ldk = k->ld,
+                                   .v = v->data,
+                                   .ldv = v->ld,
+                                   .o = o->data,
+                                   .ldo = o->ld,
+                                   .den = den };
+    t->device->ops->polynomial(t->device, &p->a);
+    oa_record(t, polynomial_backward, p);
 }
 
 /* ---- patterns ---- */

@@ -123,6 +123,20 @@ oa_tensor *oa_head_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, stru
 oa_tensor *oa_gelu(oa_tape *t, oa_tensor *x);
 oa_tensor *oa_relu(oa_tape *t, oa_tensor *x);
 oa_tensor *oa_feature(oa_tape *t, oa_tensor *x, enum oa_feature f, int degree, long heads);
+/* Feature maps of kernel attention (features.c). x is contiguous. */
+/* [relu(x_h) sin θ, relu(x_h) cos θ] of each head, θ = π t/(2·limit) at position t of sequences of `length` rows. */
+oa_tensor *oa_place(oa_tape *t, oa_tensor *x, long length, long heads, double limit);
+/* [c0, c1 x, c2 (x_a x_b)_{a ≤ b}] of each head, pairs a < b times √2. */
+oa_tensor *oa_quadratic(oa_tape *t, oa_tensor *x, long heads, const double c[3]);
+/* Each head's row by layer norm without parameters. */
+oa_tensor *oa_head_norm(oa_tape *t, oa_tensor *x, long heads, double epsilon);
+/* y_h = x_h S, S [K, s] matrix `index` of the frozen w [·, K, s], for all heads. */
+oa_tensor *oa_sketch(oa_tape *t, oa_tensor *x, long heads, const struct oa_parameter *w, long index);
+oa_tensor *oa_product(oa_tape *t, oa_tensor *x, oa_tensor *y, double a); /* a·x·y, element by element */
+/* Random features of each head (device.h): kind, scale, half_norm and statistics from `how`, Ω [r_0, K] frozen (NULL
+ * when `how` has one for each head). *top receives the logarithmic scales, real [B, H, length]. */
+oa_tensor *oa_random_features_op(oa_tape *t, oa_tensor *x, long length, long heads, const int32_t *lengths,
+                                 const struct oa_parameter *omega, const struct oa_random_features *how, void **top);
 oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads, const void *cosine, const void *sine);
 /* Rows of padding (t ≥ lengths[b] in sequences of `length` rows) become 0, forward and backward, by selection. */
 oa_tensor *oa_select_rows(oa_tape *t, oa_tensor *x, long length, const int32_t *lengths);
@@ -158,6 +172,13 @@ void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape, const stru
                   oa_tensor *o);
 void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
                             oa_tensor *v, enum oa_denominator policy, double epsilon, oa_tensor *o);
+/* The same with logarithmic scales of keys and queries, real [B, H, S] and [B, H, T], that the features leave out
+ * (either may be NULL; see device.h). */
+void oa_scaled_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
+                                   const void *query_scale, const void *key_scale, oa_tensor *v,
+                                   enum oa_denominator policy, double epsilon, oa_tensor *o);
+void oa_polynomial_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *q, oa_tensor *k, oa_tensor *v,
+                      int degree, double scale, double bias, oa_tensor *o);
 void oa_pattern_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_pattern pattern, enum oa_edge edge,
                    const int32_t *words, oa_tensor *v, oa_tensor *o);
 /* band: shape, taps, before, offset, sigma and renormalise; the logits of the taps are those of heads (kernel [H,

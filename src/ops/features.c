@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Feature maps of kernel attention as ops. A contiguous [B·T, H·K] is also [B·T·H, K]: what all heads have in common is
+ * one operation on that. */
+#include "ops/ops.h"
+
+#include "device/cpu.h"
+
+#define PI 3.14159265358979323846
+
+struct features {
+    oa_tensor *x, *y, *other; /* other: the second factor of a product */
+    long length, heads;
+    double c[3], *angles;
+    const struct oa_parameter *w;
+    long index;
+    struct oa_residual_norm norm;
+    struct oa_random_features random;
+};
+
+static struct features *new_features(oa_tape *t, oa_tensor *x, long cols)
+{
+    oa_tensor *y = x ? oa_tensor_new(t, x->rows, cols) : NULL;
+    struct features *f = y ? oa_tape_note(t, sizeof *f) : NULL;
+    if (f)
+        *f = (struct features){ .x = x, .y = y };
+    return f;
+}
+
+/* ---- positions as angles ---- */
+
+static void place_backward(oa_tape *t, void *saved)
+{
+    const struct features *f = saved;
+    const void *dy = oa_gradient_of(t, f->y);
+    void *dx = dy ? oa_gradient_begin(t, f->x) : NULL;
+    if (dx)
+        t->device->ops->place_gradient(t->device, f->x->rows, f->length, f->heads, f->x->cols / f->heads, f->angles,
+                                       f->x->data, dy, dx);
+    oa_gradient_end(t, f->x, dx);
+}
+
+oa_tensor *oa_place(oa_tape *t, oa_tensor *x, long length, long heads, double limit)
+{
+    struct features *f = new_features(t, x, x ? 2 * x->cols : 0);
+    double *angles = f ? oa_tape_note(t, (size_t)length * sizeof *angles) : NULL;
+    if (!angles)
+        return NULL;
+    for (long i = 0; i < length; i++)
+        angles[i] = PI * (double)i / (2 * limit);
+    f->length = length;
+    f->heads = heads;
+    f->angles = angles;
+    t->device->ops->place(t->device, x->rows, length, heads, x->cols / heads, angles, x->data, f->y->data);
+    oa_record(t, place_backward, f);
+    return f->y;
+}
+
+/* ---- polynomials of degree 2 ---- */
+
+static void quadratic_backward(oa_tape *t, void *saved)
+{
+    const struct features *f = saved;
+    const void *dy = oa_gradient_of(t, f->y);
+    void *dx = dy ? oa_gradient_begin(t, f->x) : NULL;
+    if (dx)
+        t->device->ops->quadratic_gradient(t->device, f->x->rows * f->heads, f->x->cols / f->heads, f->c, f->x->data,
+                                           dy, dx);
+    oa_gradient_end(t, f->x, dx);
+}
+
+oa_tensor *oa_quadratic(oa_tape *t, oa_tensor *x, long heads, const double c[3])
+{
+    long width = x ? x->cols / heads : 0;
+    long out = (c[0] != 0) + (c[1] != 0) * width + width * (width + 1) / 2;
+    struct features *f = new_features(t, x, heads * out);
+    if (!f)
+        return NULL;
+    f->heads = heads;
+    for (int i = 0; i < 3; i++)
+        f->c[i] = c[i];
+    t->device->ops->quadratic(t->device, x->rows * heads, width, f->c, x->data, f->y->data);
+    oa_record(t, quadratic_backward, f);
+    return f->y;
+}
+
+/* ---- layer norm of heads: gains of 1, whose gradient is thrown away ---- */
+
+static void norm_backward(oa_tape *t, void *saved)
+{
+    struct features *f = saved;
+    size_t bytes = (size_t)f->norm.cols * t->device->kernels.real_size;
+    f->norm.dy = oa_gradient_of(t, f->y);
+    if (!f->norm.dy)
+        return;
+    f->norm.dgain = oa_tape_take(t, bytes);
+    if (!f->norm.dgain)
+        return;
+    t->device->ops->zero(t->device, bytes, f->norm.dgain);
+    f->norm.dx = oa_gradient_begin(t, f->x);
+    if (f->norm.dx)
+        t->device->ops->residual_norm_gradient(t->device, &f->norm);
+    oa_gradient_end(t, f->x, f->norm.dx);
+}
+
+oa_tensor *oa_head_norm(oa_tape *t, oa_tensor *x, long heads, double epsilon)
+{
+    struct oa_device *d = t->device;
+    struct features *f = new_features(t, x, x ? x->cols : 0);
+    long rows = f ? x->rows * heads : 0, cols = f ? x->cols / heads : 0;
+    size_t real = d->kernels.real_size;
+    void *gain = f ? oa_tape_take(t, (size_t)cols * real) : NULL;
+    void *mean = gain ? oa_tape_take(t, (size_t)rows * real) : NULL,
+         *rstd = mean ? oa_tape_take(t, (size_t)rows * real) : NULL;
+    if (!rstd)
+        return NULL;
+    for (long i = 0; i < cols && !d->dry; i++)
+        oa_real_set(d, gain, i, 1);
+    f->norm = (struct oa_residual_norm){ .rows = rows,
+                                         .cols = cols,
+                                         .x = x->data,
+                                         .sum = x->data,
+                                         .gain = gain,
+                                         .epsilon = epsilon,
+                                         .dropout = { .keep = 1 },
+                                         .y = f->y->data,
+                                         .mean = mean,
+                                         .rstd = rstd };
+    d->ops->residual_norm(d, &f->norm);
+    oa_record(t, norm_backward, f);
+    return f->y;
+}
+
+/* ---- one frozen map for all heads ---- */
+
+static void sketch_backward(oa_tape *t, void *saved)
+{
+    const struct features *f = saved;
+    struct oa_device *d = t->device;
+    const void *dy = oa_gradient_of(t, f->y);
+    void *dx = dy ? oa_gradient_begin(t, f->x) : NULL;
+    long K = f->w->dim[1], s = f->w->dim[2];
+    struct oa_gemm g = { .m = f->x->rows * f->heads, .n = K, .k = s, .lda = s, .ldb = s, .ldc = K, .tb = true };
+    if (dx)
+        d->ops->gemm(d, &g, dy, oa_act_at(d, f->w->act, f->index * K * s), dx);
+    oa_gradient_end(t, f->x, dx);
+}
+
+oa_tensor *oa_sketch(oa_tape *t, oa_tensor *x, long heads, const struct oa_parameter *w, long index)
+{
+    struct oa_device *d = t->device;
+    long K = w->dim[1], s = w->dim[2];
+    struct features *f = new_features(t, x, heads * s);
+    if (!f)
+        return NULL;
+    f->heads = heads;
+    f->w = w;
+    f->index = index;
+    struct oa_gemm g = { .m = x->rows * heads, .n = s, .k = K, .lda = K, .ldb = s, .ldc = s };
+    d->ops->gemm(d, &g, x->data, oa_act_at(d, w->act, index * K * s), f->y->data);
+    oa_record(t, sketch_backward, f);
+    return f->y;
+}
+
+/* ---- products ---- */
+
+static void send_product(oa_tape *t, const struct features *f, const void *dy, oa_tensor *to, const oa_tensor *factor)
+{
+    void *dx = oa_gradient_begin(t, to);
+    if (dx)
+        t->device->ops->product(t->device, to->rows * to->cols, f->c[0], dy, factor->data, dx);
+    oa_gradient_end(t, to, dx);
+}
+
+static void product_backward(oa_tape *t, void *saved)
+{
+    const struct features *f = saved;
+    const void *dy = oa_gradient_of(t, f->y);
+    if (!dy)
+        return;
+    send_product(t, f, dy, f->x, f->other);
+    send_product(t, f, dy, f->other, f->x);
+}
+
+oa_tensor *oa_product(oa_tape *t, oa_tensor *x, oa_tensor *y, double a)
+{
+    struct features *f = y ? new_features(t, x, y->cols) : NULL;
+    if (!f)
+        return NULL;
+    f->other = y;
+    f->c[0] = a;
+    t->device->ops->product(t->device, x->rows * x->cols, a, x->data, y->data, f->y->data);
+    oa_record(t, product_backward, f);
+    return f->y;
+}
+
+/* ---- random features ---- */
+
+static void random_backward(oa_tape *t, void *saved)
+{
+    struct features *f = saved;
+    f->random.dy = oa_gradient_of(t, f->y);
+    f->random.dx = f->random.dy ? oa_gradient_begin(t, f->x) : NULL;
+    if (f->random.dx)
+        t->device->ops->random_features_gradient(t->device, &f->random);
+    oa_gradient_end(t, f->x, f->random.dx);
+}
+
+oa_tensor *oa_random_features_op(oa_tape *t, oa_tensor *x, long length, long heads, const int32_t *lengths,
+                                 const struct oa_parameter *omega, const struct oa_random_features *how, void **top)
+{
+    bool both = how->kind == OA_RANDOM_HYPERBOLIC || how->kind == OA_RANDOM_TRIG;
+    long count = omega ? omega->dim[0] : how->count;
+    struct features *f = new_features(t, x, heads * count * (both ? 2 : 1));
+    *top = f ? oa_tape_take(t, (size_t)(x->rows * heads) * t->device->kernels.real_size) : NULL;
+    if (!*top)
+        return NULL;
+    f->random = *how;
+    f->random.batch = x->rows / length;
+    f->random.length = length;
+    f->random.heads = heads;
+    f->random.width = x->cols / heads;
+    f->random.count = count;
+    f->random.lengths = lengths;
+    if (omega)
+        f->random.omega = omega->act;
+    f->random.x = x->data;
+    f->random.y = f->y->data;
+    f->random.top = *top;
+    t->device->ops->random_features(t->device, &f->random);
+    oa_record(t, random_backward, f);
+    return f->y;
+}
