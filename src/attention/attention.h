@@ -164,6 +164,8 @@ struct oa_mechanism {
     /* Refuses what has no meaning here (may be NULL); the general rules (causal, cross, mixture) are checked by
      * layer.c. */
     enum oa_error (*check)(oa_context *c, const struct oa_group *g);
+    /* Width of queries and keys when the mechanism sets it (else that of the model's heads). May be NULL. */
+    long (*head_width)(const struct oa_atom *a);
     /* Registers the group's own parameters (projections of queries, keys, values are registered by layer.c for
      * mechanisms that have them). May be NULL. */
     enum oa_error (*parameters)(struct oa_group *g);
@@ -236,6 +238,13 @@ enum oa_error oa_oracle_project(const struct oa_group *g, const struct oa_oracle
 enum oa_error oa_dot_scores(const struct oa_group *g, const struct oa_oracle *in, double *scores);
 enum oa_error oa_softmax_weights(const struct oa_group *g, const struct oa_oracle *in, double *weights);
 double oa_parameter_at(const struct oa_group *g, const struct oa_parameter *p, long i);
+/* A_ij = kernel(q_i, k_j)/guard(Σ_j kernel(q_i, k_j)) over visible keys, rows of one head [K] at positions i, j; a
+ * denominator of 0 gives 0. guard NULL: as it is. With log_scale, the kernel of a key is e^{log_scale} times what
+ * `kernel` says, and the guard sees sums relative to the largest scale among the visible keys. */
+typedef double oa_kernel(const struct oa_group *g, const double *q, const double *k, long i, long j);
+enum oa_error oa_kernel_weights(const struct oa_group *g, const struct oa_oracle *in, oa_kernel *kernel,
+                                double (*log_scale)(const struct oa_group *g, const double *k),
+                                double (*guard)(const struct oa_group *g, double den), double *weights);
 
 /* generator.c: random projections (mechanisms.md O2), one matrix d × width a head, stored [heads·width, d] as a Linear
  * weight, made in double. */

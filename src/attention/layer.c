@@ -139,6 +139,8 @@ static enum oa_error open_group(struct oa_group *g, const struct opening *how)
 {
     if (how->refine)
         how->refine(how->argument, g);
+    if (g->mechanism->head_width)
+        g->shape.head_width = g->mechanism->head_width(g->atom);
     OA_TRY(check_widths(g->context, g));
     OA_TRY(check_modes(g->context, g));
     OA_TRY(open_components(g, how));

@@ -82,9 +82,10 @@ static double feature(enum oa_feature map, double x, int power)
     }
 }
 
-static double kernel(const struct oa_group *g, const double *q, const double *k)
+static double kernel(const struct oa_group *g, const double *q, const double *k, long i, long j)
 {
     double sum = 0;
+    (void)i, (void)j;
     for (long c = 0; c < g->shape.head_width; c++) {
         for (int p = 1; p <= degree_of(g); p++)
             sum += feature(map_of(g), q[c], p) * feature(map_of(g), k[c], p);
@@ -99,35 +100,9 @@ static double guarded(const struct oa_group *g, double den)
     return copysign(fmax(fabs(den), EPSILON), den < 0 ? -1 : 1);
 }
 
-static void weigh(const struct oa_group *g, const struct oa_oracle *in, const double *q, const double *k, double *w)
-{
-    long K = g->shape.head_width, stride = K * g->shape.heads;
-    for (long h = 0; h < g->shape.heads; h++) {
-        for (long i = 0; i < in->queries; i++, w += in->keys) {
-            double den = 0;
-            for (long j = 0; j < in->keys; j++) {
-                bool seen = oa_oracle_visible(g, in, h, i, j);
-                w[j] = seen ? kernel(g, q + i * stride + h * K, k + j * stride + h * K) : 0;
-                den += w[j];
-            }
-            for (long j = 0; j < in->keys; j++)
-                w[j] /= guarded(g, den);
-        }
-    }
-}
-
 static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
 {
-    long width = g->shape.head_width * g->shape.heads;
-    double *q = oa_alloc(g->context, (size_t)(width * (in->queries + in->keys)) * sizeof *q);
-    if (!q)
-        return OA_NO_MEMORY;
-    double *k = q + width * in->queries;
-    enum oa_error e = oa_oracle_project(g, in, q, k);
-    if (e == OA_OK)
-        weigh(g, in, q, k, w);
-    oa_free(q);
-    return e;
+    return oa_kernel_weights(g, in, kernel, NULL, guarded, w);
 }
 
 const struct oa_mechanism oa_mechanism_linear = {

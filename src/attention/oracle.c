@@ -140,3 +140,52 @@ enum oa_error oa_softmax_weights(const struct oa_group *g, const struct oa_oracl
     }
     return OA_OK;
 }
+
+/* ---- kernels: weights that a sum divides ------------------------------------------------------------------------ */
+
+struct weighing {
+    oa_kernel *kernel;
+    double (*log_scale)(const struct oa_group *g, const double *k);
+    double (*guard)(const struct oa_group *g, double den);
+    const double *q, *k;
+};
+
+static void weigh_row(const struct oa_group *g, const struct oa_oracle *in, const struct weighing *r, long head, long i,
+                      double *w)
+{
+    long K = g->shape.head_width, stride = K * g->shape.heads;
+    const double *q = r->q + i * stride + head * K, *k = r->k + head * K;
+    double den = 0, top = -INFINITY;
+    for (long j = 0; j < in->keys && r->log_scale; j++) {
+        if (oa_oracle_visible(g, in, head, i, j))
+            top = fmax(top, r->log_scale(g, k + j * stride));
+    }
+    for (long j = 0; j < in->keys; j++) {
+        bool seen = oa_oracle_visible(g, in, head, i, j);
+        w[j] = seen ? r->kernel(g, q, k + j * stride, i, j) : 0;
+        if (seen && r->log_scale)
+            w[j] *= exp(r->log_scale(g, k + j * stride) - top);
+        den += w[j];
+    }
+    den = r->guard ? r->guard(g, den) : den;
+    for (long j = 0; j < in->keys; j++)
+        w[j] = den == 0 ? 0 : w[j] / den;
+}
+
+enum oa_error oa_kernel_weights(const struct oa_group *g, const struct oa_oracle *in, oa_kernel *kernel,
+                                double (*log_scale)(const struct oa_group *g, const double *k),
+                                double (*guard)(const struct oa_group *g, double den), double *weights)
+{
+    long width = g->shape.head_width * g->shape.heads;
+    double *q = oa_alloc(g->context, (size_t)(width * (in->queries + in->keys)) * sizeof *q);
+    if (!q)
+        return OA_NO_MEMORY;
+    struct weighing r = { kernel, log_scale, guard, q, q + width * in->queries };
+    enum oa_error e = oa_oracle_project(g, in, q, q + width * in->queries);
+    for (long h = 0; e == OA_OK && h < g->shape.heads; h++) {
+        for (long i = 0; i < in->queries; i++)
+            weigh_row(g, in, &r, h, i, weights + (h * in->queries + i) * in->keys);
+    }
+    oa_free(q);
+    return e;
+}
