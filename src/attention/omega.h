@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The frozen directions of random features.
+ */
+#ifndef ORTHANT_ATTENTION_OMEGA_H
+#define ORTHANT_ATTENTION_OMEGA_H
+
+#include "attention/attention.h"
+
+enum oa_omega_norms { OA_NORMS_CHI, OA_NORMS_ROOT }; /* lengths of orthogonal rows: as of Gaussian rows; all √K */
+struct oa_omega {
+    long count, width;    /* r_0, K */
+    const char *ensemble; /* of the orthogonal blocks: haar, givens, hd3; NULL = independent Gaussian rows */
+    enum oa_omega_norms norms;
+};
+/* Registers features.omega [r_0, K]. NULL after a failure. */
+struct oa_parameter *oa_omega_parameter(struct oa_group *g, const struct oa_omega *o);
+
+#endif

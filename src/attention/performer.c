@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Performer: softmax attention estimated by random features. Choromanski et al., Rethinking Attention with Performers,
+ * ICLR 2021, arXiv 2009.14794.
+ *
+ *     O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)ᵀ Σ_j φ(k_j)),   x = q/K^¼, y = k/K^¼, so that e^{x·y} = e^{q·k/√K}
+ *
+ *     kernel=favor+      φ(x) = r_0^{−½} e^{Ωx − |x|²/2}                      E φ(x)·φ(y) = e^{x·y}, all features > 0
+ *     kernel=trig        φ(x) = r_0^{−½} e^{|x|²/2} [cos Ωx, sin Ωx]          the same mean, features of both signs
+ *     kernel=hyperbolic  φ(x) = (2r_0)^{−½} e^{−|x|²/2} [e^{Ωx}, e^{−Ωx}]     the same mean
+ *     kernel=smreg       favor+ with rows of Ω of length √K: not e^{x·y}, but less variance
+ *     kernel=relu        φ(x) = r_0^{−½} relu(Ωx) + 10⁻³
+ *
+ * Exponents reach hundreds. So each row of features is held relative to its largest; of queries that cancels, and the
+ * engine weighs keys against the largest that the row sees (device/cpu_linear_attention.c). Nothing is added to
+ * features, which would make the result depend on that scale. Denominators, relative like that, are clamped at 10⁻³⁰,
+ * of trig at ±10⁻⁶. Factors common to all features (r_0^{−½}) cancel and are left out of the exponential ones.
+ *
+ * Parameters: features.omega [r_0, K], frozen (omega.c). Cost: per head (T + S)(2r_0 K + r(2V + 2)).
+ */
+#include "attention/omega.h"
+
+#include <math.h>
+#include <string.h>
+
+#define TINY 1e-30
+#define GUARD 1e-6
+
+enum kernel { FAVOR, TRIG, HYPERBOLIC, SMREG, RELU };
+
+static const struct oa_argument arguments[] = {
+    { "kernel", OA_VALUE_CHOICE, NULL, "favor+|trig|hyperbolic|smreg|relu", 0, 0, "the feature map φ" },
+    { "features", OA_VALUE_INT, NULL, NULL, 1, 1 << 16, "r_0: rows of Ω (default ⌊K ln K⌋)" },
+    { "draw", OA_VALUE_CHOICE, NULL, "orthogonal|iid", 0, 0, "how rows of Ω hang together" },
+    { "ensemble", OA_VALUE_CHOICE, NULL, "haar|givens|hd3", 0, 0, "orthogonal blocks of Ω; hd3 has rows of length √K" },
+    { "redraw", OA_VALUE_INT, "0", NULL, 0, 1 << 30, "steps until Ω is drawn again; 0 = never" },
+    OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    { .key = NULL }
+};
+
+static enum kernel kernel_of(const struct oa_atom *a)
+{
+    return (enum kernel)oa_atom_value(a, "kernel")->number;
+}
+
+static bool clash(const struct oa_atom *a, char *sentence, size_t size)
+{
+    bool iid = oa_atom_is(a, "draw", "iid");
+    if (oa_atom_int(a, "redraw", 0) > 0)
+        snprintf(sentence, size,
+                 "features are drawn once, from the seed; drawing them again during training does not "
+                 "exist yet: leave redraw out.");
+    else if (iid && oa_atom_value(a, "ensemble")->given)
+        snprintf(sentence, size, "ensemble says how orthogonal rows are made, and draw=iid has none.");
+    else if (iid && kernel_of(a) == SMREG)
+        snprintf(sentence, size, "kernel=smreg is defined by orthogonal rows of length √K; draw=iid is favor+.");
+    else
+        return false;
+    return true;
+}
+
+static long default_features(long width)
+{
+    long r = (long)floor((double)width * log((double)width));
+    return r < 1 ? 1 : r;
+}
+
+static enum oa_error parameters(struct oa_group *g)
+{
+    static const char *const ensembles[] = { "haar", "givens", "hd3" };
+    long K = g->shape.head_width, ensemble = (long)oa_atom_value(g->atom, "ensemble")->number;
+    struct oa_omega o = { .count = oa_atom_int(g->atom, "features", default_features(K)),
+                          .width = K,
+                          .ensemble = oa_atom_is(g->atom, "draw", "iid") ? NULL : ensembles[ensemble],
+                          .norms = kernel_of(g->atom) == SMREG ? OA_NORMS_ROOT : OA_NORMS_CHI };
+    g->parameter[0] = oa_omega_parameter(g, &o);
+    return oa_status(g->context);
+}
+
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
+
+static enum oa_random_feature feature_of(enum kernel k)
+{
+    static const enum oa_random_feature features[] = { [FAVOR] = OA_RANDOM_EXP,
+                                                       [TRIG] = OA_RANDOM_TRIG,
+                                                       [HYPERBOLIC] = OA_RANDOM_HYPERBOLIC,
+                                                       [SMREG] = OA_RANDOM_EXP,
+                                                       [RELU] = OA_RANDOM_RELU };
+    return features[k];
+}
+
+static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+{
+    struct oa_attention_shape shape = oa_group_shape(g, in);
+    enum kernel kernel = kernel_of(g->atom);
+    struct oa_random_features how = { .kind = feature_of(kernel),
+                                      .scale = pow((double)g->shape.head_width, -0.25),
+                                      .half_norm = kernel == RELU   ? 0
+                                                   : kernel == TRIG ? 0.5
+                                                                    : -0.5 };
+    long H = g->shape.heads;
+    void *query_scale, *key_scale;
+    oa_tensor *q, *k;
+    oa_project(t, g, in, &q, &k);
+    q = oa_random_features_op(t, q, shape.queries, H, shape.query_lengths, g->parameter[0], &how, &query_scale);
+    k = oa_random_features_op(t, k, shape.keys, H, shape.key_lengths, g->parameter[0], &how, &key_scale);
+    oa_scaled_linear_attention_op(
+        t, &shape, q, k, kernel == TRIG ? query_scale : NULL, kernel == RELU ? NULL : key_scale, v,
+        kernel == TRIG ? OA_DENOMINATOR_SIGN : OA_DENOMINATOR_CLAMP, kernel == TRIG ? GUARD : TINY, o);
+}
+
+static double flops(const struct oa_group *g, long queries, long keys)
+{
+    enum oa_random_feature f = feature_of(kernel_of(g->atom));
+    double r0 = (double)g->parameter[0]->dim[0], K = (double)g->shape.head_width, V = (double)g->shape.value_width;
+    double r = f == OA_RANDOM_TRIG || f == OA_RANDOM_HYPERBOLIC ? 2 * r0 : r0;
+    return (double)(g->shape.heads * (queries + keys)) * (2 * r0 * K + r * (2 * V + 2 + 1));
+}
+
+/* ---- oracle ------------------------------------------------------------------------------------------------------ */
+
+/* Row r of Ω times x = row/K^¼. */
+static double projected(const struct oa_group *g, const double *row, long r)
+{
+    double sum = 0;
+    long K = g->shape.head_width;
+    for (long c = 0; c < K; c++)
+        sum += oa_parameter_at(g, g->parameter[0], r * K + c) * row[c] / pow((double)K, 0.25);
+    return sum;
+}
+
+static double half_square(const struct oa_group *g, const double *row)
+{
+    double sum = 0;
+    for (long c = 0; c < g->shape.head_width; c++)
+        sum += row[c] * row[c] / sqrt((double)g->shape.head_width);
+    return sum / 2;
+}
+
+/* The largest exponent of a row, without the norm. */
+static double largest(const struct oa_group *g, const double *row)
+{
+    enum kernel kernel = kernel_of(g->atom);
+    double top = kernel == HYPERBOLIC ? 0 : -INFINITY;
+    for (long r = 0; r < g->parameter[0]->dim[0]; r++) {
+        double t = projected(g, row, r);
+        top = fmax(top, kernel == HYPERBOLIC ? fabs(t) : t);
+    }
+    return kernel == TRIG || kernel == RELU ? 0 : top;
+}
+
+static double log_scale(const struct oa_group *g, const double *k)
+{
+    return largest(g, k) - half_square(g, k);
+}
+
+static double pair(const struct oa_group *g, const double *q, const double *k, long i, long j)
+{
+    long count = g->parameter[0]->dim[0];
+    double sum = 0, top_q = largest(g, q), top_k = largest(g, k), root = 1 / sqrt((double)count);
+    (void)i, (void)j;
+    for (long r = 0; r < count; r++) {
+        double t = projected(g, q, r), u = projected(g, k, r);
+        switch (kernel_of(g->atom)) {
+        case TRIG:
+            sum += cos(t - u) / (double)count * exp(half_square(g, q) + half_square(g, k));
+            break;
+        case RELU:
+            sum += (root * fmax(t, 0) + 1e-3) * (root * fmax(u, 0) + 1e-3);
+            break;
+        case HYPERBOLIC:
+            sum += exp(-t - u - top_q - top_k);
+            /* fall through */
+        default:
+            sum += exp(t + u - top_q - top_k);
+        }
+    }
+    return sum;
+}
+
+static double guarded(const struct oa_group *g, double den)
+{
+    if (kernel_of(g->atom) == TRIG)
+        return copysign(fmax(fabs(den), GUARD), den < 0 ? -1 : 1);
+    return fmax(den, TINY);
+}
+
+static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
+{
+    bool relative = kernel_of(g->atom) != TRIG && kernel_of(g->atom) != RELU;
+    return oa_kernel_weights(g, in, pair, relative ? log_scale : NULL, guarded, w);
+}
+
+const struct oa_mechanism oa_mechanism_performer = {
+    .name = "performer",
+    .title = "Performer (FAVOR+)",
+    .citation = "Choromanski et al. 2021, arXiv 2009.14794",
+    .formula = "O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)ᵀ Σ_j φ(k_j)), φ(x) = r^{−½} e^{Ωx − |x|²/2}, x = q/K^¼: "
+               "E φ(q)·φ(k) = e^{q·k/√K}",
+    .caveats =
+        "An estimate of softmax attention, with a variance that grows as e^{|x + y|²}. kernel=trig has features of "
+        "both signs: weights can be negative and the denominator can come near 0. kernel=smreg, kernel=relu and "
+        "ensemble=hd3 do not estimate the softmax kernel exactly. Attention dropout does not exist here and is "
+        "ignored.",
+    .cost = "O(n·r·(K + V)) time, O(r·V) memory a head",
+    .state = "r(V + 1) + 1, constant in t",
+    .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS,
+    .arguments = arguments,
+    .clash = clash,
+    .parameters = parameters,
+    .forward = forward,
+    .flops = flops,
+    .weights = weights,
+};
