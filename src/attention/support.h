@@ -9,5 +9,8 @@
 #include "device/device.h"
 
 struct oa_support oa_support_local(long window, long dilation);
+struct oa_support oa_support_blocks(long size);
+struct oa_support oa_support_sparse(bool fixed, long stride, long summary, bool split);
+long oa_default_stride(long length);     /* ⌈√N⌉ */
 
 #endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sparse Transformer. Child, Gray, Radford, Sutskever, Generating long sequences with sparse Transformers, 2019, arXiv
+ * 1904.10509. Softmax attention over two key sets, with stride l (about √n) and c summary columns:
+ *
+ *     strided:  A1_i = { j : i − l < j ≤ i }           A2_i = { j ≤ i : l divides i − j }
+ *     fixed:    A1_i = { j ≤ i : ⌊j/l⌋ = ⌊i/l⌋ }       A2_i = { j ≤ i : j mod l ≥ l − c }
+ *
+ * Without causality the sets are made symmetric. heads=merged: every head sees A1 ∪ A2; heads=split: heads 0, 2, … see
+ * A1, the others A2, and two of them reach every earlier token in two hops. A1 has l keys, as in the authors' code; the
+ * paper's has one more. Rows that see nothing (fixed, split: before the first summary) give 0.
+ *
+ * Cost: pairs·(2K + 2V + 5), pairs about 2n√n for l = √n. The engine skips tiles that are empty: all but those near
+ * the diagonal in heads of A1; those that no stride or summary column crosses in the others.
+ */
+#include "attention/attention.h"
+#include "attention/support.h"
+
+static const struct oa_argument arguments[] = {
+    { "", OA_VALUE_CHOICE, NULL, "strided|fixed", 0, 0, "which pair of key sets" },
+    { "stride", OA_VALUE_INT, NULL, NULL, 1, 1 << 30, "l; the square root of N rounded up when it is not given" },
+    { "summary", OA_VALUE_INT, "1", NULL, 1, 1 << 30,
+      "c of fixed: columns at the end of each stride that all later see" },
+    { "heads", OA_VALUE_CHOICE, NULL, "merged|split", 0, 0, "both key sets in every head, or one each in turn" },
+    OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    { .key = NULL }
+};
+
+static bool clash(const struct oa_atom *a, char *sentence, size_t size)
+{
+    if (oa_atom_is(a, "", "fixed") || !oa_atom_value(a, "summary")->given)
+        return false;
+    snprintf(sentence, size, "summary belongs to fixed; strided has no summary columns.");
+    return true;
+}
+
+static enum oa_error parameters(struct oa_group *g)
+{
+    long stride = oa_atom_int(g->atom, "stride", oa_default_stride(oa_group_length(g)));
+    g->support = oa_support_sparse(oa_atom_is(g->atom, "", "fixed"), stride, oa_atom_int(g->atom, "summary", 1),
+                                   oa_atom_is(g->atom, "heads", "split"));
+    return OA_OK;
+}
+
+const struct oa_mechanism oa_mechanism_sparse = {
+    .name = "sparse",
+    .title = "Sparse Transformer",
+    .citation = "Child et al. 2019, arXiv 1904.10509",
+    .formula =
+        "softmax attention over A1 ∪ A2; strided: i − l < j ≤ i, l | i − j; fixed: ⌊j/l⌋ = ⌊i/l⌋, j mod l ≥ l − c",
+    .caveats =
+        "The engine skips tiles of 64 keys in which nothing is visible. Columns nearer to each other than that cross "
+        "every tile, so up to about 4000 tokens (strided: 16000) heads that see A2 take the time of softmax or more, "
+        "whatever the count of pairs says; for time take block-sparse, local or longformer.",
+    .cost = "O(n√n·(K + V)) counted pairs, O(n) memory; see what to mind",
+    .state = "split: l keys and values, or every l-th (fixed: the summaries); merged: both",
+    .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_HAS_WEIGHTS,
+    .arguments = arguments,
+    .clash = clash,
+    .parameters = parameters,
+    .forward = oa_part_forward,
+    .part = oa_dot_part,
+    .flops = oa_dot_flops,
+    .scores = oa_dot_scores,
+    .weights = oa_softmax_weights,
+};
