@@ -55,6 +55,8 @@ static void refine(void *argument, struct oa_group *g)
     long N = g->mechanism->length ? g->mechanism->length(g->atom, stored_axis, &s) : 0;
     if (N > 0)
         g->shape.length = g->shape.memory_length = N;
+    if (N > 0 && g->mechanism->memory_length)
+        g->shape.memory_length = g->mechanism->memory_length(g->atom, stored_axis, &s);
 }
 
 /* ---- names ----------------------------------------------------------------------------------------------------- */
@@ -148,7 +150,10 @@ static enum oa_error check_parameter(const struct attend *a, const struct oa_par
     if (strcmp(found, wanted) != 0)
         return oa_fail(a->context, OA_SHAPE, "%s: tensor %s is [%s]; expected [%s] for %ld heads and width %ld",
                        a->options->in, p->name, found, wanted, a->heads, a->width);
-    if (t->type != OA_F32 && t->type != OA_F64 && t->type != OA_BF16)
+    if (p->bits && t->type != OA_I32 && t->type != OA_I64)
+        return oa_fail(a->context, OA_SHAPE, "%s: tensor %s is of type %s; expected I32", a->options->in, p->name,
+                       oa_type_name(t->type));
+    if (!p->bits && t->type != OA_F32 && t->type != OA_F64 && t->type != OA_BF16)
         return oa_fail(a->context, OA_SHAPE, "%s: tensor %s is of type %s; expected F32, F64 or BF16", a->options->in,
                        p->name, oa_type_name(t->type));
     return OA_OK;
@@ -164,13 +169,21 @@ static enum oa_error load(const struct attend *a, struct oa_parameter *p)
         double value = oa_array_value(t, (size_t)i);
         if (!isfinite(value))
             return oa_fail(a->context, OA_DIVERGED, "%s: element %ld of %s is not finite", a->options->in, i, p->name);
+        if (p->bits && value != 0 && value != 1)
+            return oa_fail(a->context, OA_FORMAT, "%s: element %ld of %s is %g; expected 0 or 1", a->options->in, i,
+                           p->name, value);
         oa_real_set(a->device, p->value, i, value);
     }
     return OA_OK;
 }
 
+/* What the file gives is not drawn, nor is a layout file opened. */
 static enum oa_error fill_store(struct attend *a)
 {
+    for (int i = 0; i < a->store.count; i++) {
+        if (oa_tensors_find(a->file, a->store.parameter[i]->name))
+            a->store.parameter[i]->init = OA_INIT_ZERO;
+    }
     OA_TRY(oa_store_allocate(&a->store, a->options->seed, a->dy != NULL));
     for (int i = 0; i < a->store.count; i++)
         OA_TRY(load(a, a->store.parameter[i]));

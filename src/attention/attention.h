@@ -113,6 +113,7 @@ struct oa_group {
     struct oa_parameter *parameter[12]; /* the mechanism's own, in its order */
     struct oa_parameter *query, *key, *value, *query_bias, *key_bias, *value_bias, *temperature, *diagonal;
     struct oa_support support;
+    int32_t *layout;            /* block.layout as integers, for the support; made from the parameter before each use */
     struct oa_group *component; /* mixture */
     int components;
 };
@@ -181,6 +182,8 @@ struct oa_mechanism {
     enum oa_error (*weights)(const struct oa_group *g, const struct oa_oracle *in, double *weights);
     /* N as the stored tensors of a layer say it; 0 = they do not. May be NULL. */
     long (*length)(const struct oa_atom *a, oa_stored_axis *axis, const void *argument);
+    /* The same for the keys of cross-attention. NULL = as `length`. */
+    long (*memory_length)(const struct oa_atom *a, oa_stored_axis *axis, const void *argument);
 };
 
 const struct oa_mechanism *oa_mechanism_at(int i); /* registry order; NULL past the end */
@@ -215,11 +218,13 @@ double oa_layer_flops(const struct oa_layer *l, long queries,
 /* projection.c: q [B·T, H·K] and k [B·S, H·K] after projection, scale, temperature, diagonal (contract.md §1), and
  * rotation at the end: positions turn what is scored. */
 enum oa_error oa_project_parameters(struct oa_group *g);
+enum oa_error oa_project_weights(struct oa_group *g); /* the matrices and their biases alone, without t_h and Λ_h */
 void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor **q, oa_tensor **k);
 double oa_project_flops(const struct oa_group *g, long queries, long keys);
 bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size); /* projection options that contradict */
 
 /* layer.c */
+void oa_value_parameters(struct oa_group *g);             /* value.weight and its bias */
 oa_tensor *oa_key_input(const struct oa_layer_input *in); /* memory, or x in self-attention */
 struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct oa_layer_input *in);
 long oa_group_length(const struct oa_group *g); /* N of its tables */

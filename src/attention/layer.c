@@ -91,7 +91,7 @@ struct opening {
     void *argument;
 };
 
-static void add_value(struct oa_group *g)
+void oa_value_parameters(struct oa_group *g)
 {
     long out = g->shape.heads * g->shape.value_width;
     struct oa_parameter w = { .dims = 2,
@@ -147,7 +147,7 @@ static enum oa_error open_group(struct oa_group *g, const struct opening *how)
     if (g->mechanism->can & OA_HAS_QUERIES)
         OA_TRY(oa_project_parameters(g));
     if (!g->no_value)
-        add_value(g);
+        oa_value_parameters(g);
     if (g->mechanism->parameters)
         OA_TRY(g->mechanism->parameters(g));
     return oa_status(g->context);
@@ -243,8 +243,10 @@ enum oa_error oa_layer_open(oa_context *c, const struct oa_spec *spec, int numbe
 
 void oa_layer_close(struct oa_layer *l)
 {
-    for (int g = 0; l->group && g < l->groups; g++)
+    for (int g = 0; l->group && g < l->groups; g++) {
         oa_free(l->group[g].component);
+        oa_free(l->group[g].layout);
+    }
     oa_free(l->group);
     *l = (struct oa_layer){ 0 };
 }

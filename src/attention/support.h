@@ -11,6 +11,14 @@
 struct oa_support oa_support_local(long window, long dilation);
 struct oa_support oa_support_blocks(long size);
 struct oa_support oa_support_sparse(bool fixed, long stride, long summary, bool split);
+/* Blocks that are on in a layout [H, rows, columns], which must outlive the support; or in which any pair of a key set
+ * over `length` tokens lies: that of `sparse` with its defaults, or of `local`. */
+struct oa_support oa_support_layout(long block, long rows, long columns, const int32_t *layout);
+struct oa_support oa_support_pooled_sparse(long block, long length, bool fixed);
+struct oa_support oa_support_pooled_local(long block, long length, long window, bool causal);
+/* global_rows: whether the rows of the global tokens see everything, or nothing. */
+struct oa_support oa_support_longformer(long window, long global, bool global_rows);
+struct oa_support oa_support_past(void); /* j ≤ i, where queries are fewer than keys */
 long oa_default_stride(long length);     /* ⌈√N⌉ */
 
 #endif

@@ -235,6 +235,8 @@ static void hide_invisible(struct oa_tiles *t)
     const struct oa_support *s = t->a->support;
     if (!s || s->row || !s->visible)
         return;
+    if (s->full && s->full(s, &t->a->shape, t->h, t->rows.begin, t->rows.end, t->cols.begin, t->cols.end))
+        return;
     for (long i = 0; i < oa_span_length(t->rows); i++)
         for (long j = t->tile_low[i]; j < t->tile_high[i]; j++)
             if (!s->visible(s, &t->a->shape, t->h, t->rows.begin + i, t->cols.begin + j))

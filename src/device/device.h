@@ -53,6 +53,9 @@ struct oa_support {
     /* True when no pair of the tile i0…i1−1 × j0…j1−1 is visible: the tile is skipped. May be NULL (= never). */
     bool (*empty)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1, long j0,
                   long j1);
+    /* True when all pairs of the tile are visible: it needs no look at each. May be NULL (= never). */
+    bool (*full)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1, long j0,
+                 long j1);
     /* The visible keys of row i, when they are one interval; NULL when they are not, then `visible` decides pair by
      * pair. Causality and padding are applied by the engine on top. */
     void (*row)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,

@@ -18,15 +18,41 @@ static struct oa_array array_of(const struct oa_model *m, const struct oa_parame
     return a;
 }
 
+/* The values of a parameter of bits are written as integers. */
+static int32_t *make_integers(const struct oa_model *m, const struct oa_parameter *p, struct oa_array *a)
+{
+    int32_t *out = oa_alloc(m->context, (size_t)p->count * sizeof *out);
+    for (long i = 0; out && i < p->count; i++)
+        out[i] = (int32_t)oa_array_value(a, (size_t)i);
+    a->type = OA_I32;
+    a->bytes = (size_t)p->count * sizeof *out;
+    a->data = out;
+    return out;
+}
+
+static void free_integers(struct oa_array *arrays, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (arrays[i].type == OA_I32)
+            oa_free((void *)(uintptr_t)arrays[i].data);
+    }
+}
+
 enum oa_error oa_model_save(const struct oa_model *m, const char *path, bool frozen)
 {
     struct oa_array *arrays = oa_alloc(m->context, (size_t)m->store.count * sizeof *arrays);
     if (!arrays)
         return OA_NO_MEMORY;
     int count = 0;
-    for (int i = 0; i < m->store.count; i++)
-        if (m->store.parameter[i]->trainable || frozen)
-            arrays[count++] = array_of(m, m->store.parameter[i]);
+    for (int i = 0; i < m->store.count; i++) {
+        const struct oa_parameter *p = m->store.parameter[i];
+        if (!p->trainable && !frozen && !p->kept)
+            continue;
+        arrays[count] = array_of(m, p);
+        if (p->bits && !make_integers(m, p, &arrays[count]))
+            break;
+        count++;
+    }
     struct oa_text spec;
     char trainable[32], hidden[32];
     oa_text_init(&spec, m->context);
@@ -35,8 +61,11 @@ enum oa_error oa_model_save(const struct oa_model *m, const char *path, bool fro
     snprintf(hidden, sizeof hidden, "%ld", m->store.frozen);
     const char *metadata[] = { "format",    "pt",      "orthant", oa_version(), "attention", spec.s ? spec.s : "",
                                "trainable", trainable, "frozen",  hidden,       NULL };
-    enum oa_error e = oa_tensors_write(m->context, path, arrays, count, metadata);
+    enum oa_error e = oa_status(m->context);
+    if (e == OA_OK)
+        e = oa_tensors_write(m->context, path, arrays, count, metadata);
     oa_text_free(&spec);
+    free_integers(arrays, count);
     oa_free(arrays);
     return e;
 }
@@ -48,6 +77,8 @@ static bool fits(const struct oa_array *a, const struct oa_parameter *p)
     for (int i = 0; i < p->dims; i++)
         if (a->dim[i] != p->dim[i])
             return false;
+    if (p->bits)
+        return a->type == OA_I32 || a->type == OA_I64;
     return a->type == OA_F32 || a->type == OA_F64 || a->type == OA_BF16;
 }
 

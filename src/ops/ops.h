@@ -25,15 +25,18 @@ struct oa_parameter {
     long count;
     bool trainable, decay; /* decay: weight decay applies (matrices) */
     bool matrix;           /* used as an operand of matrix products: an act copy is kept */
+    bool bits;             /* 0 or 1, I32 in files */
+    bool kept;             /* frozen, but not to be made again from the seed alone: always saved */
     enum oa_init init;
     double scale; /* NORMAL: standard deviation; UNIFORM: limit */
     /* CUSTOM: writes `count` doubles; called once, when the store is allocated or regenerated. */
     enum oa_error (*fill)(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out);
     long fill_argument[6];
-    char stream[160]; /* name of the random stream; default "init/" + name */
-    void *value;      /* real [count] */
-    void *act;        /* act [count], equal to value (f32, f64: the same memory); only with `matrix` */
-    void *gradient;   /* real [count]; NULL when frozen */
+    const char *source; /* for `fill`: the name of a file; borrowed */
+    char stream[160];   /* name of the random stream; default "init/" + name */
+    void *value;        /* real [count] */
+    void *act;          /* act [count], equal to value (f32, f64: the same memory); only with `matrix` */
+    void *gradient;     /* real [count]; NULL when frozen */
 };
 
 struct oa_store {
@@ -45,6 +48,7 @@ struct oa_store {
     long trainable, frozen;       /* elements, without gaps */
     long decayed, updated, total; /* elements of the flat arrays: with weight decay; trainable; all */
     void *values, *acts, *gradients, *moment1, *moment2;
+    uint64_t seed; /* of oa_store_allocate */
     bool allocated;
 };
 
@@ -140,6 +144,10 @@ oa_tensor *oa_random_features_op(oa_tape *t, oa_tensor *x, long length, long hea
 oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads, const void *cosine, const void *sine);
 /* Rows of padding (t ≥ lengths[b] in sequences of `length` rows) become 0, forward and backward, by selection. */
 oa_tensor *oa_select_rows(oa_tape *t, oa_tensor *x, long length, const int32_t *lengths);
+/* The first `count` rows of every sequence of `length`, as sequences of `count`; and such rows put in the place of
+ * those of o, after an op that left these rows 0 and sends nothing back through them. */
+oa_tensor *oa_leading_rows(oa_tape *t, oa_tensor *x, long length, long count);
+void oa_put_leading_rows(oa_tape *t, oa_tensor *o, long length, long count, oa_tensor *y);
 /* y = x · s · temperature[h] · diagonal[h, ·]; either parameter may be NULL. */
 oa_tensor *oa_scale_heads(oa_tape *t, oa_tensor *x, long heads, double s, struct oa_parameter *temperature,
                           struct oa_parameter *diagonal);

@@ -198,6 +198,7 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
     OA_TRY(oa_status(s->context));
     place(s, training);
     s->allocated = true;
+    s->seed = seed;
     for (int i = 0; i < s->count && !d->dry; i++)
         OA_TRY(fill(s, s->parameter[i], seed));
     if (s->acts != s->values)
