@@ -26,7 +26,7 @@ static int close_context(void **state)
 /* ---- the list of attentions that are tested -----------------------------------------------------------------------
  */
 
-#define MOST 512
+#define MOST 1024
 static char specs[MOST][160];
 static int spec_count;
 
@@ -114,6 +114,16 @@ static const char *const combinations[] = {
     "local(window=2):1 | linear:1",
     "dense:1 | mix(softmax, dense(shared), alpha=sigmoid):1",
     "orthogonal(qk=slice):1 | pattern(previous):1",
+    "sparse(fixed, stride=3, summary=2)",
+    "sparse(fixed, stride=3, heads=split, qk=haar)",
+    "sparse(stride=2, tie, temperature):1 | block-local(size=2):1",
+    "longformer(window=1, global=2, tie, temperature, diagonal)",
+    "longformer(window=1, global=9)",
+    "longformer(window=2, qk=slice, scale=jl):1 | softmax:1",
+    "block-sparse(block=2, from=local)",
+    "block-sparse(block=2, from=fixed, scale=jl)",
+    "bigbird(block=1, random=1, window=1)",
+    "bigbird(block=2, random=1, window=1, global=1):1 | softmax:1",
     "softmax:1 | dense:1",
 };
 
@@ -413,6 +423,8 @@ static void shorter_is_cut(struct attention_case *a)
     struct attention_case cut;
     if (strstr(a->setup.spec, "factorized-dense"))
         return; /* which pair of numbers a position has depends on N */
+    if (strncmp(a->setup.spec, "sparse", 6) == 0 && !strstr(a->setup.spec, "stride="))
+        return; /* the default stride is ⌈√N⌉: with another N it is another attention */
     struct attention_setup setup = a->setup;
     setup.length = a->T;
     assert_int_equal(attention_open(context, &setup, &cut), OA_OK);
@@ -469,8 +481,26 @@ static void check_rows(const struct attention_case *a, const struct oa_group *g,
         for (long j = 0; j < a->S; j++)
             sum += map[h * a->S + j];
         bool empty = a->lengths && (a->memory ? a->lengths[b] == 0 : h % a->T >= a->lengths[b]);
+        empty |= sum == 0 && g->support.name; /* a sparse support may leave a row nothing */
         if (g->mechanism->scores)
             assert_true(fabs(sum - !empty) < 1e-12);
+    }
+}
+
+/* What row t mixes: longformer's global rows have values of their own. */
+static void row_values(const struct attention_case *a, const struct oa_group *g, long t, const double *source,
+                       double *values)
+{
+    char name[200];
+    bool own = strcmp(g->mechanism->name, "longformer") == 0 && t < oa_atom_int(g->atom, "global", 1);
+    snprintf(name, sizeof name, "%sglobal.value.weight", g->prefix);
+    const struct oa_parameter *w = own ? oa_store_find(&a->store, name) : NULL;
+    snprintf(name, sizeof name, "%sglobal.value.bias", g->prefix);
+    const struct oa_parameter *b = w ? oa_store_find(&a->store, name) : g->value_bias;
+    for (long j = 0; j < a->S; j++) {
+        for (long c = 0; c < g->shape.heads * (a->D / a->setup.heads); c++)
+            values[j * a->D + c] = g->value ? projected(a, w ? w : g->value, b, c, source + j * a->D, a->D)
+                                            : oa_convolution_value(g, source + j * a->D, c);
     }
 }
 
@@ -493,13 +523,11 @@ static void mix_values(const struct attention_case *a, long b, double *o)
         const struct oa_group *g = &a->layer.group[i];
         assert_int_equal(g->mechanism->weights(g, &in, map), OA_OK);
         check_rows(a, g, map, b);
-        for (long j = 0; j < a->S; j++) {
-            for (long c = 0; c < g->shape.heads * V; c++)
-                values[j * D + c] = g->value ? projected(a, g->value, g->value_bias, c, source + j * D, D)
-                                             : oa_convolution_value(g, source + j * D, c);
-        }
-        for (long h = 0; h < g->shape.heads; h++) {
-            for (long t = 0; t < a->T; t++) {
+        long own = strcmp(g->mechanism->name, "longformer") == 0 ? oa_atom_int(g->atom, "global", 1) : 0;
+        for (long t = 0; t < a->T; t++) {
+            if (t == 0 || t == own)
+                row_values(a, g, t, source, values);
+            for (long h = 0; h < g->shape.heads; h++) {
                 for (long c = 0; c < V; c++) {
                     double *out = o + t * D + (g->first_head + h) * V + c;
                     *out = 0;
@@ -565,7 +593,21 @@ static void supports_over_many_tiles(void **state)
                                          "local(window=40)",
                                          "local(window=64)",
                                          "local(window=3, dilation=64)",
-                                         "local" };
+                                         "local",
+                                         "block-local(size=7)",
+                                         "block-local(size=64)",
+                                         "sparse",
+                                         "sparse(stride=90, heads=split)",
+                                         "sparse(fixed, stride=70, summary=3)",
+                                         "sparse(fixed, stride=50, heads=split)",
+                                         "block-sparse(block=5, from=fixed)",
+                                         "block-sparse(block=9, from=local)",
+                                         "block-sparse(block=4)",
+                                         "longformer(window=5, global=70)",
+                                         "longformer(window=9, global=2, shared)",
+                                         "longformer(window=70)",
+                                         "bigbird(block=16, random=1)",
+                                         "bigbird(block=7, random=2, window=1, global=1)" };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         for (int mode = BOTH_SIDES; mode <= CAUSAL; mode++) {
             struct attention_case a;
@@ -657,12 +699,15 @@ static bool order_matters(const struct attention_case *a)
 /* Swapping tokens swaps outputs, exactly when the mechanism does not look at positions. */
 static void swapped_tokens(struct attention_case *a)
 {
-    bool pattern = strncmp(a->setup.spec, "pattern", 7) == 0, local = strncmp(a->setup.spec, "local", 5) == 0;
+    const struct oa_group *g = &a->layer.group[0];
+    run(a); /* also: a layout of blocks is read */
+    bool pattern = strncmp(a->setup.spec, "pattern", 7) == 0;
+    bool cycle = strcmp(a->setup.spec, "local(dilation=3)") == 0; /* 0 and 3 see each other and nothing else */
+    bool all = g->support.name && oa_visible_pairs(g, a->T, a->T) == (double)(g->shape.heads * a->T * a->T);
     if (strstr(a->setup.spec, "width=1)") || (pattern && !strstr(a->setup.spec, "left")) ||
-        (local && !strstr(a->setup.spec, "window=")))
+        (all && a->layer.groups == 1) || cycle)
         return; /* a token that sees itself only, or everything, has no order */
     double difference = 0, *before = random_numbers("", a->B * a->T * a->D);
-    run(a);
     memcpy(before, a->y, (size_t)(a->B * a->T * a->D) * sizeof *before);
     swap_rows(a->x, 0, 3, a->D);
     run(a);
@@ -706,6 +751,22 @@ static void limits(void **state)
     for (int mode = BOTH_SIDES; mode <= CAUSAL; mode++) {
         assert_same("local(window=6)", "softmax", (enum attention_mode)mode, true, 1e-12);
         assert_same("local(window=2)", "softmax", (enum attention_mode)mode, false, 1e-3);
+        assert_same("block-local(size=6)", "softmax", (enum attention_mode)mode, true, 1e-12);
+        assert_same("block-local(size=5)", "softmax", (enum attention_mode)mode, false, 1e-3);
+        assert_same("sparse(stride=6)", "softmax", (enum attention_mode)mode, true, 1e-12);
+        assert_same("sparse(fixed, stride=3, summary=3)", "softmax", (enum attention_mode)mode, true, 1e-12);
+        assert_same("sparse(stride=3, heads=split)", "softmax", (enum attention_mode)mode, false, 1e-3);
+        assert_same("block-sparse(block=6)", "softmax", (enum attention_mode)mode, true, 1e-12);
+        assert_same("block-sparse(block=1, from=local)", "local(window=1)", (enum attention_mode)mode, true, 1e-12);
+        assert_same("block-sparse(block=1)", "sparse", (enum attention_mode)mode, true, 1e-12);
+        assert_same("block-sparse(block=1, from=fixed)", "sparse(fixed)", (enum attention_mode)mode, true, 1e-12);
+        assert_same("longformer(global=6, shared)", "softmax", (enum attention_mode)mode, true, 1e-12);
+        assert_same("longformer(window=6, shared)", "softmax", (enum attention_mode)mode, true, 1e-12);
+        assert_same("longformer(window=1, shared)", "softmax", (enum attention_mode)mode, false, 1e-3);
+        assert_same("longformer(window=6)", "softmax", (enum attention_mode)mode, false, 1e-3);
+        assert_same("bigbird(block=1, random=7)", "softmax", (enum attention_mode)mode, true, 1e-12);
+        assert_same("bigbird(block=2, random=0, window=1, global=0)", "block-local(size=2)", (enum attention_mode)mode,
+                    true, 1e-12);
         assert_same("orthogonal", "softmax(qk=haar)", (enum attention_mode)mode, true, 0);
         assert_same("orthogonal", "orthogonal(qk=gram-schmidt)", (enum attention_mode)mode, true, 1e-10);
         assert_same("orthogonal", "orthogonal(tie)", (enum attention_mode)mode, false, 1e-3);
@@ -794,7 +855,11 @@ static void flops_agree_with_the_plan(void **state)
                                          "polynomial",
                                          "taylor",
                                          "polysketch",
-                                         "performer(kernel=trig)" };
+                                         "performer(kernel=trig)",
+                                         "sparse",
+                                         "longformer(window=16, global=8)",
+                                         "block-sparse(block=16)",
+                                         "bigbird(block=16)" };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct oa_spec spec;
         struct oa_device *device;
@@ -903,6 +968,10 @@ static void what_cannot_be_right_is_refused(void **state)
     assert_refused((struct attention_setup){ .spec = "performer(draw=iid, ensemble=givens)", .mode = CAUSAL },
                    "draw=iid has none");
     assert_refused((struct attention_setup){ .spec = "performer(smreg, iid)", .mode = CAUSAL }, "draw=iid is favor+");
+    assert_refused((struct attention_setup){ .spec = "block-sparse(from=local)", .mode = CROSS }, "give a layout=FILE");
+    assert_refused((struct attention_setup){ .spec = "block-sparse(layout=a, from=local)" }, "give one of them");
+    assert_refused((struct attention_setup){ .spec = "sparse(summary=2)" }, "summary belongs to fixed");
+    assert_refused((struct attention_setup){ .spec = "bigbird(window=2)" }, "give 1 or 3");
     assert_refused((struct attention_setup){ .spec = "softmax:3", .mode = BOTH_SIDES }, "2 heads do not fit");
     assert_refused(
         (struct attention_setup){ .spec = "orthogonal(qk=block)", .mode = BOTH_SIDES, .width = 10, .heads = 3 },

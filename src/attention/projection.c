@@ -136,7 +136,7 @@ static void add_factors(struct oa_group *g)
         g->diagonal = oa_group_parameter(g, "query.diagonal", &p);
 }
 
-enum oa_error oa_project_parameters(struct oa_group *g)
+enum oa_error oa_project_weights(struct oa_group *g)
 {
     char kind[32];
     kind_word(row_of(g, "qk")->choices, (long)oa_atom_value(g->atom, "qk")->number, kind, sizeof kind);
@@ -150,6 +150,12 @@ enum oa_error oa_project_parameters(struct oa_group *g)
         g->query_bias = add_bias(g, "query.bias");
     if (learned && g->shape.bias && !tie)
         g->key_bias = add_bias(g, "key.bias");
+    return oa_status(g->context);
+}
+
+enum oa_error oa_project_parameters(struct oa_group *g)
+{
+    OA_TRY(oa_project_weights(g));
     add_factors(g);
     return oa_status(g->context);
 }

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The supports of Longformer, with global tokens 0 … g−1: query i ≥ g sees the window of `local` (dilation 1) and the
+ * global tokens; the rows of the global tokens see everything or, where another call of the engine serves them,
+ * nothing. And the past, for calls of the engine that are causal but whose queries are only the first tokens.
+ */
+#include "attention/support.h"
+
+enum { WINDOW, GLOBAL, GLOBAL_ROWS };
+
+static long smaller(long a, long b)
+{
+    return a < b ? a : b;
+}
+
+static long larger(long a, long b)
+{
+    return a > b ? a : b;
+}
+
+static long reach_back(const struct oa_support *s, const struct oa_attention_shape *a)
+{
+    return a->causal ? s->parameter[WINDOW] - 1 : s->parameter[WINDOW];
+}
+
+static long reach_ahead(const struct oa_support *s, const struct oa_attention_shape *a)
+{
+    return a->causal ? 0 : s->parameter[WINDOW];
+}
+
+static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
+                  long *low, long *high)
+{
+    long g = s->parameter[GLOBAL];
+    bool all = i0 < g && s->parameter[GLOBAL_ROWS];
+    (void)head;
+    *low = 0;
+    *high = smaller(all ? a->keys : larger(g, i1 + reach_ahead(s, a)), a->keys);
+    if (i1 <= g && !s->parameter[GLOBAL_ROWS])
+        *high = 0;
+}
+
+static bool empty(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1, long j0,
+                  long j1)
+{
+    long g = s->parameter[GLOBAL];
+    (void)head;
+    if (i0 < g && s->parameter[GLOBAL_ROWS])
+        return false;
+    if (i1 <= g)
+        return true;
+    return j0 >= g && (j1 - 1 < larger(i0, g) - reach_back(s, a) || j0 > i1 - 1 + reach_ahead(s, a));
+}
+
+/* Causality is the engine's: the keys ahead do not spoil a tile. */
+static bool full(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1, long j0,
+                 long j1)
+{
+    long g = s->parameter[GLOBAL];
+    (void)head;
+    if (i0 < g && !s->parameter[GLOBAL_ROWS])
+        return false;
+    if (i1 <= g || j1 <= g)
+        return true;
+    return larger(j0, g) >= i1 - 1 - reach_back(s, a) && (a->causal || j1 - 1 <= larger(i0, g) + reach_ahead(s, a));
+}
+
+static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j)
+{
+    (void)head;
+    if (i < s->parameter[GLOBAL])
+        return s->parameter[GLOBAL_ROWS];
+    return j < s->parameter[GLOBAL] || (i - j <= reach_back(s, a) && j - i <= reach_ahead(s, a));
+}
+
+static long row_pairs(const struct oa_support *s, const struct oa_attention_shape *a, long i)
+{
+    long g = s->parameter[GLOBAL];
+    if (i < g)
+        return s->parameter[GLOBAL_ROWS] ? (a->causal ? i + 1 : a->keys) : 0;
+    long first = larger(0, i - reach_back(s, a)), last = smaller(a->keys - 1, i + reach_ahead(s, a));
+    return last - first + 1 + smaller(g, first);
+}
+
+static double pairs(const struct oa_support *s, const struct oa_attention_shape *a, long head)
+{
+    double sum = 0;
+    (void)head;
+    for (long i = 0; i < a->queries; i++)
+        sum += (double)row_pairs(s, a, i);
+    return sum;
+}
+
+struct oa_support oa_support_longformer(long window, long global, bool global_rows)
+{
+    return (struct oa_support){ .name = "longformer",
+                                .parameter = { [WINDOW] = window, [GLOBAL] = global, [GLOBAL_ROWS] = global_rows },
+                                .range = range,
+                                .empty = empty,
+                                .full = full,
+                                .visible = visible,
+                                .pairs = pairs };
+}
+
+/* ---- the past -------------------------------------------------------------------------------------------------- */
+
+static void past_range(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
+                       long *low, long *high)
+{
+    (void)s;
+    (void)head;
+    (void)i0;
+    *low = 0;
+    *high = smaller(i1, a->keys);
+}
+
+static void past_row(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
+                     long *high)
+{
+    past_range(s, a, head, i, i + 1, low, high);
+}
+
+static double past_pairs(const struct oa_support *s, const struct oa_attention_shape *a, long head)
+{
+    double n = (double)smaller(a->queries, a->keys);
+    (void)s;
+    (void)head;
+    return n * (n + 1) / 2;
+}
+
+struct oa_support oa_support_past(void)
+{
+    return (struct oa_support){ .name = "past", .range = past_range, .row = past_row, .pairs = past_pairs };
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Supports of sparse attention: pairs against the known counts, rectangles against a look at every pair, two-hop
+ * reachability, what bigbird draws, and layouts from files. */
+#include "testing.h"
+
+#include "attention/key_sets.h"
+#include "attention/support.h"
+#include "attention_case.h"
+
+#include <unistd.h>
+
+static oa_context *context;
+
+static double count(struct oa_support s, long n, long head)
+{
+    struct oa_attention_shape a = { .batch = 1, .queries = n, .keys = n, .heads = 2, .causal = true };
+    return s.pairs(&s, &a, head);
+}
+
+/* Causal pairs for (n, l, c): band, strided, their union; cell, summary, their union. */
+static void known_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        long n, l, c;
+        double band, strided, both, cell, summary, united;
+    } rows[] = { { 16, 4, 1, 58, 40, 82, 40, 28, 64 },
+                 { 64, 8, 2, 484, 288, 708, 288, 472, 736 },
+                 { 1024, 32, 8, 32272, 16896, 48144, 16896, 128128, 143872 } };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        long n = rows[i].n, l = rows[i].l, c = rows[i].c;
+        assert_true(count(oa_support_sparse(false, l, c, true), n, 0) == rows[i].band);
+        assert_true(count(oa_support_sparse(false, l, c, true), n, 1) == rows[i].strided);
+        assert_true(count(oa_support_sparse(false, l, c, false), n, 0) == rows[i].both);
+        assert_true(count(oa_support_sparse(true, l, c, true), n, 0) == rows[i].cell);
+        assert_true(count(oa_support_sparse(true, l, c, true), n, 1) == rows[i].summary);
+        assert_true(count(oa_support_sparse(true, l, c, false), n, 0) == rows[i].united);
+    }
+}
+
+static bool any_pair(const struct oa_key_sets *k, bool causal, long i0, long i1, long j0, long j1)
+{
+    for (long i = i0; i < i1; i++) {
+        for (long j = j0; j < j1; j++) {
+            if (oa_keys_hold(k, causal, i, j))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void rectangles_are_exact(void **state)
+{
+    (void)state;
+    struct oa_stream s = oa_stream_named(1, "rectangles");
+    for (uint64_t r = 0; r < 40000; r++) {
+        struct oa_stream one = oa_stream_child(s, r);
+        struct oa_key_sets k = { .sets = 1 + (unsigned)oa_random_below(one, 0, 15),
+                                 .stride = 1 + (long)oa_random_below(one, 1, 9),
+                                 .summary = 1 + (long)oa_random_below(one, 2, 4) };
+        long i0 = (long)oa_random_below(one, 3, 30), i1 = i0 + 1 + (long)oa_random_below(one, 4, 8);
+        long j0 = (long)oa_random_below(one, 5, 30), j1 = j0 + 1 + (long)oa_random_below(one, 6, 8);
+        bool causal = r % 2;
+        assert_int_equal(oa_keys_meet(&k, causal, i0, i1, j0, j1), any_pair(&k, causal, i0, i1, j0, j1));
+    }
+}
+
+/* Child et al.: two heads reach every earlier token in two hops. */
+static void two_hops_reach_everything(void **state)
+{
+    (void)state;
+    enum { N = 50 };
+    for (int fixed = 0; fixed < 2; fixed++) {
+        struct oa_key_sets near = { .sets = fixed ? OA_KEYS_CELL : OA_KEYS_BAND, .stride = 7, .summary = 1 };
+        struct oa_key_sets far = { .sets = fixed ? OA_KEYS_SUMMARY : OA_KEYS_STRIDED, .stride = 7, .summary = 1 };
+        for (long i = 0; i < N; i++) {
+            for (long j = 0; j <= i; j++) {
+                bool reached = false;
+                for (long m = j; m <= i && !reached; m++)
+                    reached = (oa_keys_hold(&far, true, i, m) || (fixed && m == i)) && oa_keys_hold(&near, true, m, j);
+                assert_true(reached);
+            }
+        }
+    }
+}
+
+static void bigbird_draws_what_it_says(void **state)
+{
+    (void)state;
+    struct attention_case a;
+    struct attention_setup setup = {
+        .spec = "bigbird(block=2, random=2)", .precision = OA_PRECISION_F64, .queries = 40, .length = 40
+    };
+    enum { P = 20 };
+    bool differ = false;
+    assert_int_equal(attention_open(context, &setup, &a), OA_OK);
+    const double *layout = oa_store_find(&a.store, "block.layout")->value;
+    for (long h = 0; h < 2; h++) {
+        for (long p = 0; p < P; p++) {
+            long extra = 0;
+            for (long q = 0; q < P; q++) {
+                bool on = layout[(h * P + p) * P + q] > 0, due = p == 0 || q == 0 || p == P - 1 || q == P - 1;
+                due |= labs(p - q) <= 1;
+                assert_true(on || !due);
+                extra += on && !due;
+                differ |= layout[p * P + q] != layout[(P + p) * P + q];
+            }
+            assert_int_equal(extra, p == 0 || p == P - 1 ? 0 : 2);
+        }
+    }
+    assert_true(differ); /* from head to head */
+    attention_close(&a);
+}
+
+/* ---- layout files ---------------------------------------------------------------------------------------------- */
+
+static char file[64];
+
+static enum oa_error open_layout(const char *text, struct attention_case *a)
+{
+    char spec[128];
+    FILE *f = text ? fopen(file, "w") : NULL;
+    if (f) {
+        fputs(text, f);
+        fclose(f);
+    } else {
+        remove(file);
+    }
+    snprintf(spec, sizeof spec, "block-sparse(block=3, layout=%s)", file);
+    struct attention_setup setup = { .spec = spec, .precision = OA_PRECISION_F64 };
+    return attention_open(context, &setup, a); /* 6 tokens of 7: 3 × 3 blocks */
+}
+
+static void assert_layout_refused(const char *text, const char *part)
+{
+    struct attention_case a;
+    const char *sentence;
+    enum oa_error e = open_layout(text, &a);
+    if (e == OA_OK)
+        e = attention_run(&a);
+    attention_close(&a);
+    assert_int_not_equal(e, OA_OK);
+    oa_last_error(context, &sentence);
+    if (!strstr(sentence, part))
+        fail_msg("\"%s\" is not in: %s", part, sentence);
+    oa_clear_error(context);
+}
+
+static void layouts_are_read(void **state)
+{
+    (void)state;
+    static const char one[] = "# for every head\n100 1\n1 1 0 0 # and a remark\n0111\n\n";
+    static const double want[] = { 1, 0, 0, 1, 1, 0, 0, 1, 1 };
+    struct attention_case a;
+    assert_int_equal(open_layout(one, &a), OA_OK);
+    const double *layout = oa_store_find(&a.store, "block.layout")->value;
+    for (int i = 0; i < 18; i++)
+        assert_true(layout[i] == want[i % 9]);
+    assert_int_equal(attention_run(&a), OA_OK);
+    attention_close(&a);
+    assert_int_equal(open_layout("111\n111\n111\n\n000\n010\n001\n", &a), OA_OK);
+    layout = oa_store_find(&a.store, "block.layout")->value;
+    assert_true(layout[8] == 1 && layout[9] == 0 && layout[13] == 1);
+    attention_close(&a);
+    assert_layout_refused("111\n1x1\n111\n", "line 2: there is something other than 0 and 1");
+    assert_layout_refused("111\n11\n111\n", "line 2: the row is too short");
+    assert_layout_refused("111\n111\n", "the head ends too early");
+    assert_layout_refused("111\n111\n111\n\n111\n111\n111\n\n111\n", "there are more heads");
+    assert_layout_refused("", "there are fewer heads");
+    assert_layout_refused(NULL, "there is no layout file");
+}
+
+static int open_context(void **state)
+{
+    (void)state;
+    snprintf(file, sizeof file, "layout-%ld.txt", (long)getpid());
+    context = oa_open(&(struct oa_settings){ .threads = 2 });
+    return context ? 0 : -1;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    remove(file);
+    oa_close(context);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_counts),
+        cmocka_unit_test(rectangles_are_exact),
+        cmocka_unit_test(two_hops_reach_everything),
+        cmocka_unit_test(bigbird_draws_what_it_says),
+        cmocka_unit_test(layouts_are_read),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
