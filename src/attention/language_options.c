@@ -105,6 +105,8 @@ bool oa_choice_word(const char *choices, int i, char *word, size_t size)
 static int choice_index(const char *choices, const char *wanted)
 {
     char word[64];
+    if (strcmp(wanted, "favor#") == 0) /* the name of the paper's method, with its symmetric features */
+        wanted = "sderf";
     for (int i = 0; oa_choice_word(choices, i, word, sizeof word); i++) {
         if (strcmp(word, wanted) == 0)
             return i;

@@ -15,5 +15,8 @@ struct oa_omega {
 };
 /* Registers features.omega [r_0, K]. NULL after a failure. */
 struct oa_parameter *oa_omega_parameter(struct oa_group *g, const struct oa_omega *o);
+/* The map of features fitted to the data (fitted_oracle.c). */
+enum oa_error oa_fitted_weights(const struct oa_group *g, const struct oa_oracle *in, enum oa_random_fit kind,
+                                double *weights);
 
 #endif

@@ -9,7 +9,9 @@
  *     kernel=trig        φ(x) = r_0^{−½} e^{|x|²/2} [cos Ωx, sin Ωx]          the same mean, features of both signs
  *     kernel=hyperbolic  φ(x) = (2r_0)^{−½} e^{−|x|²/2} [e^{Ωx}, e^{−Ωx}]     the same mean
  *     kernel=smreg       favor+ with rows of Ω of length √K: not e^{x·y}, but less variance
- *     kernel=relu        φ(x) = r_0^{−½} relu(Ωx) + 10⁻³
+ *     kernel=favor++, sderf, aderf, saderf   positive features fitted to the queries and keys of each sequence and
+ * head, which lowers the variance (device/cpu_random_statistics.c); no causal form kernel=relu        φ(x) = r_0^{−½}
+ * relu(Ωx) + 10⁻³
  *
  * Exponents reach hundreds. So each row of features is held relative to its largest; of queries that cancels, and the
  * engine weighs keys against the largest that the row sees (device/cpu_linear_attention.c). Nothing is added to
@@ -26,10 +28,11 @@
 #define TINY 1e-30
 #define GUARD 1e-6
 
-enum kernel { FAVOR, TRIG, HYPERBOLIC, SMREG, RELU };
+enum kernel { FAVOR, TRIG, HYPERBOLIC, SMREG, RELU, FITTED };
 
 static const struct oa_argument arguments[] = {
-    { "kernel", OA_VALUE_CHOICE, NULL, "favor+|trig|hyperbolic|smreg|relu", 0, 0, "the feature map φ" },
+    { "kernel", OA_VALUE_CHOICE, NULL, "favor+|trig|hyperbolic|smreg|relu|favor++|sderf|aderf|saderf", 0, 0,
+      "the feature map φ" },
     { "features", OA_VALUE_INT, NULL, NULL, 1, 1 << 16, "r_0: rows of Ω (default ⌊K ln K⌋)" },
     { "draw", OA_VALUE_CHOICE, NULL, "orthogonal|iid", 0, 0, "how rows of Ω hang together" },
     { "ensemble", OA_VALUE_CHOICE, NULL, "haar|givens|hd3", 0, 0, "orthogonal blocks of Ω; hd3 has rows of length √K" },
@@ -40,7 +43,23 @@ static const struct oa_argument arguments[] = {
 
 static enum kernel kernel_of(const struct oa_atom *a)
 {
-    return (enum kernel)oa_atom_value(a, "kernel")->number;
+    int word = (int)oa_atom_value(a, "kernel")->number;
+    return word < FITTED ? (enum kernel)word : FITTED;
+}
+
+static enum oa_random_fit fit_of(const struct oa_atom *a)
+{
+    return (enum oa_random_fit)((int)oa_atom_value(a, "kernel")->number - FITTED);
+}
+
+static enum oa_error check(oa_context *c, const struct oa_group *g)
+{
+    if (kernel_of(g->atom) != FITTED || !g->shape.causal)
+        return OA_OK;
+    return oa_fail(
+        c, OA_UNSUPPORTED,
+        "performer with favor++, sderf, aderf or saderf has no causal form: their features are fitted to the "
+        "whole sequence; use kernel=favor+");
 }
 
 static bool clash(const struct oa_atom *a, char *sentence, size_t size)
@@ -81,11 +100,10 @@ static enum oa_error parameters(struct oa_group *g)
 
 static enum oa_random_feature feature_of(enum kernel k)
 {
-    static const enum oa_random_feature features[] = { [FAVOR] = OA_RANDOM_EXP,
-                                                       [TRIG] = OA_RANDOM_TRIG,
-                                                       [HYPERBOLIC] = OA_RANDOM_HYPERBOLIC,
-                                                       [SMREG] = OA_RANDOM_EXP,
-                                                       [RELU] = OA_RANDOM_RELU };
+    static const enum oa_random_feature features[] = {
+        [FAVOR] = OA_RANDOM_EXP, [TRIG] = OA_RANDOM_TRIG, [HYPERBOLIC] = OA_RANDOM_HYPERBOLIC,
+        [SMREG] = OA_RANDOM_EXP, [RELU] = OA_RANDOM_RELU, [FITTED] = OA_RANDOM_EXP
+    };
     return features[k];
 }
 
@@ -93,17 +111,21 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
     enum kernel kernel = kernel_of(g->atom);
-    struct oa_random_features how = { .kind = feature_of(kernel),
-                                      .scale = pow((double)g->shape.head_width, -0.25),
-                                      .half_norm = kernel == RELU   ? 0
-                                                   : kernel == TRIG ? 0.5
-                                                                    : -0.5 };
+    struct oa_random_features each = { .kind = feature_of(kernel),
+                                       .scale = pow((double)g->shape.head_width, -0.25),
+                                       .half_norm = kernel == RELU   ? 0
+                                                    : kernel == TRIG ? 0.5
+                                                                     : -0.5 };
+    struct oa_random_features how[2] = { each, each };
+    const struct oa_parameter *omega = kernel == FITTED ? NULL : g->parameter[0];
     long H = g->shape.heads;
     void *query_scale, *key_scale;
     oa_tensor *q, *k;
     oa_project(t, g, in, &q, &k);
-    q = oa_random_features_op(t, q, shape.queries, H, shape.query_lengths, g->parameter[0], &how, &query_scale);
-    k = oa_random_features_op(t, k, shape.keys, H, shape.key_lengths, g->parameter[0], &how, &key_scale);
+    if (kernel == FITTED)
+        oa_random_statistics_op(t, &shape, fit_of(g->atom), q, k, g->parameter[0], how);
+    q = oa_random_features_op(t, q, shape.queries, H, shape.query_lengths, omega, &how[0], &query_scale);
+    k = oa_random_features_op(t, k, shape.keys, H, shape.key_lengths, omega, &how[1], &key_scale);
     oa_scaled_linear_attention_op(
         t, &shape, q, k, kernel == TRIG ? query_scale : NULL, kernel == RELU ? NULL : key_scale, v,
         kernel == TRIG ? OA_DENOMINATOR_SIGN : OA_DENOMINATOR_CLAMP, kernel == TRIG ? GUARD : TINY, o);
@@ -187,6 +209,8 @@ static double guarded(const struct oa_group *g, double den)
 
 static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
 {
+    if (kernel_of(g->atom) == FITTED)
+        return oa_fitted_weights(g, in, fit_of(g->atom), w);
     bool relative = kernel_of(g->atom) != TRIG && kernel_of(g->atom) != RELU;
     return oa_kernel_weights(g, in, pair, relative ? log_scale : NULL, guarded, w);
 }
@@ -200,13 +224,14 @@ const struct oa_mechanism oa_mechanism_performer = {
     .caveats =
         "An estimate of softmax attention, with a variance that grows as e^{|x + y|²}. kernel=trig has features of "
         "both signs: weights can be negative and the denominator can come near 0. kernel=smreg, kernel=relu and "
-        "ensemble=hd3 do not estimate the softmax kernel exactly. Attention dropout does not exist here and is "
-        "ignored.",
+        "ensemble=hd3 do not estimate the softmax kernel exactly. The kernels fitted to the data (favor++, sderf, "
+        "aderf, saderf) have no causal form. Attention dropout does not exist here and is ignored.",
     .cost = "O(n·r·(K + V)) time, O(r·V) memory a head",
     .state = "r(V + 1) + 1, constant in t",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS,
     .arguments = arguments,
     .clash = clash,
+    .check = check,
     .parameters = parameters,
     .forward = forward,
     .flops = flops,

@@ -22,6 +22,7 @@ const struct oa_device_ops oa_device_cpu = {
     .quadratic = oa_cpu_quadratic,
     .quadratic_gradient = oa_cpu_quadratic_gradient,
     .product = oa_cpu_product,
+    .random_statistics = oa_cpu_random_statistics,
     .random_features = oa_cpu_random_features,
     .random_features_gradient = oa_cpu_random_features_gradient,
     .select_rows = oa_cpu_select_rows,

@@ -124,7 +124,8 @@ void oa_cpu_quadratic_gradient(struct oa_device *d, long rows, long width, const
                                const void *dy, void *dx);
 void oa_cpu_product(struct oa_device *d, long n, double a, const void *x, const void *y, void *z);
 
-/* cpu_random_features.c */
+/* cpu_random_statistics.c, cpu_random_features.c */
+void oa_cpu_random_statistics(struct oa_device *d, const struct oa_random_statistics *a);
 void oa_cpu_random_features(struct oa_device *d, const struct oa_random_features *a);
 void oa_cpu_random_features_gradient(struct oa_device *d, const struct oa_random_features *a);
 

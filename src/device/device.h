@@ -166,6 +166,30 @@ struct oa_random_features {
     void *dx; /* act, overwritten; 0 at padded rows */
 };
 
+/* ---- features fitted to the data (cpu_random_statistics.c has the formulas) ---------------------------------------
+ */
+
+enum oa_random_fit { OA_FIT_FAVOR, OA_FIT_SDERF, OA_FIT_ADERF, OA_FIT_SADERF };
+struct oa_moments { /* [0] of queries, [1] of keys: means of x and of x xᵀ */
+    long width;
+    double *mean[2], *square[2];
+};
+/* log f(ω, x) = ωᵀAω + ωᵀB x − ½ xᵀP x; matrices [K, K]; work has OA_FIT_WORK·K² doubles. */
+enum { OA_FIT_WORK = 6 };
+struct oa_exponents {
+    double *a, *b[2], *p[2], *work;
+};
+void oa_fit_exponents(enum oa_random_fit kind, const struct oa_moments *m, struct oa_exponents *e);
+struct oa_random_statistics {
+    enum oa_random_fit kind;
+    long batch, queries, keys, heads, width, count; /* B, T, S, H, K, r_0 */
+    const int32_t *query_lengths, *key_lengths;
+    double scale;
+    const void *q, *k, *omega;   /* act [B·T, H·K], [B·S, H·K] contiguous; real [r_0, K] */
+    void *turned[2], *metric[2]; /* act [B, H, r_0, K]: Ω B; act [B, H, K, K]: P */
+    void *bias;                  /* real [B, H, r_0] */
+};
+
 /* ---- polynomial weights: w_ij = (scale·q_i·k_j)^degree over visible keys, O_i = Σ w v_j / (Σ w + bias), O(n²) --- */
 
 struct oa_polynomial {
@@ -308,6 +332,7 @@ struct oa_device_ops {
     void (*quadratic_gradient)(struct oa_device *d, long rows, long width, const double c[3], const void *x,
                                const void *dy, void *dx);
     void (*product)(struct oa_device *d, long n, double a, const void *x, const void *y, void *z); /* act z = a·x·y */
+    void (*random_statistics)(struct oa_device *d, const struct oa_random_statistics *a);
     void (*random_features)(struct oa_device *d, const struct oa_random_features *a);
     void (*random_features_gradient)(struct oa_device *d, const struct oa_random_features *a);
     /* y row = x row, or zeros where the row is padding: row b·length + t with t ≥ lengths[b]. By selection: NaN in

@@ -115,6 +115,12 @@ static void product(struct oa_device *d, long n, double a, const void *x, const 
     map3(d, n, x, y, z);
 }
 
+static void random_statistics(struct oa_device *d, const struct oa_random_statistics *a)
+{
+    double pairs = (double)(a->batch * a->heads), K = (double)a->width, rows = (double)(a->queries + a->keys);
+    work(d, pairs * (2 * rows * K * K + 6 * (double)a->count * K * K), act(d, pairs * rows * K));
+}
+
 static void random_features(struct oa_device *d, const struct oa_random_features *a)
 {
     double rows = (double)a->batch * (double)a->length * (double)a->heads, K = (double)a->width, r = (double)a->count;
@@ -384,6 +390,7 @@ const struct oa_device_ops oa_device_plan = {
     .quadratic = quadratic,
     .quadratic_gradient = quadratic_gradient,
     .product = product,
+    .random_statistics = random_statistics,
     .random_features = random_features,
     .random_features_gradient = random_features_gradient,
     .select_rows = select_rows,

@@ -195,6 +195,40 @@ oa_tensor *oa_product(oa_tape *t, oa_tensor *x, oa_tensor *y, double a)
 
 /* ---- random features ---- */
 
+void oa_random_statistics_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_random_fit kind, oa_tensor *q,
+                             oa_tensor *k, const struct oa_parameter *omega, struct oa_random_features how[2])
+{
+    if (!q || !k || !omega)
+        return;
+    long pairs = shape->batch * shape->heads, count = omega->dim[0], K = omega->dim[1];
+    size_t act = t->device->kernels.act_size;
+    struct oa_random_statistics a = { .kind = kind,
+                                      .batch = shape->batch,
+                                      .queries = shape->queries,
+                                      .keys = shape->keys,
+                                      .heads = shape->heads,
+                                      .width = K,
+                                      .count = count,
+                                      .query_lengths = shape->query_lengths,
+                                      .key_lengths = shape->key_lengths,
+                                      .scale = how[0].scale,
+                                      .q = q->data,
+                                      .k = k->data,
+                                      .omega = omega->value };
+    a.bias = oa_tape_take(t, (size_t)(pairs * count) * t->device->kernels.real_size);
+    for (int side = 0; side < 2; side++) {
+        a.turned[side] = oa_tape_take(t, (size_t)(pairs * count * K) * act);
+        a.metric[side] = oa_tape_take(t, (size_t)(pairs * K * K) * act);
+        how[side].each = true;
+        how[side].count = count;
+        how[side].omega = a.turned[side];
+        how[side].metric = a.metric[side];
+        how[side].bias = a.bias;
+    }
+    if (oa_status(t->context) == OA_OK)
+        t->device->ops->random_statistics(t->device, &a);
+}
+
 static void random_backward(oa_tape *t, void *saved)
 {
     struct features *f = saved;

@@ -139,6 +139,10 @@ oa_tensor *oa_sketch(oa_tape *t, oa_tensor *x, long heads, const struct oa_param
 oa_tensor *oa_product(oa_tape *t, oa_tensor *x, oa_tensor *y, double a); /* a·x·y, element by element */
 /* Random features of each head (device.h): kind, scale, half_norm and statistics from `how`, Ω [r_0, K] frozen (NULL
  * when `how` has one for each head). *top receives the logarithmic scales, real [B, H, length]. */
+/* Statistics of q and k for such features: fills how[0] (queries) and how[1] (keys); `shape` says what is real. No
+ * gradient flows. */
+void oa_random_statistics_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_random_fit kind, oa_tensor *q,
+                             oa_tensor *k, const struct oa_parameter *omega, struct oa_random_features how[2]);
 oa_tensor *oa_random_features_op(oa_tape *t, oa_tensor *x, long length, long heads, const int32_t *lengths,
                                  const struct oa_parameter *omega, const struct oa_random_features *how, void **top);
 oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads, const void *cosine, const void *sine);
