@@ -46,12 +46,15 @@ static struct oa_options options(const char *attention, const char *precision, l
     return o;
 }
 
-/* The attention to train for the i-th mechanism, NULL past the end; those that need components get some. */
+/* The attention to train for the i-th mechanism, NULL past the end; those that need components get some, and those that
+ * a language model refuses have a stand-in. */
 static const char *spec_of(int i)
 {
     const struct oa_mechanism *m = oa_mechanism_at(i);
     if (!m)
         return NULL;
+    if (!(m->can & OA_CAN_CAUSAL))
+        return "softmax";
     return strcmp(m->name, "mix") == 0 ? "mix(softmax, random, dense)" : m->name;
 }
 

@@ -95,6 +95,8 @@ void oa_cpu_real_from_act(struct oa_device *d, long n, const void *x, void *y);
 void oa_cpu_add(struct oa_device *d, long n, const void *x, const void *y, void *sum);
 void oa_cpu_gelu(struct oa_device *d, long n, const void *x, void *y);
 void oa_cpu_gelu_gradient(struct oa_device *d, long n, const void *x, const void *dy, void *dx);
+void oa_cpu_gelu_exact(struct oa_device *d, long n, const void *x, void *y);
+void oa_cpu_gelu_exact_gradient(struct oa_device *d, long n, const void *x, const void *dy, void *dx);
 void oa_cpu_relu(struct oa_device *d, long n, const void *x, void *y);
 void oa_cpu_relu_gradient(struct oa_device *d, long n, const void *x, const void *dy, void *dx);
 
@@ -161,6 +163,18 @@ void oa_cpu_pattern(struct oa_device *d, const struct oa_pattern_attention *a);
 void oa_cpu_pattern_gradient(struct oa_device *d, const struct oa_pattern_attention *a);
 void oa_cpu_band(struct oa_device *d, const struct oa_band *a);
 void oa_cpu_band_gradient(struct oa_device *d, const struct oa_band *a);
+
+/* cpu_length.c */
+void oa_cpu_project_length(struct oa_device *d, const struct oa_length_projection *a);
+void oa_cpu_project_length_gradient(struct oa_device *d, const struct oa_length_projection *a);
+
+/* cpu_mixer.c */
+void oa_cpu_mask_rows(struct oa_device *d, long rows, long cols, const int32_t *high, const void *x, void *y);
+void oa_cpu_mask_rows_gradient(struct oa_device *d, long rows, long cols, const int32_t *high, const void *dy,
+                               void *dx);
+void oa_cpu_add_position_bias(struct oa_device *d, long rows, long cols, long length, const void *bias, void *y,
+                              long ldy);
+void oa_cpu_position_sums(struct oa_device *d, long rows, long cols, long length, const void *x, long ldx, void *sums);
 
 /* cpu_gate.c */
 void oa_cpu_gate(struct oa_device *d, long rows, long cols, const void *x, void *y);

@@ -6,7 +6,7 @@
 
 enum { RUN = 16384 }; /* elements an item: inside the L2 cache, long enough to be worth handing out */
 
-enum kind { ZERO, TO_ACT, TO_REAL, ADD, GELU, GELU_GRADIENT, RELU, RELU_GRADIENT };
+enum kind { ZERO, TO_ACT, TO_REAL, ADD, GELU, GELU_GRADIENT, GELU_EXACT, GELU_EXACT_GRADIENT, RELU, RELU_GRADIENT };
 
 struct flat {
     struct oa_device *d;
@@ -42,6 +42,12 @@ static void run(void *argument, long item, const struct oa_worker *worker)
         break;
     case GELU_GRADIENT:
         k->gelu_gradient(n, x, y, out);
+        break;
+    case GELU_EXACT:
+        k->gelu_exact(n, x, out);
+        break;
+    case GELU_EXACT_GRADIENT:
+        k->gelu_exact_gradient(n, x, y, out);
         break;
     case RELU:
         k->relu(n, x, out);
@@ -86,6 +92,16 @@ void oa_cpu_gelu(struct oa_device *d, long n, const void *x, void *y)
 void oa_cpu_gelu_gradient(struct oa_device *d, long n, const void *x, const void *dy, void *dx)
 {
     flat(d, GELU_GRADIENT, n, x, dy, dx);
+}
+
+void oa_cpu_gelu_exact(struct oa_device *d, long n, const void *x, void *y)
+{
+    flat(d, GELU_EXACT, n, x, NULL, y);
+}
+
+void oa_cpu_gelu_exact_gradient(struct oa_device *d, long n, const void *x, const void *dy, void *dx)
+{
+    flat(d, GELU_EXACT_GRADIENT, n, x, dy, dx);
 }
 
 void oa_cpu_relu(struct oa_device *d, long n, const void *x, void *y)

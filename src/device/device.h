@@ -251,6 +251,22 @@ struct oa_band {
     const void *d_o;
 };
 
+/* ---- projection along the length (mechanisms.md C1): Y = W[:m]ᵀ X for each (b,h) ------------------------------- */
+
+struct oa_length_projection {
+    long batch, length, heads, width, rank; /* B, m, H, c, k */
+    const int32_t *lengths;                 /* [B] rows beyond are padding: they count as zeros. NULL = all are real */
+    const void *x;                          /* act [B·m, H·c] */
+    long ldx;
+    void *dx;         /* act, overwritten */
+    const void *w;    /* act [H or 1, N, k] */
+    long head_stride; /* elements between the matrices of two heads; 0 = one for all */
+    void *dw;         /* real, added to */
+    void *y;          /* act [B·k, H·c] */
+    long ldy;
+    const void *dy; /* act */
+};
+
 /* ---- the rest of a Transformer ------------------------------------------------------------------------------- */
 
 struct oa_dropout {
@@ -365,6 +381,18 @@ struct oa_device_ops {
     /* y = a·σ(b) for rows x = [a | b]; all contiguous. */
     void (*gate)(struct oa_device *d, long rows, long cols, const void *x, void *y);
     void (*gate_gradient)(struct oa_device *d, long rows, long cols, const void *x, const void *dy, void *dx);
+    void (*project_length)(struct oa_device *d, const struct oa_length_projection *a);
+    void (*project_length_gradient)(struct oa_device *d, const struct oa_length_projection *a);
+    /* Token mixing (cpu_mixer.c). y act [rows, cols] = x real where j < high[i], else 0; dx real += dy real there. */
+    void (*mask_rows)(struct oa_device *d, long rows, long cols, const int32_t *high, const void *x, void *y);
+    void (*mask_rows_gradient)(struct oa_device *d, long rows, long cols, const int32_t *high, const void *dy,
+                               void *dx);
+    /* Row i of y += bias[i mod length]; sums[i mod length] += the sum of row i of x. */
+    void (*add_position_bias)(struct oa_device *d, long rows, long cols, long length, const void *bias, void *y,
+                              long ldy);
+    void (*position_sums)(struct oa_device *d, long rows, long cols, long length, const void *x, long ldx, void *sums);
+    void (*gelu_exact)(struct oa_device *d, long n, const void *x, void *y);
+    void (*gelu_exact_gradient)(struct oa_device *d, long n, const void *x, const void *dy, void *dx); /* in place */
     void (*adamw)(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g);
     void (*sgd)(struct oa_device *d, long n, double lr, double momentum, double weight_decay, double gradient_scale,
                 void *w, void *m, const void *g);

@@ -344,6 +344,47 @@ static void gate_gradient(struct oa_device *d, long rows, long cols, const void 
     work(d, 2 * (double)rows * (double)cols, act(d, 5 * (double)rows * (double)cols));
 }
 
+static void project_length(struct oa_device *d, const struct oa_length_projection *a)
+{
+    double columns = (double)(a->batch * a->heads * a->width), tables = a->head_stride ? (double)a->heads : 1;
+    double weights = tables * (double)(a->length * a->rank);
+    work(d, 2 * columns * (double)a->length * (double)a->rank,
+         act(d, columns * (double)(a->length + a->rank) + weights));
+}
+
+static void project_length_gradient(struct oa_device *d, const struct oa_length_projection *a)
+{
+    if (a->dx)
+        project_length(d, a);
+    if (a->dw)
+        project_length(d, a);
+}
+
+static void mask_rows(struct oa_device *d, long rows, long cols, const int32_t *high, const void *x, void *y)
+{
+    (void)high;
+    convert(d, rows * cols, x, y);
+}
+
+static void mask_rows_gradient(struct oa_device *d, long rows, long cols, const int32_t *high, const void *dy, void *dx)
+{
+    (void)high, (void)dy, (void)dx;
+    work(d, (double)rows * (double)cols, real(d, 3 * (double)rows * (double)cols));
+}
+
+static void add_position_bias(struct oa_device *d, long rows, long cols, long length, const void *bias, void *y,
+                              long ldy)
+{
+    (void)length;
+    add_bias(d, rows, cols, bias, y, ldy);
+}
+
+static void position_sums(struct oa_device *d, long rows, long cols, long length, const void *x, long ldx, void *sums)
+{
+    (void)length;
+    column_sums(d, rows, cols, x, ldx, sums);
+}
+
 static void adamw(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g)
 {
     (void)h, (void)w, (void)m, (void)v, (void)g;
@@ -414,6 +455,14 @@ const struct oa_device_ops oa_device_plan = {
     .band_gradient = band_gradient,
     .gate = gate,
     .gate_gradient = gate_gradient,
+    .project_length = project_length,
+    .project_length_gradient = project_length_gradient,
+    .mask_rows = mask_rows,
+    .mask_rows_gradient = mask_rows_gradient,
+    .add_position_bias = add_position_bias,
+    .position_sums = position_sums,
+    .gelu_exact = map2,
+    .gelu_exact_gradient = map3,
     .adamw = adamw,
     .sgd = sgd,
     .adafactor = adafactor,

@@ -197,6 +197,16 @@ void oa_pattern_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_p
  * taps]) or of tokens (filters [B·T, H·taps]), NULL both for a Gaussian. */
 void oa_band_op(oa_tape *t, const struct oa_band *band, struct oa_parameter *kernel, oa_tensor *filters, oa_tensor *v,
                 oa_tensor *o);
+/* y_b,h = W[h][:m]ᵀ x_b,h: the m rows of each sequence become k; W [H, N, k], or [N, k] for all heads. Rows beyond
+ * lengths[b] count as zeros. */
+oa_tensor *oa_project_length(oa_tape *t, oa_tensor *x, long batch, long heads, const int32_t *lengths,
+                             struct oa_parameter *w);
+struct oa_mixer { /* a perceptron along the length (mixer_op.c): in [D_S, N] and [D_S], out [N, D_S] and [N] */
+    struct oa_parameter *in_weight, *in_bias, *out_weight, *out_bias;
+    bool causal;
+};
+/* y [B·n, C] from the columns first … first+C−1 of x. Rows of padding are to be zeros. */
+void oa_mixer_op(oa_tape *t, const struct oa_mixer *mixer, oa_tensor *x, long first, long batch, oa_tensor *y);
 /* y = a·σ(b) for rows x = [a | b]. */
 oa_tensor *oa_gate(oa_tape *t, oa_tensor *x);
 

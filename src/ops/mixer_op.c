@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Token mixing (mechanisms.md X1): a perceptron along the length, the same for every channel. With X [n, C] the rows of
+ * one sequence,
+ *
+ *     U = W1[:, :n] X + b1 1ᵀ,   A = gelu(U),   Y = W2[:n] A + b2[:n] 1ᵀ
+ *
+ *     dA = W2ᵀ dY,   dU = dA ∘ gelu'(U),   dX = W1ᵀ dU,   dW2 += dY Aᵀ,   dW1 += dU Xᵀ,   db1, db2: sums over the rest
+ *
+ * Causal: unit u belongs to the time t(u) = ⌊uN/D_S⌋ of the table; W1[u, j] counts for j ≤ t(u), W2[i, u] for t(u) ≤ i.
+ * The products then run on copies with zeros elsewhere, and what reaches these zeros is dropped.
+ *
+ * U and A are kept as their transposes [B·C, D_S], so that b1 is a bias of columns. Sequences come one after the other:
+ * each product is cut by the device, and the gradients of the weights have one order.
+ */
+#include "ops/ops.h"
+
+#include "device/cpu.h"
+
+struct mixer {
+    struct oa_mixer m;
+    oa_tensor *x, *y;
+    long first, channels, batch, length; /* columns of x; B, n */
+    void *u, *a;                         /* act [B·C, D_S] */
+    int32_t *high1, *high2;              /* causal: how much of a row of W1, of W2 counts */
+    const void *w1, *w2;                 /* act: the weights, or their masked copies */
+};
+
+static long units(const struct mixer *m)
+{
+    return m->m.in_weight->dim[0];
+}
+
+static long table_length(const struct mixer *m)
+{
+    return m->m.in_weight->dim[1];
+}
+
+/* ---- masks ---------------------------------------------------------------------------------------------------- */
+
+/* t(u) ≥ j for j < high1[u] = t(u) + 1; t(u) ≤ i for u < high2[i] = ⌈(i + 1)D_S/N⌉. */
+static bool make_masks(oa_tape *t, struct mixer *m)
+{
+    long N = table_length(m), D = units(m);
+    m->high1 = oa_tape_note(t, (size_t)D * sizeof *m->high1);
+    m->high2 = oa_tape_note(t, (size_t)N * sizeof *m->high2);
+    for (long u = 0; m->high2 && u < D; u++)
+        m->high1[u] = (int32_t)(u * N / D + 1);
+    for (long i = 0; m->high2 && i < N; i++)
+        m->high2[i] = (int32_t)oa_min(D, oa_blocks((i + 1) * D, N));
+    return m->high2;
+}
+
+static const void *weights(oa_tape *t, const struct oa_parameter *p, const int32_t *high)
+{
+    struct oa_device *d = t->device;
+    if (!high)
+        return p->act;
+    void *copy = oa_tape_take(t, (size_t)p->count * d->kernels.act_size);
+    if (copy)
+        d->ops->mask_rows(d, p->dim[0], p->dim[1], high, p->value, copy);
+    return copy;
+}
+
+/* Where the products add the gradient of a weight: to the parameter, or, masked, to zeros. */
+static void *weight_gradient(oa_tape *t, const struct oa_parameter *p, bool masked)
+{
+    size_t bytes = (size_t)p->count * t->device->kernels.real_size;
+    if (!p->gradient || !masked)
+        return p->gradient;
+    void *sum = oa_tape_take(t, bytes);
+    if (sum)
+        t->device->ops->zero(t->device, bytes, sum);
+    return sum;
+}
+
+static void finish_weight(oa_tape *t, const struct oa_parameter *p, const int32_t *high, const void *sum)
+{
+    if (high && p->gradient && sum)
+        t->device->ops->mask_rows_gradient(t->device, p->dim[0], p->dim[1], high, sum, p->gradient);
+}
+
+/* ---- backward ------------------------------------------------------------------------------------------------- */
+
+static void *of_item(const oa_tape *t, const struct mixer *m, const void *hidden, long b)
+{
+    return oa_act_at(t->device, hidden, b * m->channels * units(m));
+}
+
+static void *input_at(const oa_tape *t, const struct mixer *m, const void *x, long b)
+{
+    return oa_act_at(t->device, x, b * m->length * m->x->ld + m->first);
+}
+
+static void *output_at(const oa_tape *t, const struct mixer *m, const void *y, long b)
+{
+    return oa_act_at(t->device, y, b * m->length * m->y->ld);
+}
+
+/* dAᵀ = dYᵀ W2, dW2 += dY Aᵀ of one sequence. */
+static void output_backward(oa_tape *t, const struct mixer *m, long b, const void *dy, void *da, void *dw2)
+{
+    struct oa_device *d = t->device;
+    long C = m->channels, D = units(m), n = m->length, ld = m->y->ld;
+    d->ops->gemm(d, &(struct oa_gemm){ .m = C, .n = D, .k = n, .lda = ld, .ldb = D, .ldc = D, .ta = true },
+                 output_at(t, m, dy, b), m->w2, of_item(t, m, da, b));
+    if (dw2)
+        d->ops->gemm(d,
+                     &(struct oa_gemm){
+                         .m = n, .n = D, .k = C, .lda = ld, .ldb = D, .ldc = D, .real_out = true, .accumulate = true },
+                     output_at(t, m, dy, b), of_item(t, m, m->a, b), dw2);
+}
+
+/* dX = W1ᵀ dU, dW1 += dU Xᵀ of one sequence. */
+static void input_backward(oa_tape *t, const struct mixer *m, long b, const void *du, void *dx, void *dw1)
+{
+    struct oa_device *d = t->device;
+    long C = m->channels, D = units(m), N = table_length(m), n = m->length, ld = m->x->ld;
+    if (dx)
+        d->ops->gemm(d,
+                     &(struct oa_gemm){ .m = n, .n = C, .k = D, .lda = N, .ldb = D, .ldc = ld, .ta = true, .tb = true },
+                     m->w1, of_item(t, m, du, b), input_at(t, m, dx, b));
+    if (dw1)
+        d->ops->gemm(d,
+                     &(struct oa_gemm){ .m = D,
+                                        .n = n,
+                                        .k = C,
+                                        .lda = D,
+                                        .ldb = ld,
+                                        .ldc = N,
+                                        .ta = true,
+                                        .tb = true,
+                                        .real_out = true,
+                                        .accumulate = true },
+                     of_item(t, m, du, b), input_at(t, m, m->x->data, b), dw1);
+}
+
+static void bias_backward(oa_tape *t, const struct mixer *m, const void *dy, const void *du)
+{
+    struct oa_device *d = t->device;
+    if (m->m.in_bias->gradient)
+        d->ops->column_sums(d, m->batch * m->channels, units(m), du, units(m), m->m.in_bias->gradient);
+    if (m->m.out_bias->gradient)
+        d->ops->position_sums(d, m->batch * m->length, m->channels, m->length, dy, m->y->ld, m->m.out_bias->gradient);
+}
+
+static void *begin_input(oa_tape *t, const struct mixer *m)
+{
+    void *dx = oa_gradient_begin(t, m->x);
+    if (dx && m->channels < m->x->cols) /* the other heads' columns */
+        t->device->ops->zero(t->device, (size_t)(m->x->rows * m->x->ld) * t->device->kernels.act_size, dx);
+    return dx;
+}
+
+static void mixer_backward(oa_tape *t, void *saved)
+{
+    const struct mixer *m = saved;
+    struct oa_device *d = t->device;
+    const void *dy = oa_gradient_of(t, m->y);
+    long hidden = m->batch * m->channels * units(m);
+    void *du = dy ? oa_tape_take(t, (size_t)hidden * d->kernels.act_size) : NULL;
+    if (!du)
+        return;
+    void *dw1 = weight_gradient(t, m->m.in_weight, m->high1), *dw2 = weight_gradient(t, m->m.out_weight, m->high2);
+    for (long b = 0; b < m->batch; b++)
+        output_backward(t, m, b, dy, du, dw2);
+    d->ops->gelu_exact_gradient(d, hidden, m->u, du, du);
+    void *dx = begin_input(t, m);
+    for (long b = 0; b < m->batch; b++)
+        input_backward(t, m, b, du, dx, dw1);
+    oa_gradient_end(t, m->x, dx);
+    bias_backward(t, m, dy, du);
+    finish_weight(t, m->m.in_weight, m->high1, dw1);
+    finish_weight(t, m->m.out_weight, m->high2, dw2);
+}
+
+/* ---- forward -------------------------------------------------------------------------------------------------- */
+
+static bool take_hidden(oa_tape *t, struct mixer *m)
+{
+    size_t bytes = (size_t)(m->batch * m->channels * units(m)) * t->device->kernels.act_size;
+    m->u = oa_tape_take(t, bytes);
+    m->a = oa_tape_take(t, bytes);
+    m->w1 = weights(t, m->m.in_weight, m->high1);
+    m->w2 = weights(t, m->m.out_weight, m->high2);
+    return m->u && m->a && m->w1 && m->w2;
+}
+
+static void run(oa_tape *t, const struct mixer *m)
+{
+    struct oa_device *d = t->device;
+    long C = m->channels, D = units(m), N = table_length(m), n = m->length;
+    for (long b = 0; b < m->batch; b++)
+        d->ops->gemm(
+            d, &(struct oa_gemm){ .m = C, .n = D, .k = n, .lda = m->x->ld, .ldb = N, .ldc = D, .ta = true, .tb = true },
+            input_at(t, m, m->x->data, b), m->w1, of_item(t, m, m->u, b));
+    d->ops->add_bias(d, m->batch * C, D, m->m.in_bias->value, m->u, D);
+    d->ops->gelu_exact(d, m->batch * C * D, m->u, m->a);
+    for (long b = 0; b < m->batch; b++)
+        d->ops->gemm(d, &(struct oa_gemm){ .m = n, .n = C, .k = D, .lda = D, .ldb = D, .ldc = m->y->ld, .tb = true },
+                     m->w2, of_item(t, m, m->a, b), output_at(t, m, m->y->data, b));
+    d->ops->add_position_bias(d, m->batch * n, C, n, m->m.out_bias->value, m->y->data, m->y->ld);
+}
+
+void oa_mixer_op(oa_tape *t, const struct oa_mixer *mixer, oa_tensor *x, long first, long batch, oa_tensor *y)
+{
+    struct mixer *m = x && y ? oa_tape_note(t, sizeof *m) : NULL;
+    if (!m)
+        return;
+    *m = (struct mixer){
+        .m = *mixer, .x = x, .y = y, .first = first, .channels = y->cols, .batch = batch, .length = x->rows / batch
+    };
+    if ((mixer->causal && !make_masks(t, m)) || !take_hidden(t, m))
+        return;
+    run(t, m);
+    oa_record(t, mixer_backward, m);
+}
