@@ -47,7 +47,7 @@ static void add_tile(struct oa_tiles *t, struct sums *s, bool first)
 {
     const struct oa_kernels *k = &t->d->kernels;
     double factor = oa_tiles_logits(t);
-    k->softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, t->s, t->key_block, s->m, s->z,
+    k->softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, t->s, t->padded_cols, s->m, s->z,
                     s->rescale);
     oa_tiles_dropout(t, t->s); /* after z: P is normalised before it is dropped */
     if (!first)
@@ -109,19 +109,29 @@ static void forward_block(struct oa_tiles *t, struct sums *s, long i0)
     empty_rows(t, t->rows.end, end);
 }
 
+/* The packed operands of so many query blocks exist at a time: with a sparse support they stay in the cache. */
+static void forward_rows(struct oa_tiles *t, struct sums *s, struct oa_span rows)
+{
+    size_t mark = oa_arena_mark(t->scratch);
+    oa_tiles_pack_queries(t, rows, false);
+    oa_tiles_pack_keys(t, oa_tiles_seen(t, rows.begin, oa_max(rows.begin, oa_min(rows.end, t->queries))));
+    for (long i0 = rows.begin; i0 < rows.end && !t->failed; i0 += t->query_block)
+        forward_block(t, s, i0);
+    oa_arena_release(t->scratch, mark);
+}
+
 static void forward_item(void *argument, long item, const struct oa_worker *w)
 {
     struct forward *f = argument;
     struct oa_tiles t;
     struct sums s;
     long head = item / f->cuts, begin = item % f->cuts * f->rows, end = oa_min(begin + f->rows, f->a->shape.queries);
-    oa_tiles_open(&t, f->d, f->a, w);
+    oa_tiles_open(&t, f->d, f->a, w, f->d->kernels.key_block);
     take_sums(&t, &s);
     oa_tiles_head(&t, head / f->a->shape.heads, head % f->a->shape.heads);
-    oa_tiles_pack_queries(&t, (struct oa_span){ begin, end }, false);
-    oa_tiles_pack_keys(&t, oa_tiles_seen(&t, begin, oa_max(begin, oa_min(end, t.queries))));
-    for (long i0 = begin; i0 < end && !t.failed; i0 += t.query_block)
-        forward_block(&t, &s, i0);
+    long step = OA_PACKED_BLOCKS * t.query_block;
+    for (long i0 = begin; i0 < end && !t.failed; i0 += step)
+        forward_rows(&t, &s, (struct oa_span){ i0, oa_min(i0 + step, end) });
 }
 
 void oa_cpu_logits(struct oa_device *d, const struct oa_logits *a)

@@ -29,7 +29,8 @@
 
 enum {
     ENOUGH_ITEMS = 8, /* of one pass; fewer are cut in two passes */
-    CUT_BLOCKS = 2    /* query blocks of an item of the second pass */
+    CUT_ITEMS = 32,   /* of each of two passes, about, … */
+    MOST_BLOCKS = 8   /* … of at most so many query blocks */
 };
 
 enum { QUERY_SIDE = 1, KEY_SIDE = 2 };
@@ -175,7 +176,7 @@ static void add_value_gradient(struct oa_tiles *t, struct gradients *g)
     const struct oa_kernels *k = &t->d->kernels;
     const void *p = t->s;
     if (t->a->keep < 1) {
-        size_t bytes = (size_t)(t->padded_rows * t->key_block) * k->real_size;
+        size_t bytes = (size_t)(t->padded_rows * t->padded_cols) * k->real_size;
         p = memcpy(t->part, t->s, bytes);
         oa_tiles_dropout(t, t->part);
     }
@@ -188,8 +189,8 @@ static void logits_gradient(struct oa_tiles *t, struct gradients *g)
     const struct oa_kernels *k = &t->d->kernels;
     oa_tiles_pair_product(t, t->d_o, t->v, g->dp, false);
     oa_tiles_dropout(t, g->dp);
-    k->softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->key_block, g->dp, t->key_block, g->delta, g->ds,
-                        t->key_block);
+    k->softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->padded_cols, g->dp, t->padded_cols, g->delta, g->ds,
+                        t->padded_cols);
 }
 
 static void add_table_gradient(struct oa_tiles *t, const struct gradients *g, int c)
@@ -199,7 +200,7 @@ static void add_table_gradient(struct oa_tiles *t, const struct gradients *g, in
     void *corner = oa_real_at(t->d, p->dtable, (t->h * n + t->rows.begin) * n + t->cols.begin);
     for (long i = 0; i < oa_span_length(t->rows); i++)
         t->d->kernels.add_to_real(oa_span_length(t->cols), oa_tiles_alpha(t, c),
-                                  oa_act_at(t->d, g->ds, i * t->key_block), oa_real_at(t->d, corner, i * n));
+                                  oa_act_at(t->d, g->ds, i * t->padded_cols), oa_real_at(t->d, corner, i * n));
 }
 
 /* A row of acts as reals, by way of g->row when the types differ. */
@@ -218,7 +219,7 @@ static double tile_dot(const struct oa_tiles *t, const struct gradients *g, cons
     for (long i = 0; i < oa_span_length(t->rows); i++) {
         long low = t->tile_low[i], n = t->tile_high[i] - low;
         if (n > 0) {
-            const void *ds = oa_act_at(t->d, g->ds, i * t->key_block + low);
+            const void *ds = oa_act_at(t->d, g->ds, i * t->padded_cols + low);
             sum += t->d->kernels.dot(n, as_reals(t, g, n, ds), oa_real_at(t->d, x, i * step + low));
         }
     }
@@ -251,7 +252,7 @@ static void add_fold_gradient(struct oa_tiles *t, struct gradients *g, int c, bo
     const struct oa_kernels *k = &d->kernels;
     long a = t->a->part[c].width, b = t->a->part[c].folds;
     for (long i = 0; i < oa_span_length(t->rows); i++) {
-        const void *ds = as_reals(t, g, oa_span_length(t->cols), oa_act_at(d, g->ds, i * t->key_block));
+        const void *ds = as_reals(t, g, oa_span_length(t->cols), oa_act_at(d, g->ds, i * t->padded_cols));
         void *dq = oa_real_at(d, g->dq[c], i * a), *dk = oa_real_at(d, g->dfold[c], i * b);
         if (first && dq)
             memset(dq, 0, (size_t)a * k->real_size);
@@ -279,7 +280,7 @@ static void add_part_gradient(struct oa_tiles *t, struct gradients *g, int c, bo
     if (g->dk[c])
         oa_tiles_rows_product(t, g->ds, t->q[c], sum_row(t, g, g->dk[c], t->q[c].width), true);
     if (g->dbias[c])
-        t->d->kernels.column_sums(oa_span_length(t->rows), oa_span_length(t->cols), g->ds, t->key_block,
+        t->d->kernels.column_sums(oa_span_length(t->rows), oa_span_length(t->cols), g->ds, t->padded_cols,
                                   sum_row(t, g, g->dbias[c], 1));
     if (wants_dtable(f, c))
         add_table_gradient(t, g, c);
@@ -291,7 +292,7 @@ static void gradient_tile(struct oa_tiles *t, struct gradients *g, bool first)
 {
     double factor = oa_tiles_logits(t);
     t->d->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, g->lse, t->s,
-                                t->key_block);
+                                t->padded_cols);
     if (g->dv)
         add_value_gradient(t, g);
     if (!g->logits)
@@ -428,15 +429,25 @@ static void finish_key_side(struct oa_tiles *t, struct gradients *g, int c, long
         store_key_rows(t, g, end, p->width, alpha * p->scale, g->dk[c], p->dk, p->ldk);
 }
 
+/* The packed operands of so many query blocks exist at a time: with a sparse support they stay in the cache. */
+static void gradient_rows(struct oa_tiles *t, struct gradients *g, struct oa_span rows)
+{
+    size_t mark = oa_arena_mark(t->scratch);
+    struct oa_span seen = oa_tiles_seen(t, rows.begin, oa_max(rows.begin, oa_min(rows.end, t->queries)));
+    oa_tiles_pack_queries(t, rows, true);
+    oa_tiles_pack_keys(t, oa_span_cut(seen, g->cols));
+    for (long i0 = rows.begin; i0 < rows.end && !t->failed; i0 += t->query_block)
+        gradient_block(t, g, i0, g->cols);
+    oa_arena_release(t->scratch, mark);
+}
+
 static void gradient_head(struct oa_tiles *t, struct gradients *g, struct oa_span rows, struct oa_span cols)
 {
-    struct oa_span real = { cols.begin, oa_max(cols.begin, oa_min(cols.end, t->keys)) };
+    long step = OA_PACKED_BLOCKS * t->query_block;
     size_t mark = oa_arena_mark(t->scratch);
-    oa_tiles_pack_queries(t, rows, true);
-    oa_tiles_pack_keys(t, real);
-    take_sums(t, g, real);
-    for (long i0 = rows.begin; i0 < rows.end && !t->failed; i0 += t->query_block)
-        gradient_block(t, g, i0, real);
+    take_sums(t, g, (struct oa_span){ cols.begin, oa_max(cols.begin, oa_min(cols.end, t->keys)) });
+    for (long i0 = rows.begin; i0 < rows.end && !t->failed; i0 += step)
+        gradient_rows(t, g, (struct oa_span){ i0, oa_min(i0 + step, rows.end) });
     if (!t->failed && g->dv)
         store_key_rows(t, g, cols.end, t->a->shape.value_width, 1, g->dv, t->a->dv, t->a->ldv);
     for (int c = 0; c < t->a->parts && !t->failed; c++)
@@ -451,13 +462,6 @@ static struct oa_span piece(long number, long size, long n)
     return (struct oa_span){ number * size, oa_min(number * size + size, n) };
 }
 
-/* Keys that are of use to `rows`; all of them on the key side, where the others' gradients are 0. */
-static struct oa_span keys_for(const struct oa_tiles *t, const struct backward *f, struct oa_span rows,
-                               struct oa_span cols)
-{
-    return f->sides & KEY_SIDE ? cols : oa_span_cut(cols, oa_tiles_seen(t, rows.begin, oa_min(rows.end, t->queries)));
-}
-
 static void gradient_item(void *argument, long item, const struct oa_worker *w)
 {
     const struct backward *f = argument;
@@ -468,12 +472,12 @@ static void gradient_item(void *argument, long item, const struct oa_worker *w)
     long group = item / row_cuts / col_cuts, b0 = group / f->head_items, h0 = group % f->head_items;
     struct oa_tiles t;
     struct gradients g;
-    oa_tiles_open(&t, f->d, f->a, w);
+    oa_tiles_open(&t, f->d, f->a, w, f->d->kernels.key_block);
     take_tiles(&t, &g, f);
     for (long b = b0; b < (f->merge_batch ? s->batch : b0 + 1); b++)
         for (long h = h0; h < (f->merge_heads ? s->heads : h0 + 1) && !t.failed; h++) {
             oa_tiles_head(&t, b, h);
-            gradient_head(&t, &g, rows, keys_for(&t, f, rows, cols));
+            gradient_head(&t, &g, rows, cols);
         }
 }
 
@@ -503,6 +507,12 @@ static void find_shared(struct backward *f)
     }
 }
 
+/* Rows or keys of an item when `items` long sequences are cut. */
+static long cut(long items, long length, long block)
+{
+    return block * oa_max(1, oa_min(items * oa_blocks(length, block) / CUT_ITEMS, MOST_BLOCKS));
+}
+
 static void run_passes(struct backward *f)
 {
     const struct oa_attention_shape *s = &f->a->shape;
@@ -512,10 +522,10 @@ static void run_passes(struct backward *f)
         run_pass(f, QUERY_SIDE | KEY_SIDE, s->queries, s->keys);
         return;
     }
-    run_pass(f, KEY_SIDE, s->queries, CUT_BLOCKS * block);
+    run_pass(f, KEY_SIDE, s->queries, cut(items, s->keys, block));
     f->merge_batch = f->merge_queries;
     f->merge_heads = false;
-    run_pass(f, QUERY_SIDE, CUT_BLOCKS * block, s->keys);
+    run_pass(f, QUERY_SIDE, cut((f->merge_batch ? 1 : s->batch) * s->heads, s->queries, block), s->keys);
 }
 
 /* ---- dα ------------------------------------------------------------------------------------------------------- */

@@ -18,6 +18,7 @@
 
 enum {
     FORWARD_BLOCKS = 8, /* query blocks of a forward item: values are packed once for them */
+    KEY_BLOCKS = 2,     /* of a forward tile: rows that fit in one tile have their exponentials taken once */
     GRADIENT_KEYS = 512 /* keys of a backward item */
 };
 
@@ -84,34 +85,52 @@ static void *block_sum(const struct oa_tiles *t, const struct sums *s, long b)
     return oa_real_at(t->d, s->o, b * t->query_block * t->a->shape.value_width);
 }
 
-/* lse of the rows of the block (padded ones too, −∞), in s->m and for every batch item. */
-static void normalise(struct oa_tiles *t, struct sums *s, struct oa_span within)
+/* lse of the rows (padded ones too, −∞) into s->m and for every batch item; 1/z into s->z. */
+static void finish_softmax(struct oa_tiles *t, struct sums *s)
 {
     struct oa_device *d = t->d;
-    oa_real_fill(d, t->padded_rows, -INFINITY, s->m);
-    oa_real_fill(d, t->padded_rows, 0, s->z);
-    while (oa_tiles_next(t)) {
-        double factor = oa_tiles_logits(t);
-        d->kernels.softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, t->s, t->key_block,
-                                s->m, s->z, s->rescale);
-    }
     for (long i = 0; i < t->padded_rows; i++) {
         double z = oa_real_get(d, s->z, i);
         oa_real_set(d, s->m, i, z == 0 ? -INFINITY : oa_real_get(d, s->m, i) + log(z));
+        oa_real_set(d, s->z, i, z == 0 ? 0 : 1 / z);
     }
     for (long b = 0; b < t->a->shape.batch; b++)
         memcpy(lse_row(t, b), s->m, (size_t)oa_span_length(t->rows) * d->kernels.real_size);
-    oa_tiles_block(t, t->rows.begin, within);
 }
 
+/* Takes the softmax of all tiles of the block, which leaves the exponentials of the last one in t->s. */
+static long add_softmax(struct oa_tiles *t, struct sums *s)
+{
+    long tiles = 0;
+    oa_real_fill(t->d, t->padded_rows, -INFINITY, s->m);
+    oa_real_fill(t->d, t->padded_rows, 0, s->z);
+    for (; oa_tiles_next(t); tiles++) {
+        double factor = oa_tiles_logits(t);
+        t->d->kernels.softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, t->s,
+                                   t->padded_cols, s->m, s->z, s->rescale);
+    }
+    finish_softmax(t, s);
+    return tiles;
+}
+
+/* t->s holds a tile of P. */
 static void add_tile(struct oa_tiles *t, struct sums *s, bool first)
 {
-    double factor = oa_tiles_logits(t);
-    t->d->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, s->m, t->s,
-                                t->key_block);
     const void *p = oa_tiles_act(t, t->s, s->p);
     for (long b = 0; b < t->a->shape.batch; b++)
         oa_tiles_keys_product(t, p, s->v[b], block_sum(t, s, b), !first);
+}
+
+static void add_tiles_again(struct oa_tiles *t, struct sums *s, long i0, struct oa_span within)
+{
+    bool first = true;
+    oa_tiles_block(t, i0, within);
+    for (; oa_tiles_next(t); first = false) {
+        double factor = oa_tiles_logits(t);
+        t->d->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, s->m, t->s,
+                                    t->padded_cols);
+        add_tile(t, s, first);
+    }
 }
 
 static void store_block(struct oa_tiles *t, struct sums *s, long i0, long rows, bool empty)
@@ -132,13 +151,16 @@ static void store_block(struct oa_tiles *t, struct sums *s, long i0, long rows, 
 static void forward_block(struct oa_tiles *t, struct sums *s, long i0)
 {
     struct oa_span all = { 0, t->keys };
-    bool first = true;
-    if (oa_tiles_block(t, i0, all)) {
-        normalise(t, s, all);
-        for (; oa_tiles_next(t); first = false)
-            add_tile(t, s, first);
+    long tiles = 0;
+    if (oa_tiles_block(t, i0, all))
+        tiles = add_softmax(t, s);
+    if (tiles == 1) {
+        t->d->kernels.scale_rows(t->padded_rows, t->padded_cols, s->z, t->s, t->padded_cols);
+        add_tile(t, s, true);
+    } else if (tiles > 1) {
+        add_tiles_again(t, s, i0, all);
     }
-    store_block(t, s, i0, oa_span_length(t->rows), first);
+    store_block(t, s, i0, oa_span_length(t->rows), tiles == 0);
 }
 
 static void forward_item(void *argument, long item, const struct oa_worker *w)
@@ -148,7 +170,7 @@ static void forward_item(void *argument, long item, const struct oa_worker *w)
     size_t real = f->d->kernels.real_size;
     long begin = item % f->cuts * f->cut, end = oa_min(begin + f->cut, a->shape.queries);
     struct oa_tiles t;
-    oa_tiles_open(&t, f->d, a, w);
+    oa_tiles_open(&t, f->d, a, w, KEY_BLOCKS * f->d->kernels.key_block);
     oa_tiles_head(&t, 0, item / f->cuts);
     oa_tiles_pack_tables(&t, (struct oa_span){ begin, end }, oa_tiles_seen(&t, begin, end));
     struct sums s = {
@@ -225,7 +247,7 @@ static void add_table_gradient(const struct oa_tiles *t, const struct gradients 
     void *corner = table_at(t, c, p->dtable);
     for (long i = 0; i < oa_span_length(t->rows); i++)
         t->d->kernels.add_to_real(oa_span_length(t->cols), oa_tiles_alpha(t, c),
-                                  oa_act_at(t->d, g->ds, i * t->key_block),
+                                  oa_act_at(t->d, g->ds, i * t->padded_cols),
                                   oa_real_at(t->d, corner, i * p->table_length));
 }
 
@@ -238,7 +260,7 @@ static double alpha_gradient(const struct oa_tiles *t, const struct gradients *g
     double sum = 0;
     for (long i = 0; i < oa_span_length(t->rows); i++) {
         long low = t->tile_low[i], n = oa_max(0, t->tile_high[i] - low);
-        k->real_from_act(n, oa_act_at(t->d, g->ds, i * t->key_block + low), g->row);
+        k->real_from_act(n, oa_act_at(t->d, g->ds, i * t->padded_cols + low), g->row);
         sum += k->dot(n, g->row, oa_real_at(t->d, corner, i * p->table_length + low));
     }
     return sum;
@@ -273,8 +295,8 @@ static void add_logits_gradient(struct oa_tiles *t, struct gradients *g, bool fi
 {
     for (long b = 0; b < t->a->shape.batch; b++)
         oa_tiles_pair_product(t, g->d_o[b], g->v[b], g->dp, b > 0);
-    t->d->kernels.softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->key_block, g->dp, t->key_block, g->sum,
-                                   g->ds, t->key_block);
+    t->d->kernels.softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->padded_cols, g->dp, t->padded_cols,
+                                   g->sum, g->ds, t->padded_cols);
     for (int c = 0; c < t->a->parts; c++) {
         if (is_product(&t->a->part[c])) {
             add_product_gradient(t, g, c, first);
@@ -291,7 +313,7 @@ static void gradient_tile(struct oa_tiles *t, struct gradients *g, bool first)
 {
     double factor = oa_tiles_logits(t);
     t->d->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, g->lse, t->s,
-                                t->key_block);
+                                t->padded_cols);
     if (g->dv) {
         const void *p = oa_tiles_act(t, t->s, g->p);
         for (long b = 0; b < t->a->shape.batch; b++)
@@ -379,7 +401,7 @@ static void gradient_item(void *argument, long item, const struct oa_worker *w)
     long begin = item % f->cuts * f->cut;
     struct oa_tiles t;
     struct gradients g = { .f = f, .item = item, .cols = { begin, oa_min(begin + f->cut, a->shape.keys) } };
-    oa_tiles_open(&t, f->d, a, w);
+    oa_tiles_open(&t, f->d, a, w, f->d->kernels.key_block);
     oa_tiles_head(&t, 0, item / f->cuts);
     oa_tiles_pack_tables(&t, (struct oa_span){ 0, a->shape.queries }, g.cols);
     take_tiles(&t, &g);

@@ -9,7 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { EMPTY_STEP = 64 }; /* keys that are asked for at a time when a support knows its empty tiles */
+enum {
+    EMPTY_STEP = 64, /* keys that are asked for at a time when a support knows its empty tiles */
+    AHEAD = 8        /* rows that are fetched ahead of packing: a row of [B·T, H·K] is alone in its page */
+};
 
 /* ---- memory --------------------------------------------------------------------------------------------------- */
 
@@ -30,11 +33,12 @@ static long longest_fold(const struct oa_logits *a)
     return n;
 }
 
-void oa_tiles_open(struct oa_tiles *t, struct oa_device *d, const struct oa_logits *a, const struct oa_worker *w)
+void oa_tiles_open(struct oa_tiles *t, struct oa_device *d, const struct oa_logits *a, const struct oa_worker *w,
+                   long key_block)
 {
     *t = (struct oa_tiles){ .d = d, .a = a, .gemm = d->gemm[w->index], .scratch = w->scratch };
     t->query_block = oa_tile_round(oa_min(d->kernels.query_block, a->shape.queries));
-    t->key_block = oa_tile_round(oa_min(d->kernels.key_block, a->shape.keys));
+    t->key_block = oa_tile_round(oa_min(key_block, a->shape.keys));
     int32_t *bounds = oa_tiles_take(t, 4 * t->query_block, sizeof *bounds);
     t->s = oa_tiles_take(t, t->query_block * t->key_block, d->kernels.real_size);
     t->part = oa_tiles_take(t, t->query_block * t->key_block, d->kernels.real_size);
@@ -84,8 +88,11 @@ static struct oa_packed pack(struct oa_tiles *t, const void *x, long ld, struct 
     char *to = oa_tiles_take(t, padded * width, size);
     if (t->failed)
         return (struct oa_packed){ 0 };
-    for (long i = 0; i < n; i++)
+    for (long i = 0; i < n; i++) {
+        for (size_t line = 0; line < bytes; line += OA_ALIGN)
+            __builtin_prefetch((const char *)oa_at(x, size, (i + AHEAD) * ld) + line);
         memcpy(to + (size_t)i * bytes, oa_at(x, size, i * ld), bytes);
+    }
     memset(to + (size_t)n * bytes, 0, (size_t)(padded - n) * bytes);
     return (struct oa_packed){ to, rows.begin, width };
 }
@@ -218,9 +225,10 @@ static int32_t within_tile(long key, struct oa_span cols)
 
 bool oa_tiles_next(struct oa_tiles *t)
 {
-    t->cols = next_cols(t);
-    if (oa_span_length(t->cols) == 0)
-        return false;
+    struct oa_span cols = next_cols(t);
+    if (oa_span_length(cols) == 0)
+        return false; /* and stays where it is */
+    t->cols = cols;
     t->padded_cols = oa_tile_round(oa_span_length(t->cols));
     for (long i = 0; i < t->padded_rows; i++) {
         t->tile_low[i] = within_tile(t->low[i], t->cols);
@@ -240,7 +248,7 @@ static void hide_invisible(struct oa_tiles *t)
     for (long i = 0; i < oa_span_length(t->rows); i++)
         for (long j = t->tile_low[i]; j < t->tile_high[i]; j++)
             if (!s->visible(s, &t->a->shape, t->h, t->rows.begin + i, t->cols.begin + j))
-                oa_real_set(t->d, t->s, i * t->key_block + j, -INFINITY);
+                oa_real_set(t->d, t->s, i * t->padded_cols + j, -INFINITY);
 }
 
 /* ---- products ------------------------------------------------------------------------------------------------- */
@@ -258,7 +266,7 @@ void oa_tiles_pair_product(struct oa_tiles *t, struct oa_packed rows, struct oa_
                          .k = rows.width,
                          .lda = rows.width,
                          .ldb = keys.width,
-                         .ldc = t->key_block,
+                         .ldc = t->padded_cols,
                          .tb = true,
                          .accumulate = accumulate,
                          .real_out = true };
@@ -270,7 +278,7 @@ void oa_tiles_keys_product(struct oa_tiles *t, const void *tile, struct oa_packe
     struct oa_gemm g = { .m = t->padded_rows,
                          .n = keys.width,
                          .k = t->padded_cols,
-                         .lda = t->key_block,
+                         .lda = t->padded_cols,
                          .ldb = keys.width,
                          .ldc = keys.width,
                          .accumulate = accumulate,
@@ -283,7 +291,7 @@ void oa_tiles_rows_product(struct oa_tiles *t, const void *tile, struct oa_packe
     struct oa_gemm g = { .m = t->padded_cols,
                          .n = rows.width,
                          .k = t->padded_rows,
-                         .lda = t->key_block,
+                         .lda = t->padded_cols,
                          .ldb = rows.width,
                          .ldc = rows.width,
                          .ta = true,
@@ -297,7 +305,7 @@ const void *oa_tiles_act(struct oa_tiles *t, const void *tile, void *act)
     const struct oa_kernels *k = &t->d->kernels;
     if (k->act == k->real)
         return tile;
-    k->tile_to_act(t->padded_rows, t->padded_cols, tile, t->key_block, act, t->key_block);
+    k->act_from_real(t->padded_rows * t->padded_cols, tile, act);
     return act;
 }
 
@@ -313,7 +321,7 @@ static void add_rows(struct oa_tiles *t, double factor, const void *row, long st
 {
     for (long i = 0; i < oa_span_length(t->rows); i++)
         t->d->kernels.axpy(oa_span_length(t->cols), factor, oa_real_at(t->d, row, i * step),
-                           oa_real_at(t->d, s, i * t->key_block));
+                           oa_real_at(t->d, s, i * t->padded_cols));
 }
 
 static void add_bias(struct oa_tiles *t, const struct oa_part *p, double factor)
@@ -344,60 +352,76 @@ bool oa_tiles_fold_next(const struct oa_tiles *t, int part, struct oa_fold_run *
     return run->n > 0;
 }
 
-/* A fold of the row is α·k_i[fold] times a piece of q_i. */
-static void add_fold(struct oa_tiles *t, int c, double alpha)
+/* s += factor · a FOLD: a fold of the row is k_i[fold] times a piece of q_i. */
+static void add_fold(struct oa_tiles *t, int c, double factor)
 {
     struct oa_device *d = t->d;
     long width = t->a->part[c].width;
     for (long i = 0; i < oa_span_length(t->rows); i++) {
         oa_tiles_fold_row(t, c, i);
         for (struct oa_fold_run run = { 0 }; oa_tiles_fold_next(t, c, &run);)
-            d->kernels.axpy(run.n, alpha * oa_real_get(d, t->fold, width + run.fold), oa_real_at(d, t->fold, run.first),
-                            oa_real_at(d, t->s, i * t->key_block + run.j - t->cols.begin));
+            d->kernels.axpy(run.n, factor * oa_real_get(d, t->fold, width + run.fold),
+                            oa_real_at(d, t->fold, run.first),
+                            oa_real_at(d, t->s, i * t->padded_cols + run.j - t->cols.begin));
     }
 }
 
-static void add_part(struct oa_tiles *t, int c)
+/* What the product or the table of a part is multiplied by. */
+static double part_factor(const struct oa_tiles *t, int c)
 {
     const struct oa_part *p = &t->a->part[c];
-    double alpha = oa_tiles_alpha(t, c);
+    return oa_tiles_alpha(t, c) * (p->kind == OA_PART_DOT ? p->scale : 1);
+}
+
+/* s += part / base */
+static void add_part(struct oa_tiles *t, int c, double base)
+{
+    const struct oa_part *p = &t->a->part[c];
+    double factor = part_factor(t, c) / base;
     if (p->kind == OA_PART_TABLE) {
-        add_rows(t, alpha, table_corner(t, p), p->table_length, t->s);
+        add_rows(t, factor, table_corner(t, p), p->table_length, t->s);
         return;
     }
     if (p->kind == OA_PART_FOLD) {
-        add_fold(t, c, alpha);
+        add_fold(t, c, factor);
         return;
     }
     oa_tiles_pair_product(t, t->q[c], t->k[c], t->part, false);
-    add_rows(t, alpha * p->scale, t->part, t->key_block, t->s);
-    add_bias(t, p, alpha);
+    t->d->kernels.axpy(t->padded_rows * t->padded_cols, factor, t->part, t->s);
+    add_bias(t, p, oa_tiles_alpha(t, c) / base);
 }
 
-/* One product with a positive factor needs no pass over the tile: the softmax applies the factor. (Not a factor ≤ 0:
- * hide_invisible relies on factor·(−∞) = −∞.) */
-static bool lone_product(const struct oa_tiles *t)
+/* s = the first part / base, where base is its factor: no pass over the tile. */
+static void put_first_part(struct oa_tiles *t, double base)
 {
     const struct oa_part *p = &t->a->part[0];
-    return t->a->parts == 1 && p->kind == OA_PART_DOT && oa_tiles_alpha(t, 0) * p->scale > 0;
+    size_t size = t->d->kernels.real_size;
+    if (p->kind == OA_PART_DOT) {
+        oa_tiles_pair_product(t, t->q[0], t->k[0], t->s, false);
+        add_bias(t, p, oa_tiles_alpha(t, 0) / base);
+        return;
+    }
+    for (long i = 0; i < oa_span_length(t->rows); i++)
+        memcpy(oa_real_at(t->d, t->s, i * t->padded_cols), oa_real_at(t->d, table_corner(t, p), i * p->table_length),
+               (size_t)oa_span_length(t->cols) * size);
 }
 
+/* The factor of the first part is left to the softmax, which multiplies by one anyway, and the others are divided by
+ * it. Not when it is so small that they would grow large, nor below 0, where hide_invisible's −∞ would become +∞. */
 double oa_tiles_logits(struct oa_tiles *t)
 {
-    const struct oa_part *p = &t->a->part[0];
-    double factor = 1;
-    if (lone_product(t)) {
-        factor = oa_tiles_alpha(t, 0) * p->scale;
-        oa_tiles_pair_product(t, t->q[0], t->k[0], t->s, false);
-        add_bias(t, p, 1 / p->scale);
-    } else {
-        size_t row = (size_t)t->key_block * t->d->kernels.real_size;
-        oa_zero_rows(t->s, row, (size_t)t->padded_cols * t->d->kernels.real_size, t->padded_rows);
-        for (int c = 0; c < t->a->parts; c++)
-            add_part(t, c);
-    }
+    const double least = 1e-6;
+    double base = part_factor(t, 0);
+    int first = base > least && t->a->part[0].kind != OA_PART_FOLD;
+    if (first)
+        put_first_part(t, base);
+    else
+        memset(t->s, 0, (size_t)(t->padded_rows * t->padded_cols) * t->d->kernels.real_size);
+    base = first ? base : 1;
+    for (int c = first; c < t->a->parts; c++)
+        add_part(t, c, base);
     hide_invisible(t);
-    return factor;
+    return base;
 }
 
 void oa_tiles_dropout(struct oa_tiles *t, void *x)
@@ -409,5 +433,5 @@ void oa_tiles_dropout(struct oa_tiles *t, void *x)
     uint64_t row = (uint64_t)((t->b * s->heads + t->h) * s->queries + t->rows.begin);
     t->d->kernels.dropout_tile(t->padded_rows, t->padded_cols, t->a->dropout,
                                row * blocks_a_row + (uint64_t)t->cols.begin / 4, blocks_a_row, t->a->keep, x,
-                               t->key_block);
+                               t->padded_cols);
 }
