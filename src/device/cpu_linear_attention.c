@@ -12,12 +12,11 @@
  * dO_i·dO_i/dnumerator gives N_i, and the quotient rule gives e_i as the gradient of den_i:
  *
  *     dφ_q,i = S_i N_i + e_i z_i
- *     dφ_k,j = G_j v_j + g_j,   dv_j = G_jᵀ φ_k,j   where G_j = Σ_i φ_q,i N_iᵀ, g_j = Σ_i e_i φ_q,i over all i that see
- * j
+ *     dφ_k,j = G_j v_j + g_j,   dv_j = G_jᵀ φ_k,j,   with G_j = Σ_i φ_q,i N_iᵀ, g_j = Σ_i e_i φ_q,i, the i that see j
  *
  * S runs forward a second time for dφ_q, G runs in reverse for dφ_k and dv. Recovering S_i by subtracting from the
- * final state would lose all digits of early terms. Inside a chunk, with M_ij = N_i·v_j + e_i for j ≤ i and A = φ_q
- * φ_kᵀ:
+ * final state would lose all digits of early terms. Inside a chunk, with M_ij = N_i·v_j + e_i for j ≤ i and
+ * A = φ_q φ_kᵀ:
  *
  *     dφ_q += M φ_k,   dφ_k += Mᵀ φ_q,   dv += Aᵀ N.
  *
@@ -28,14 +27,16 @@
  * read in. Every exponent is ≤ 0, and nothing that row i reads depends on a later key, to the last bit.
  *
  * [B·T, H·r] × [B·S, H·r] × [B·S, H·V] → [B·T, H·V]; per row and head 4rV + 2·chunk·(r + V) FLOPs forward. An item is
- * a (b,h); memory a worker O(chunk·(r + V) + r·V).
+ * a (b,h); memory a worker O(chunk·(r + V) + r·V), backward T·V more for N.
  */
 #include "device/cpu_logits.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 64 };
+/* Rows of a chunk. The causal form does chunk·(r + V) multiplications a row beside those of the definition, so chunks
+ * are as small as the products allow: those of bf16 need more rows to reach their speed. */
+enum { CHUNK_CAUSAL = 32, CHUNK_CAUSAL_BF16 = 64, CHUNK_FULL = 128 };
 
 struct linear {
     struct oa_device *d;
@@ -50,14 +51,17 @@ struct work {
     struct oa_arena *scratch;
     bool failed;
     long b, h, queries, keys; /* real ones */
+    long chunk;
 
     /* the chunk at work: first row, real rows of queries and keys, both filled up with zeros to `padded` */
     long i0, rows, cols, padded;
-    void *q, *k, *v, *n;    /* act [CHUNK, r], [CHUNK, r], [CHUNK, V], [CHUNK, V]: φ_q, φ_k, v, N */
-    void *e, *den, *factor; /* real [CHUNK] */
-    void *tile, *tile_act;  /* [CHUNK, CHUNK] */
-    void *sum;              /* real [CHUNK, max(r, V)] */
-    void *row, *ones;       /* real [r], real [CHUNK] */
+    void *q, *k, *v;       /* act [chunk, r], [chunk, r], [chunk, V]: φ_q, φ_k, v */
+    void *n, *e;           /* act [chunk, V], real [chunk]: N and e, within the two below */
+    void *all_n, *all_e;   /* act [T, V], real [T], T filled up to whole chunks; only backward */
+    void *den, *factor;    /* real [chunk] */
+    void *tile, *tile_act; /* [chunk, chunk] */
+    void *sum;             /* real [chunk, max(r, V)] */
+    void *row, *ones;      /* real [r], real [chunk] */
     int32_t *low, *high;
     void *scale, *seen; /* real [S]: c_j, m_j; NULL without scales */
 
@@ -77,20 +81,18 @@ static void take_all(struct work *w)
 {
     size_t act = w->d->kernels.act_size, real = w->d->kernels.real_size;
     long r = w->a->features, v = w->a->shape.value_width;
-    w->q = take(w, CHUNK * r, act);
-    w->k = take(w, CHUNK * r, act);
-    w->v = take(w, CHUNK * v, act);
-    w->n = take(w, CHUNK * v, act);
-    w->e = take(w, CHUNK, real);
-    w->den = take(w, CHUNK, real);
-    w->factor = take(w, CHUNK, real);
-    w->tile = take(w, (long)CHUNK * CHUNK, real);
-    w->tile_act = take(w, (long)CHUNK * CHUNK, act);
-    w->sum = take(w, CHUNK * oa_max(r, v), real);
+    w->q = take(w, w->chunk * r, act);
+    w->k = take(w, w->chunk * r, act);
+    w->v = take(w, w->chunk * v, act);
+    w->den = take(w, w->chunk, real);
+    w->factor = take(w, w->chunk, real);
+    w->tile = take(w, w->chunk * w->chunk, real);
+    w->tile_act = take(w, w->chunk * w->chunk, act);
+    w->sum = take(w, w->chunk * oa_max(r, v), real);
     w->row = take(w, r, real);
-    w->ones = take(w, CHUNK, real);
-    w->low = take(w, CHUNK, sizeof *w->low);
-    w->high = take(w, CHUNK, sizeof *w->high);
+    w->ones = take(w, w->chunk, real);
+    w->low = take(w, w->chunk, sizeof *w->low);
+    w->high = take(w, w->chunk, sizeof *w->high);
     w->state = take(w, r * v, real);
     w->z = take(w, r, real);
     w->state_act = take(w, r * v, act);
@@ -126,6 +128,7 @@ static void open_work(struct work *w, const struct linear *f, long item, const s
 {
     const struct oa_attention_shape *s = &f->a->shape;
     *w = (struct work){ .d = f->d, .a = f->a, .gemm = f->d->gemm[worker->index], .scratch = worker->scratch };
+    w->chunk = !s->causal ? CHUNK_FULL : f->d->kernels.act == OA_BF16 ? CHUNK_CAUSAL_BF16 : CHUNK_CAUSAL;
     w->b = item / s->heads;
     w->h = item % s->heads;
     w->queries = real_length(s->query_lengths, w->b, s->queries);
@@ -134,7 +137,7 @@ static void open_work(struct work *w, const struct linear *f, long item, const s
     if (w->failed)
         return;
     clear_state(w);
-    oa_real_fill(w->d, CHUNK, 1, w->ones);
+    oa_real_fill(w->d, w->chunk, 1, w->ones);
     if (f->a->key_scale)
         find_scales(w);
 }
@@ -170,8 +173,10 @@ static void go_to(struct work *w, long i0, bool queries, bool keys)
     const struct oa_linear_attention *a = w->a;
     long r = a->features, v = a->shape.value_width;
     w->i0 = i0;
-    w->rows = queries ? oa_max(0, oa_min(CHUNK, w->queries - i0)) : 0;
-    w->cols = keys ? oa_max(0, oa_min(CHUNK, w->keys - i0)) : 0;
+    w->n = oa_act_at(w->d, w->all_n, i0 * v);
+    w->e = oa_real_at(w->d, w->all_e, i0);
+    w->rows = queries ? oa_max(0, oa_min(w->chunk, w->queries - i0)) : 0;
+    w->cols = keys ? oa_max(0, oa_min(w->chunk, w->keys - i0)) : 0;
     w->padded = oa_tile_round(oa_max(w->rows, w->cols));
     if (queries)
         pack(w, query_place(w, a->fq, a->ldfq, r), a->ldfq, w->rows, r, w->q);
@@ -183,6 +188,11 @@ static void go_to(struct work *w, long i0, bool queries, bool keys)
         w->low[i] = 0;
         w->high[i] = i < w->rows ? (int32_t)oa_min(i + 1, w->cols) : 0;
     }
+}
+
+static bool last_chunk(const struct work *w)
+{
+    return w->i0 + w->chunk >= w->a->shape.queries;
 }
 
 /* ---- products: lengths and widths of packed operands follow from m, n, k ---------------------------------------- */
@@ -217,7 +227,7 @@ static const void *row_as_reals(struct work *w, const void *x, long i)
 /* M of the chunk that begins at i0; what comes before the first is relative to the first. */
 static double chunk_scale(const struct work *w, long i0)
 {
-    return w->keys ? oa_real_get(w->d, w->seen, oa_min(oa_max(i0, 0) + CHUNK, w->keys) - 1) : 0;
+    return w->keys ? oa_real_get(w->d, w->seen, oa_min(oa_max(i0, 0) + w->chunk, w->keys) - 1) : 0;
 }
 
 /* The state, from one scale to another. */
@@ -259,7 +269,7 @@ static void decay_rows(struct work *w, long width)
 {
     if (!w->scale || !w->a->shape.causal || w->i0 == 0)
         return;
-    fill_factor(w, w->rows, chunk_scale(w, w->i0 - CHUNK), true);
+    fill_factor(w, w->rows, chunk_scale(w, w->i0 - w->chunk), true);
     w->d->kernels.scale_rows(w->rows, width, w->factor, w->sum, width);
 }
 
@@ -279,7 +289,7 @@ static void add_keys(struct work *w)
     if (w->scale && w->cols > 0) {
         double m = chunk_scale(w, w->i0);
         if (w->i0 > 0)
-            move_state(w, chunk_scale(w, w->i0 - CHUNK), m);
+            move_state(w, chunk_scale(w, w->i0 - w->chunk), m);
         fill_factor(w, w->cols, m, false);
         scale_packed(w, w->cols, w->k);
     }
@@ -292,11 +302,9 @@ static void add_queries(struct work *w)
 {
     long r = w->a->features, v = w->a->shape.value_width;
     if (w->scale && w->a->shape.causal && w->rows > 0) {
-        double before = chunk_scale(w, w->i0 - CHUNK);
+        double before = chunk_scale(w, w->i0 - w->chunk);
         move_state(w, before, chunk_scale(w, w->i0)); /* the inverse of S: its scale divides */
         fill_factor(w, w->rows, before, true);
-        for (long i = 0; i < w->rows && w->i0 == 0; i++)
-            oa_real_set(w->d, w->factor, i, 0); /* nothing comes before: its G is never read */
         scale_packed(w, w->rows, w->q);
     }
     product_ta(w, r, v, w->padded, w->q, w->n, w->state, true);
@@ -353,14 +361,14 @@ static double state_share(const struct work *w, long i)
 {
     if (!w->scale || !w->a->shape.causal || w->i0 == 0)
         return 1;
-    return exp(chunk_scale(w, w->i0 - CHUNK) - oa_real_get(w->d, w->seen, w->i0 + i));
+    return exp(chunk_scale(w, w->i0 - w->chunk) - oa_real_get(w->d, w->seen, w->i0 + i));
 }
 
 /* w->sum holds numerators, w->den what the chunk's own keys add to the denominators. */
 static void finish_rows(struct work *w)
 {
     const struct oa_linear_attention *a = w->a;
-    long all = oa_min(CHUNK, a->shape.queries - w->i0);
+    long all = oa_min(w->chunk, a->shape.queries - w->i0);
     void *saved = saved_denominators(w);
     oa_real_fill(w->d, all, 0, saved);
     for (long i = 0; i < w->rows; i++) {
@@ -377,7 +385,7 @@ static void finish_rows(struct work *w)
 static void causal_forward(struct work *w)
 {
     long r = w->a->features, v = w->a->shape.value_width;
-    for (long i0 = 0; i0 < w->a->shape.queries; i0 += CHUNK) {
+    for (long i0 = 0; i0 < w->a->shape.queries; i0 += w->chunk) {
         go_to(w, i0, true, true);
         oa_real_fill(w->d, w->padded, 0, w->den);
         product_tb(w, w->padded, w->padded, r, w->q, w->k, w->tile, false);
@@ -391,13 +399,14 @@ static void causal_forward(struct work *w)
         }
         product(w, w->padded, v, w->padded, w->tile_act, w->v, w->sum, i0 > 0);
         finish_rows(w);
-        add_keys(w);
+        if (!last_chunk(w))
+            add_keys(w);
     }
 }
 
 static void add_all_keys(struct work *w)
 {
-    for (long j0 = 0; j0 < w->keys; j0 += CHUNK) {
+    for (long j0 = 0; j0 < w->keys; j0 += w->chunk) {
         go_to(w, j0, false, true);
         add_keys(w);
     }
@@ -407,7 +416,7 @@ static void add_all_keys(struct work *w)
 static void full_forward(struct work *w)
 {
     add_all_keys(w);
-    for (long i0 = 0; i0 < w->a->shape.queries; i0 += CHUNK) {
+    for (long i0 = 0; i0 < w->a->shape.queries; i0 += w->chunk) {
         go_to(w, i0, true, false);
         oa_real_fill(w->d, w->padded, 0, w->den);
         product(w, w->padded, w->a->shape.value_width, w->a->features, w->q, w->state_act, w->sum, false);
@@ -445,7 +454,7 @@ static bool clamped(const struct work *w, long i, double den)
 }
 
 /* N and e of the chunk's queries. */
-static void load_gradient(struct work *w)
+static void make_gradient(struct work *w)
 {
     const struct oa_linear_attention *a = w->a;
     const struct oa_kernels *k = &w->d->kernels;
@@ -459,9 +468,25 @@ static void load_gradient(struct work *w)
     }
     k->tile_to_real(w->rows, v, d_o, a->ldo, w->sum, v);
     k->scale_rows(w->rows, v, w->factor, w->sum, v);
-    size_t filled = (size_t)(w->rows * v) * k->real_size;
-    memset((char *)w->sum + filled, 0, (size_t)(w->padded * v) * k->real_size - filled);
-    k->tile_to_act(w->padded, v, w->sum, v, w->n, v);
+    k->act_from_real(w->rows * v, w->sum, w->n);
+}
+
+/* Those of all queries, once for both sweeps; zeros for the padding of the last chunk. */
+static bool make_gradients(struct work *w)
+{
+    size_t act = w->d->kernels.act_size;
+    long v = w->a->shape.value_width, rows = oa_blocks(w->a->shape.queries, w->chunk) * w->chunk;
+    w->all_n = take(w, rows * v, act);
+    w->all_e = take(w, rows, w->d->kernels.real_size);
+    if (w->failed)
+        return false;
+    memset(oa_at(w->all_n, act, w->queries * v), 0, (size_t)((rows - w->queries) * v) * act);
+    for (long i0 = 0; i0 < w->queries; i0 += w->chunk) {
+        go_to(w, i0, false, false);
+        w->rows = oa_min(w->chunk, w->queries - i0);
+        make_gradient(w);
+    }
+    return true;
 }
 
 /* M of the chunk into w->tile_act. */
@@ -474,97 +499,118 @@ static void mixed_tile(struct work *w)
     w->d->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded, NULL);
 }
 
-/* dφ_q of the chunk; with `inside`, w->tile_act holds M of the chunk's own keys. */
-static void finish_queries(struct work *w, bool inside)
+/* A gradient has two sources: the state (S for queries; G, what later queries give, for keys), which is 0 in the first
+ * chunk of a sweep, and in the causal form the chunk itself by masked products. */
+enum { STATE = 1, OWN = 2 };
+
+/* dφ_q of the chunk. */
+static void finish_queries(struct work *w, int from)
 {
     const struct oa_linear_attention *a = w->a;
     long r = a->features;
-    product_tb(w, w->padded, r, a->shape.value_width, w->n, w->state_act, w->sum, false);
-    for (long i = 0; i < w->rows; i++)
-        w->d->kernels.axpy(r, oa_real_get(w->d, w->e, i), w->z, oa_real_at(w->d, w->sum, i * r));
-    if (inside) {
+    if (from & STATE) {
+        product_tb(w, w->padded, r, a->shape.value_width, w->n, w->state_act, w->sum, false);
+        for (long i = 0; i < w->rows; i++)
+            w->d->kernels.axpy(r, oa_real_get(w->d, w->e, i), w->z, oa_real_at(w->d, w->sum, i * r));
         decay_rows(w, r);
-        product(w, w->padded, r, w->padded, w->tile_act, w->k, w->sum, true);
     }
-    store(w, w->rows, oa_min(CHUNK, a->shape.queries - w->i0), r, query_place(w, a->dfq, a->ldfq, r), a->ldfq);
+    if (from & OWN) {
+        mixed_tile(w);
+        product(w, w->padded, r, w->padded, w->tile_act, w->k, w->sum, from & STATE);
+    }
+    store(w, w->rows, oa_min(w->chunk, a->shape.queries - w->i0), r, query_place(w, a->dfq, a->ldfq, r), a->ldfq);
 }
 
-/* dφ_k and dv of the chunk from G and g, and with `inside` from its own queries. */
-static void finish_keys(struct work *w, bool inside)
+static void finish_values(struct work *w, int from)
 {
     const struct oa_linear_attention *a = w->a;
-    long r = a->features, v = a->shape.value_width, all = oa_min(CHUNK, a->shape.keys - w->i0);
-    round_state(w);
-    if (a->dv) {
+    long r = a->features, v = a->shape.value_width;
+    if (from & STATE) {
         product(w, w->padded, v, r, w->k, w->state_act, w->sum, false);
         decay_columns(w, v);
-        if (inside) {
-            product_tb(w, w->padded, w->padded, r, w->q, w->k, w->tile, false);
-            decay_pairs(w);
-            w->d->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded,
-                                    NULL);
-            product_ta(w, w->padded, v, w->padded, w->tile_act, w->n, w->sum, true);
-        }
-        store(w, w->cols, all, v, key_place(w, a->dv, a->ldv, v), a->ldv);
     }
-    if (a->dfk) {
+    if (from & OWN) {
+        product_tb(w, w->padded, w->padded, r, w->q, w->k, w->tile, false);
+        decay_pairs(w);
+        w->d->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded,
+                                NULL);
+        product_ta(w, w->padded, v, w->padded, w->tile_act, w->n, w->sum, from & STATE);
+    }
+    store(w, w->cols, oa_min(w->chunk, a->shape.keys - w->i0), v, key_place(w, a->dv, a->ldv, v), a->ldv);
+}
+
+/* dφ_k of the chunk. */
+static void finish_keys(struct work *w, int from)
+{
+    const struct oa_linear_attention *a = w->a;
+    long r = a->features, v = a->shape.value_width;
+    if (from & STATE) {
         product_tb(w, w->padded, r, v, w->v, w->state_act, w->sum, false);
         for (long j = 0; j < w->cols; j++)
             w->d->kernels.axpy(r, 1, w->z, oa_real_at(w->d, w->sum, j * r));
         decay_columns(w, r);
-        if (inside) {
-            mixed_tile(w);
-            product_ta(w, w->padded, r, w->padded, w->tile_act, w->q, w->sum, true);
-        }
-        store(w, w->cols, all, r, key_place(w, a->dfk, a->ldfk, r), a->ldfk);
     }
+    if (from & OWN) {
+        mixed_tile(w);
+        product_ta(w, w->padded, r, w->padded, w->tile_act, w->q, w->sum, from & STATE);
+    }
+    store(w, w->cols, oa_min(w->chunk, a->shape.keys - w->i0), r, key_place(w, a->dfk, a->ldfk, r), a->ldfk);
+}
+
+static void finish_key_side(struct work *w, int from)
+{
+    if (w->a->dv)
+        finish_values(w, from);
+    if (w->a->dfk)
+        finish_keys(w, from);
 }
 
 static void causal_queries(struct work *w)
 {
-    for (long i0 = 0; i0 < w->a->shape.queries; i0 += CHUNK) {
+    for (long i0 = 0; i0 < w->a->shape.queries; i0 += w->chunk) {
         go_to(w, i0, true, true);
-        load_gradient(w);
-        mixed_tile(w);
-        round_state(w);
-        finish_queries(w, true);
-        add_keys(w);
+        if (i0 > 0)
+            round_state(w);
+        finish_queries(w, i0 > 0 ? OWN | STATE : OWN);
+        if (!last_chunk(w))
+            add_keys(w);
     }
 }
 
 static void causal_keys(struct work *w)
 {
-    long chunks = oa_blocks(w->a->shape.keys, CHUNK);
+    long chunks = oa_blocks(w->a->shape.keys, w->chunk);
     clear_state(w);
     for (long c = chunks - 1; c >= 0; c--) {
-        go_to(w, c * CHUNK, true, true);
-        load_gradient(w);
-        finish_keys(w, true);
-        add_queries(w);
+        go_to(w, c * w->chunk, true, true);
+        if (!last_chunk(w))
+            round_state(w);
+        finish_key_side(w, last_chunk(w) ? OWN : OWN | STATE);
+        if (c > 0)
+            add_queries(w);
     }
 }
 
 static void full_queries(struct work *w)
 {
     add_all_keys(w);
-    for (long i0 = 0; i0 < w->a->shape.queries; i0 += CHUNK) {
+    for (long i0 = 0; i0 < w->a->shape.queries; i0 += w->chunk) {
         go_to(w, i0, true, false);
-        load_gradient(w);
-        finish_queries(w, false);
+        finish_queries(w, STATE);
     }
 }
 
 static void full_keys(struct work *w)
 {
     clear_state(w);
-    for (long i0 = 0; i0 < w->queries; i0 += CHUNK) {
+    for (long i0 = 0; i0 < w->queries; i0 += w->chunk) {
         go_to(w, i0, true, false);
-        load_gradient(w);
         add_queries(w);
     }
-    for (long j0 = 0; j0 < w->a->shape.keys; j0 += CHUNK) {
+    round_state(w);
+    for (long j0 = 0; j0 < w->a->shape.keys; j0 += w->chunk) {
         go_to(w, j0, false, true);
-        finish_keys(w, false);
+        finish_key_side(w, STATE);
     }
 }
 
@@ -572,7 +618,7 @@ static void gradient_item(void *argument, long item, const struct oa_worker *wor
 {
     struct work w;
     open_work(&w, argument, item, worker);
-    if (w.failed)
+    if (w.failed || !make_gradients(&w))
         return;
     if (w.a->dfq)
         (w.a->shape.causal ? causal_queries : full_queries)(&w);
