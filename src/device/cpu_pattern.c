@@ -17,12 +17,15 @@
  * S⁴ the fourfold one, Σ_j m³ v_j = 6·S⁴_{i−1} + S²_i: positive terms only, where an expansion in moments of j would
  * cancel (at n = 500 it has lost all of f32). Backward, dV = Wᵀ dO, is the same with the sums running the other way.
  *
- * Rows are doubles here: weights reach n³, and the work is small. [B·S, H·V] → [B·T, H·V]; an item is a (b,h); memory a
- * worker O(n·V).
+ * Rows are doubles here: weights reach n³, and the work is small. They are filled up with zeros to a multiple of LANES,
+ * so that the compiler knows the trip count of the inner loops. Shifts of tokens are copies. [B·S, H·V] → [B·T, H·V];
+ * an item is a (b,h); memory a worker O(n·V).
  */
 #include "device/cpu.h"
 
 #include <string.h>
+
+enum { LANES = 8 };
 
 struct pattern {
     struct oa_device *d;
@@ -33,7 +36,8 @@ struct pattern {
 struct rows {
     struct oa_device *d;
     const struct oa_pattern_attention *a;
-    long b, h, tokens, units, width;
+    long b, h, tokens, units;
+    long values, width;   /* V; V filled up to a multiple of LANES */
     const int32_t *words; /* of this batch item; NULL: units are tokens */
     double *x, *y;        /* [units, V] */
     double *sums[4];      /* [V] */
@@ -42,16 +46,22 @@ struct rows {
 
 /* ---- rows of doubles ------------------------------------------------------------------------------------------ */
 
-static void add(long n, double factor, const double *x, double *y)
+static void add(long n, double factor, const double *restrict x, double *restrict y)
 {
-    for (long i = 0; i < n; i++)
-        y[i] += factor * x[i];
+    for (long i = 0; i < n; i += LANES)
+        for (long e = 0; e < LANES; e++)
+            y[i + e] += factor * x[i + e];
 }
 
+/* x may be y. */
 static void scale_to(long n, double factor, const double *x, double *y)
 {
-    for (long i = 0; i < n; i++)
-        y[i] = factor * x[i];
+    for (long i = 0; i < n; i += LANES) {
+        double lanes[LANES];
+        for (long e = 0; e < LANES; e++)
+            lanes[e] = factor * x[i + e];
+        memcpy(y + i, lanes, sizeof lanes);
+    }
 }
 
 static double *row_of(const struct rows *r, double *x, long i)
@@ -73,21 +83,40 @@ static double cubes(long m)
 
 static void *place(const struct rows *r, const void *x, long ld, long length, long i)
 {
-    return oa_act_at(r->d, x, (r->b * length + i) * ld + r->h * r->width);
+    return oa_act_at(r->d, x, (r->b * length + i) * ld + r->h * r->values);
 }
 
+static void add_floats(long n, const float *restrict x, double *restrict y)
+{
+    for (long i = 0; i < n; i += LANES)
+        for (long e = 0; e < LANES; e++)
+            y[i + e] += (double)x[i + e];
+}
+
+static void to_floats(long n, const double *restrict x, float *restrict y)
+{
+    for (long i = 0; i < n; i += LANES)
+        for (long e = 0; e < LANES; e++)
+            y[i + e] = (float)x[i + e];
+}
+
+/* y += a row of acts. Beyond V r->real stays 0. */
 static void load(const struct rows *r, const void *x, double *y)
 {
-    r->d->kernels.real_from_act(r->width, x, r->real);
-    for (long c = 0; c < r->width; c++)
-        y[c] += oa_real_get(r->d, r->real, c);
+    r->d->kernels.real_from_act(r->values, x, r->real);
+    if (r->d->kernels.real == OA_F64)
+        add(r->width, 1, r->real, y);
+    else
+        add_floats(r->width, r->real, y);
 }
 
 static void store(const struct rows *r, const double *x, void *y)
 {
-    for (long c = 0; c < r->width; c++)
-        oa_real_set(r->d, r->real, c, x[c]);
-    r->d->kernels.act_from_real(r->width, r->real, y);
+    if (r->d->kernels.real == OA_F64)
+        scale_to(r->width, 1, x, r->real);
+    else
+        to_floats(r->width, x, r->real);
+    r->d->kernels.act_from_real(r->values, r->real, y);
 }
 
 /* ---- units ---------------------------------------------------------------------------------------------------- */
@@ -137,7 +166,7 @@ static void scatter(struct rows *r, void *y, long ld, long length, bool shares)
             store(r, from, place(r, y, ld, length, e));
     }
     for (long i = r->tokens; i < length; i++)
-        memset(place(r, y, ld, length, i), 0, (size_t)r->width * r->d->kernels.act_size);
+        memset(place(r, y, ld, length, i), 0, (size_t)r->values * r->d->kernels.act_size);
 }
 
 /* ---- the patterns, W: y += W x, and their transposes, y += Wᵀ x ------------------------------------------------ */
@@ -218,14 +247,12 @@ static void whole(struct rows *r, bool mirrored, bool transposed)
 static void step_cubic(struct rows *r, double factor, const double *x, double *y)
 {
     double *s1 = r->sums[0], *s2 = r->sums[1], *s3 = r->sums[2], *s4 = r->sums[3];
-    for (long c = 0; c < r->width; c++) {
-        double before = s4[c];
-        s1[c] += factor * x[c];
-        s2[c] += s1[c];
-        s3[c] += s2[c];
-        s4[c] += s3[c];
-        y[c] = 6 * before + s2[c];
-    }
+    add(r->width, factor, x, s1);
+    add(r->width, 1, s1, s2);
+    add(r->width, 1, s2, s3);
+    scale_to(r->width, 6, s4, y);
+    add(r->width, 1, s2, y);
+    add(r->width, 1, s3, s4);
 }
 
 static void causal_start(struct rows *r, bool transposed)
@@ -295,10 +322,19 @@ static bool open_rows(struct rows *r, const struct pattern *f, long item, const 
 {
     const struct oa_attention_shape *s = &f->a->shape;
     bool failed = false;
-    *r = (struct rows){ .d = f->d, .a = f->a, .b = item / s->heads, .h = item % s->heads, .width = s->value_width };
+    *r = (struct rows){
+        .d = f->d,
+        .a = f->a,
+        .b = item / s->heads,
+        .h = item % s->heads,
+    };
+    r->values = s->value_width;
+    r->width = oa_blocks(r->values, LANES) * LANES;
     r->tokens = real_length(s, r->b);
     r->words = f->a->words ? f->a->words + r->b * s->keys : NULL;
     r->units = count_units(r);
+    if (!w) /* no rows of doubles */
+        return true;
     r->x = take_zeros(w, r->units * r->width, &failed);
     r->y = take_zeros(w, r->units * r->width, &failed);
     for (int i = 0; i < 4; i++)
@@ -307,13 +343,40 @@ static bool open_rows(struct rows *r, const struct pattern *f, long item, const 
     return !failed;
 }
 
+/* How far a shift looks; false: no shift of tokens without edges. */
+static bool plain_shift(const struct oa_pattern_attention *a, long *offset)
+{
+    *offset = a->pattern == OA_PATTERN_NEXT ? 1 : a->pattern == OA_PATTERN_PREVIOUS ? -1 : 0;
+    return !a->words && (a->pattern == OA_PATTERN_CURRENT || (*offset && a->edge == OA_EDGE_ZERO));
+}
+
+/* y_i = x_{i + offset}, zeros where there is none. */
+static void copy_rows(const struct rows *r, const void *x, long ldx, void *y, long ldy, long offset)
+{
+    size_t bytes = (size_t)r->values * r->d->kernels.act_size;
+    long length = r->a->shape.keys;
+    for (long i = 0; i < length; i++) {
+        void *to = place(r, y, ldy, length, i);
+        if (i < r->tokens && i + offset >= 0 && i + offset < r->tokens)
+            memcpy(to, place(r, x, ldx, length, i + offset), bytes);
+        else
+            memset(to, 0, bytes);
+    }
+}
+
 static void forward_item(void *argument, long item, const struct oa_worker *w)
 {
     const struct pattern *f = argument;
     const struct oa_pattern_attention *a = f->a;
     struct rows r;
-    if (!open_rows(&r, f, item, w))
+    long offset;
+    bool copies = plain_shift(a, &offset);
+    if (!open_rows(&r, f, item, copies ? NULL : w))
         return;
+    if (copies) {
+        copy_rows(&r, a->v, a->ldv, a->o, a->ldo, offset);
+        return;
+    }
     gather(&r, a->v, a->ldv, a->shape.keys, true);
     apply(&r, false);
     scatter(&r, a->o, a->ldo, a->shape.queries, false);
@@ -324,8 +387,14 @@ static void gradient_item(void *argument, long item, const struct oa_worker *w)
     const struct pattern *f = argument;
     const struct oa_pattern_attention *a = f->a;
     struct rows r;
-    if (!open_rows(&r, f, item, w))
+    long offset;
+    bool copies = plain_shift(a, &offset);
+    if (!open_rows(&r, f, item, copies ? NULL : w))
         return;
+    if (copies) {
+        copy_rows(&r, a->d_o, a->ldo, a->dv, a->ldv, -offset);
+        return;
+    }
     gather(&r, a->d_o, a->ldo, a->shape.queries, false);
     apply(&r, true);
     scatter(&r, a->dv, a->ldv, a->shape.keys, true);
