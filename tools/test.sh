@@ -25,15 +25,15 @@ build() { # FOLDER
 tests() { # FOLDER [CTEST OPTION]...
     folder=$1
     shift
-    ctest --test-dir "$folder" "$@" >"$scratch/ctest" 2>&1
-    status=$?
-    grep -E 'Test +#|Skipped' "$scratch/ctest" | sed 's/^/  /'
-    [ $status -eq 0 ] || cat "$scratch/ctest"
+    { ctest --test-dir "$folder" "$@" 2>&1; echo $? >"$scratch/status"; } | tee "$scratch/ctest" |
+        grep --line-buffered -E 'Test +#|Skipped'
+    status=$(cat "$scratch/status")
+    [ "$status" -eq 0 ] || cat "$scratch/ctest"
     total=$(sed -n 's/.*tests passed, .* tests failed out of \([0-9]*\).*/\1/p' "$scratch/ctest")
     wrong=$(sed -n 's/.*tests passed, \([0-9]*\) tests failed.*/\1/p' "$scratch/ctest")
     passed=$((passed + ${total:-0} - ${wrong:-0}))
     failed=$((failed + ${wrong:-0}))
-    return $status
+    return "$status"
 }
 
 need() { # COMMAND: false when it is not there; the stage is then skipped
@@ -54,7 +54,7 @@ asan() {
 
 tsan() {
     configure build-tsan gcc -DORTHANT_SANITIZE=thread && build build-tsan &&
-        ORTHANT_QUICK=1 tests build-tsan
+        ORTHANT_QUICK=1 TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" tests build-tsan
 }
 
 clang_build() {

@@ -49,9 +49,12 @@ struct reading {
 
 /* ---- the bytes ----------------------------------------------------------------------------------------------- */
 
+/* A pipe is not even opened: its writer would go away with the first reader. */
 static bool map_file(const char *path, struct oa_tensors *f)
 {
     struct stat about;
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode))
+        return false;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
