@@ -5,7 +5,9 @@ text 20000
 steps=${quick:+2}
 steps=${steps:-6}
 
-"$orthant" list --json | sed -n 's/^  "name": "\(.*\)",$/\1/p' | sed 's/^mix$/mix(softmax, random, dense)/' >specs
+# The model is causal: mechanisms without a causal form cannot be trained in it.
+"$orthant" list --json | awk -F'"' '$2 == "name" && /^  "/ { name = $4 } $2 == "causal" && /true/ { print name }' |
+    sed 's/^mix$/mix(softmax, random, dense)/' >specs
 [ "$(wc -l <specs)" -ge 8 ] || fail "orthant list --json names too few mechanisms"
 cat >>specs <<'END'
 fixed-random
