@@ -905,6 +905,8 @@ static void extremes(void **state)
 struct linear_case {
     long batch, queries, keys, heads, features, value_width;
     bool causal, lengths, positive;
+    bool scaled;       /* keys have logarithmic scales, which rise and fall over 200 */
+    bool full_queries; /* with lengths: only keys are padded */
     enum oa_denominator policy;
     double epsilon;
 };
@@ -914,7 +916,7 @@ struct linear_run {
     struct oa_device *d;
     struct oa_linear_attention a;
     int32_t lengths[8];
-    struct tensor fq, fk, v, o, d_o, den, dfq, dfk, dv;
+    struct tensor fq, fk, v, o, d_o, den, dfq, dfk, dv, scale;
     struct tensor want_o, want_dfq, want_dfk, want_dv;
 };
 
@@ -943,7 +945,7 @@ static void make_linear(struct linear_run *r, const struct linear_case *c, struc
         for (long b = 0; b < c->batch; b++)
             r->lengths[b] = (int32_t)(c->keys * (3 - b % 4) / 3);
         r->a.shape.key_lengths = r->lengths;
-        r->a.shape.query_lengths = c->queries == c->keys ? r->lengths : NULL;
+        r->a.shape.query_lengths = c->queries == c->keys && !c->full_queries ? r->lengths : NULL;
     }
     const int32_t *queries = r->a.shape.query_lengths, *keys = r->a.shape.key_lengths;
     r->fq = linear_rows(r, c->queries, c->features, queries, c->positive);
@@ -955,6 +957,12 @@ static void make_linear(struct linear_run *r, const struct linear_case *c, struc
     r->dfk = zeros_like(&r->fk, NAN);
     r->dv = zeros_like(&r->v, NAN);
     r->den = filled(c->batch * c->heads * c->queries, d->kernels.real, NAN);
+    if (c->scaled) {
+        r->scale = filled(c->batch * c->heads * c->keys, d->kernels.real, 0);
+        for (long i = 0; i < r->scale.n; i++)
+            set(&r->scale, i, 100 * sin(0.03 * (double)i) + (double)(i % 3));
+        r->a.key_scale = r->scale.data;
+    }
     r->a.features = c->features;
     r->a.fq = r->fq.data, r->a.fk = r->fk.data, r->a.dfq = r->dfq.data, r->a.dfk = r->dfk.data;
     r->a.ldfq = r->a.ldfk = c->heads * c->features + SPARE;
@@ -974,6 +982,20 @@ static void drop_linear(struct linear_run *r)
 static long linear_at(const struct linear_run *r, long b, long length, long i, long h, long width, long e)
 {
     return (b * length + i) * (r->c->heads * width + SPARE) + h * width + e;
+}
+
+static double scale_of(const struct linear_run *r, long b, long h, long j)
+{
+    return r->c->scaled ? r->scale.value[(b * r->c->heads + h) * r->c->keys + j] : 0;
+}
+
+/* e^{c_j − the largest c of `keys` keys} */
+static double decay(const struct linear_run *r, long b, long h, long j, long keys)
+{
+    double most = -INFINITY;
+    for (long l = 0; l < keys && r->c->scaled; l++)
+        most = fmax(most, scale_of(r, b, h, l));
+    return r->c->scaled ? exp(scale_of(r, b, h, j) - most) : 1;
 }
 
 static double kernel(const struct linear_run *r, long b, long h, long i, long j)
@@ -996,18 +1018,20 @@ static double with_policy(const struct linear_case *c, double den, bool *active)
 }
 
 /* w_ij = a_ij/den: O_i = Σ w_ij v_j; da_ij = (dO_i·v_j − [den follows] dO_i·O_i)/den. */
-static void want_linear_row(struct linear_run *r, long b, long h, long i, long keys)
+static void want_linear_row(struct linear_run *r, long b, long h, long i, long keys, double *a)
 {
     const struct linear_case *c = r->c;
     long v = c->value_width, f = c->features;
     double den = 0, along = 0;
     bool active;
-    for (long j = 0; j < keys; j++)
-        den += kernel(r, b, h, i, j);
+    for (long j = 0; j < keys; j++) {
+        a[j] = kernel(r, b, h, i, j) * decay(r, b, h, j, keys);
+        den += a[j];
+    }
     den = with_policy(c, den, &active);
     for (long j = 0; j < keys && den != 0; j++)
         for (long e = 0; e < v; e++) {
-            double w = kernel(r, b, h, i, j) / den, d_o = r->d_o.value[linear_at(r, b, c->queries, i, h, v, e)];
+            double w = a[j] / den, d_o = r->d_o.value[linear_at(r, b, c->queries, i, h, v, e)];
             double value = r->v.value[linear_at(r, b, c->keys, j, h, v, e)];
             r->want_o.value[linear_at(r, b, c->queries, i, h, v, e)] += w * value;
             r->want_dv.value[linear_at(r, b, c->keys, j, h, v, e)] += w * d_o;
@@ -1018,6 +1042,7 @@ static void want_linear_row(struct linear_run *r, long b, long h, long i, long k
         for (long e = 0; e < v; e++)
             da += r->d_o.value[linear_at(r, b, c->queries, i, h, v, e)] *
                   r->v.value[linear_at(r, b, c->keys, j, h, v, e)] / den;
+        da *= decay(r, b, h, j, keys);
         for (long e = 0; e < f; e++) {
             long q = linear_at(r, b, c->queries, i, h, f, e), k = linear_at(r, b, c->keys, j, h, f, e);
             r->want_dfq.value[q] += da * r->fk.value[k];
@@ -1029,6 +1054,7 @@ static void want_linear_row(struct linear_run *r, long b, long h, long i, long k
 static void want_linear(struct linear_run *r)
 {
     const struct oa_attention_shape *s = &r->a.shape;
+    double *a = malloc((size_t)(s->keys + 1) * sizeof *a);
     r->want_o = want_rows(&r->o);
     r->want_dfq = want_rows(&r->dfq);
     r->want_dfk = want_rows(&r->dfk);
@@ -1037,8 +1063,9 @@ static void want_linear(struct linear_run *r)
         for (long h = 0; h < s->heads; h++)
             for (long i = 0; i < (s->query_lengths ? s->query_lengths[b] : s->queries); i++) {
                 long keys = s->key_lengths ? s->key_lengths[b] : s->keys;
-                want_linear_row(r, b, h, i, s->causal && i + 1 < keys ? i + 1 : keys);
+                want_linear_row(r, b, h, i, s->causal && i + 1 < keys ? i + 1 : keys, a);
             }
+    free(a);
 }
 
 static void check_linear(const struct linear_run *r, const char *what, const struct tensor *got,
@@ -1120,6 +1147,27 @@ static void linear_policies(void **state)
             if (c.positive)
                 run_linear(&c, OA_PRECISION_F32);
         }
+}
+
+static void linear_scales(void **state)
+{
+    (void)state;
+    for (int flags = 0; flags < 8; flags++)
+        for (int p = 0; p < 3; p++)
+            run_linear(&(struct linear_case){ .batch = 3,
+                                              .queries = 150,
+                                              .keys = 150,
+                                              .heads = 2,
+                                              .features = 6,
+                                              .value_width = 5,
+                                              .causal = flags & 1,
+                                              .lengths = flags & 2,
+                                              .full_queries = flags & 4,
+                                              .positive = true,
+                                              .scaled = true,
+                                              .policy = OA_DENOMINATOR_CLAMP,
+                                              .epsilon = 1e-30 },
+                       (enum oa_precision)p);
 }
 
 static double linear_objective(struct linear_run *r)
@@ -1482,14 +1530,23 @@ static void same_bits_linear(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),           cmocka_unit_test(parts),
-        cmocka_unit_test(supports),        cmocka_unit_test(cross),
-        cmocka_unit_test(dropped),         cmocka_unit_test(keep_rate),
-        cmocka_unit_test(differences),     cmocka_unit_test(unwanted),
-        cmocka_unit_test(extremes),        cmocka_unit_test(linear_sizes),
-        cmocka_unit_test(linear_policies), cmocka_unit_test(linear_differences),
-        cmocka_unit_test(patterns),        cmocka_unit_test(long_patterns),
-        cmocka_unit_test(same_bits),       cmocka_unit_test(same_bits_linear),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(parts),
+        cmocka_unit_test(supports),
+        cmocka_unit_test(cross),
+        cmocka_unit_test(dropped),
+        cmocka_unit_test(keep_rate),
+        cmocka_unit_test(differences),
+        cmocka_unit_test(unwanted),
+        cmocka_unit_test(extremes),
+        cmocka_unit_test(linear_sizes),
+        cmocka_unit_test(linear_policies),
+        cmocka_unit_test(linear_scales),
+        cmocka_unit_test(linear_differences),
+        cmocka_unit_test(patterns),
+        cmocka_unit_test(long_patterns),
+        cmocka_unit_test(same_bits),
+        cmocka_unit_test(same_bits_linear),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

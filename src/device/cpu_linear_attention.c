@@ -109,19 +109,21 @@ static long real_length(const int32_t *lengths, long b, long length)
     return lengths ? oa_max(0, oa_min(lengths[b], length)) : length;
 }
 
-/* m_j: the running maximum of the scales of real keys, or without causality the maximum of all. */
+/* m_i: the running maximum of the scales of real keys, or without causality the maximum of all. */
 static void find_scales(struct work *w)
 {
     const struct oa_attention_shape *s = &w->a->shape;
-    w->scale = oa_real_at(w->d, w->a->key_scale, (w->b * s->heads + w->h) * s->keys);
-    w->seen = take(w, oa_max(1, w->keys), w->d->kernels.real_size);
+    long rows = oa_max(s->queries, s->keys);
     double most = -INFINITY;
-    for (long j = 0; j < w->keys && !w->failed; j++) {
+    w->scale = oa_real_at(w->d, w->a->key_scale, (w->b * s->heads + w->h) * s->keys);
+    w->seen = take(w, rows, w->d->kernels.real_size);
+    for (long j = 0; j < w->keys && !s->causal; j++)
         most = fmax(most, oa_real_get(w->d, w->scale, j));
-        oa_real_set(w->d, w->seen, j, most);
+    for (long i = 0; i < rows && !w->failed; i++) { /* rows may outnumber real keys */
+        if (s->causal && i < w->keys)
+            most = fmax(most, oa_real_get(w->d, w->scale, i));
+        oa_real_set(w->d, w->seen, i, w->keys ? most : 0);
     }
-    for (long j = 0; j < w->keys && !w->failed && !s->causal; j++)
-        oa_real_set(w->d, w->seen, j, most);
 }
 
 static void open_work(struct work *w, const struct linear *f, long item, const struct oa_worker *worker)
