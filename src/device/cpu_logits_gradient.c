@@ -7,10 +7,12 @@
  *     P = softmax(S)                ⇒  dS_ij = P_ij (dP_ij − Σ_l P_il dP_il) = P_ij (dP_ij − δ_i)
  *       as Σ_l P_il dP_il = Σ_l P_il (u_il/p) dO_i·v_l = dO_i·O_i, dropped or not
  *     S = Σ_c α_c S^c               ⇒  dS^c = α_c dS,  dα_c = Σ_ij dS_ij S^c_ij
- *     S^c_ij = τ q_i·k_j + bias_j   ⇒  dq_i = α_c τ Σ_j dS_ij k_j,  dk_j = α_c τ Σ_i dS_ij q_i,  dbias_j = α_c Σ_i
- * dS_ij S^c_ij = table_ij             ⇒  dtable_ij = α_c dS_ij
- *     S^c_ij = q_i[j mod a]·k_i[⌊j/a⌋] ⇒ dq_i[p] = α_c Σ_{j mod a = p} dS_ij k_i[⌊j/a⌋],
- *                                         dk_i[f] = α_c Σ_{⌊j/a⌋ = f} dS_ij q_i[j mod a]
+ *     S^c_ij = τ q_i·k_j + bias_j   ⇒  dq_i = α_c τ Σ_j dS_ij k_j,  dk_j = α_c τ Σ_i dS_ij q_i,
+ *                                      dbias_j = α_c Σ_i dS_ij
+ *     S^c_ij = table_ij             ⇒  dtable_ij = α_c dS_ij
+ *     S^c_ij = q_i[j mod a]·k_i[⌊j/a⌋]
+ *                                   ⇒  dq_i[p] = α_c Σ_{j mod a = p} dS_ij k_i[⌊j/a⌋],
+ *                                      dk_i[f] = α_c Σ_{⌊j/a⌋ = f} dS_ij q_i[j mod a]
  *
  * dα of a product needs no second look at S^c: Σ_ij dS_ij τ q_i·k_j = τ Σ_i q_i·G_i, where G_i = Σ_j dS_ij k_j is there
  * for dq anyway; that of a fold is Σ_i k_i·dk_i/α_c for the same reason. Invisible pairs have P = 0 and dS = 0 and
