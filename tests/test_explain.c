@@ -6,6 +6,7 @@
 #include "attention/attention.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <string.h>
 
 static oa_context *context;
@@ -68,9 +69,12 @@ static void words_and_numbers(void **state)
     (void)state;
     assert_says("softmax", "65536 trainable, none frozen");
     assert_says("orthogonal", "32768 trainable, 32768 frozen (made again from the seed)");
-    assert_says("orthogonal", "qk=haar (default)");
-    assert_says("random(frozen, init=normal)", "frozen=yes, init=normal, sigma=auto (default)");
-    assert_says("local(window=8)", "window=8, dilation=1 (default)");
+    assert_says("orthogonal", "defaults      qk=haar, tie=no");
+    assert_says("random(frozen, init=normal)", "options       frozen=yes, init=normal\n    defaults      sigma=auto\n");
+    assert_says("local(window=8)", "options       window=8\n    defaults      dilation=1, qk=learned");
+    assert_says("orthogonal(qk=slice)", "query.weight [128, 128] frozen");
+    assert_says("random + softmax", "tensors       value.weight [128, 128], mix.theta [4, 2]\n");
+    assert_says("dense", "elsewhere     Long Range Arena");
     assert_says("local", "cross         local is for self-attention only");
     assert_says("raganato", "(the model's 4 heads do not fit this attention: shown with 8)");
     assert_says("raganato", "have no causal form");
@@ -78,6 +82,44 @@ static void words_and_numbers(void **state)
     assert_says("random + dense", "component 1: dense");
     assert_says("local ; softmax", "layers 1, 3, … (entry 2 of 2)");
     assert_says("mix(softmax, random, alpha=fixed, weights=1/2)", "weights=1/2");
+}
+
+/* The engines of softmax do 2 FLOPs a multiply-add, 5 an element of the softmax, and again 2.5 times that and the
+ * products of the projections twice in the backward pass. */
+static void cost_is_what_runs(void **state)
+{
+    (void)state;
+    double n = 64, d = 128, pairs = n * (n + 1) / 2, projections = 4 * 2 * n * d * d;
+    struct oa_text text = explained("softmax", oa_attention_explain_json);
+    json_t *root = json_loads(text.s, 0, NULL), *layer = json_array_get(json_object_get(root, "layers"), 0);
+    double flops = json_real_value(json_object_get(layer, "flops"));
+    double training = json_real_value(json_object_get(layer, "training_flops"));
+    assert_true(fabs(flops - projections - pairs * (4 * d + 5 * 4)) <= 0.01 * flops);
+    assert_true(training > 3 * flops && training < 3.5 * flops);
+    assert_true(json_real_value(json_object_get(layer, "training_memory")) > 8 * 4 * n * d); /* q k v o and gradients */
+    json_decref(root);
+    oa_text_free(&text);
+}
+
+/* Every known mistake is a sentence of its own, and the page and the JSON have it. */
+static void mistakes_are_told(void **state)
+{
+    (void)state;
+    struct oa_text page;
+    const struct oa_mechanism *m;
+    oa_text_init(&page, context);
+    assert_int_equal(oa_attention_list_markdown(context, &page), OA_OK);
+    for (int i = 0; (m = oa_mechanism_at(i)); i++) {
+        char heading[80];
+        snprintf(heading, sizeof heading, "\n### %s\n", m->name);
+        assert_non_null(strstr(page.s, heading));
+        assert_non_null(strstr(page.s, m->citation));
+        for (const char *s = m->mistakes; s && *s; s += strcspn(s, "\n") + (s[strcspn(s, "\n")] == '\n'))
+            if (s[strcspn(s, "\n") - 1] != '.')
+                fail_msg("%s: a mistake is not a sentence: %s", m->name, s);
+    }
+    assert_non_null(strstr(page.s, "but not with `next`, `right`, `end`, `last`, `unit=word`\n"));
+    oa_text_free(&page);
 }
 
 static void mistakes_are_errors(void **state)
@@ -135,7 +177,10 @@ static void forms_in_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(every_mechanism_is_explained),
-                                        cmocka_unit_test(words_and_numbers), cmocka_unit_test(mistakes_are_errors),
+                                        cmocka_unit_test(words_and_numbers),
+                                        cmocka_unit_test(cost_is_what_runs),
+                                        cmocka_unit_test(mistakes_are_told),
+                                        cmocka_unit_test(mistakes_are_errors),
                                         cmocka_unit_test(forms_in_json) };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -139,6 +139,8 @@ OA_API enum oa_error oa_plan(const oa_config *config, const char *const *attenti
 
 /* All mechanisms; one attention at the shape model.* of the config: formulas, parameters, FLOPs, modes, caveats. */
 OA_API enum oa_error oa_list(oa_context *c, const struct oa_output *out);
+/* The language and the mechanisms as Markdown: docs/attention.md. */
+OA_API enum oa_error oa_list_markdown(oa_context *c, const struct oa_output *out);
 OA_API enum oa_error oa_explain(const oa_config *config, const char *spec, const struct oa_output *out);
 OA_API int oa_mechanism_describe(int i, const char **name, const char **title); /* 0 past the end */
 

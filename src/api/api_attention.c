@@ -14,6 +14,15 @@ enum oa_error oa_list(oa_context *c, const struct oa_output *out)
     return oa_emit(out, &t);
 }
 
+enum oa_error oa_list_markdown(oa_context *c, const struct oa_output *out)
+{
+    struct oa_text t;
+    OA_TRY(oa_status(c));
+    oa_text_init(&t, c);
+    oa_attention_list_markdown(c, &t);
+    return oa_emit(out, &t);
+}
+
 enum oa_error oa_explain(const oa_config *config, const char *spec, const struct oa_output *out)
 {
     struct oa_text t;

@@ -156,6 +156,7 @@ struct oa_mechanism {
     const char *citation; /* authors, year, arXiv number */
     const char *formula;  /* plain text, one line or a few */
     const char *caveats;  /* what a user should know; NULL = nothing */
+    const char *mistakes; /* of other implementations, and whose: sentences with "\n" between; NULL = none known */
     const char *cost;     /* time and memory: "O(n²(K + V)) time, O(n) memory" */
     const char *state;    /* what decoding must keep, numbers a head: "t(K + V)" */
     unsigned can;
@@ -258,6 +259,7 @@ struct oa_projection_shape {
     long d, heads, width;         /* heads that are wanted */
     long first_head, layer_heads; /* slice: which columns of the layer's one matrix these heads take */
 };
+bool oa_projection_kind(int i, const char **name, const char **what); /* all kinds, what in words; false past the end */
 /* What a kind cannot do is refused with a sentence (widths, powers of two). */
 enum oa_error oa_projection_check(oa_context *c, const struct oa_projection_shape *p);
 enum oa_error oa_generate_projection(oa_context *c, const struct oa_projection_shape *p, struct oa_stream s,
@@ -271,5 +273,6 @@ enum oa_error oa_attention_explain_json(oa_context *c, const char *spec, const s
                                         struct oa_text *out);
 enum oa_error oa_attention_list(oa_context *c, struct oa_text *out); /* a table of all mechanisms */
 enum oa_error oa_attention_list_json(oa_context *c, struct oa_text *out);
+enum oa_error oa_attention_list_markdown(oa_context *c, struct oa_text *out); /* docs/attention.md */
 
 #endif

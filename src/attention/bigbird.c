@@ -96,6 +96,8 @@ const struct oa_mechanism oa_mechanism_bigbird = {
     .formula = "softmax attention over blocks: |p − q| ≤ ⌊w/2⌋, r random q for each p, and g global p and q",
     .caveats = "The random blocks are drawn once from the seed and stay. In a causal stack random blocks and the last "
                "global block may lie in the future, where they are of no use. Up to (w + r + g)·b tokens all is on.",
+    .mistakes = "The authors' code: the table of random blocks has slices that are off by one, as its own "
+                "comments say. Here each row of blocks gets exactly r others (fewer when there are no more).",
     .cost = "O(n·b·(w + r + g)·(K + V)) time, O(n) memory, (n/b)² bits a head",
     .state = "t(K + V): any token may be in a random block",
     .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_BOUND_LENGTH | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS,

@@ -27,6 +27,7 @@ const struct oa_mechanism oa_mechanism_block_local = {
     .citation = "Tay et al. 2020, Long Range Arena, arXiv 2011.04006",
     .formula = "softmax attention inside blocks of `size` tokens: ⌊j/size⌋ = ⌊i/size⌋",
     .caveats = "Blocks never meet: no number of layers carries anything across a border. Alternate with another layer.",
+    .mistakes = "Long Range Arena: padding is mishandled, and a whole block is added when the length divides.",
     .cost = "O(n·size·(K + V)) time, O(n) memory",
     .state = "the keys and values of the block at work, at most size",
     .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS,

@@ -80,6 +80,10 @@ const struct oa_mechanism oa_mechanism_cosformer = {
     .caveats = "A query whose channels are all negative attends to nothing. As cross-attention it prefers keys at the "
                "same position, which has a meaning for monotone alignments only. Attention dropout does not exist here "
                "and is ignored.",
+    .mistakes = "The authors' code: M is the longest sequence of the batch at hand, so the output of a text "
+                "depends on the padding of its neighbours and decoding is impossible; padded keys are not masked; "
+                "the option elu is a broken expression.\n"
+                "Write-ups: φ(x) = cos x. That is another function (linear(map=cos)).",
     .cost = "O(n·K·V) time, O(K·V) memory a head",
     .state = "2K(V + 1), constant in t",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS,

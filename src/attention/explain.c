@@ -115,20 +115,19 @@ enum oa_error oa_show_layer(struct oa_shown *s, int index)
     return s->can[OA_MODE_CAUSAL] ? OA_OK : open_mode(s, OA_MODE_BOTH);
 }
 
+bool oa_show_belongs(const struct oa_parameter *p, const char *prefix)
+{
+    return strncmp(p->name, prefix, strlen(prefix)) == 0 && strncmp(p->name, "output.", 7) != 0;
+}
+
 void oa_show_parameters(const struct oa_shown *s, const char *prefix, long *trainable, long *frozen)
 {
     *trainable = *frozen = 0;
     for (int i = 0; i < s->store.count; i++) {
         const struct oa_parameter *p = s->store.parameter[i];
-        if (prefix && (strncmp(p->name, prefix, strlen(prefix)) != 0 || strncmp(p->name, "output.", 7) == 0))
-            continue;
-        *(p->trainable ? trainable : frozen) += p->count;
+        if (!prefix || oa_show_belongs(p, prefix))
+            *(p->trainable ? trainable : frozen) += p->count;
     }
-}
-
-double oa_show_flops(const struct oa_shown *s)
-{
-    return oa_layer_flops(&s->layer, s->shape.length, s->shape.length);
 }
 
 bool oa_show_option(const struct oa_atom *a, int i, struct oa_text *out, bool *is_default)
@@ -185,19 +184,20 @@ static void line(struct oa_text *out, int indent, const char *label, const char 
     oa_text_printf(out, "\n");
 }
 
-static void write_options(struct oa_text *out, int indent, const struct oa_atom *a)
+/* The options that were given, or those that were left alone. */
+static void write_options(struct oa_text *out, int indent, const struct oa_atom *a, bool given)
 {
     struct oa_text all;
     bool is_default;
     oa_text_init(&all, out->context);
     for (int i = 0; a->mechanism->arguments[i].key; i++) {
-        oa_text_printf(&all, "%s", all.length ? ", " : "");
-        if (oa_show_option(a, i, &all, &is_default))
-            oa_text_printf(&all, "%s", is_default ? " (default)" : "");
-        else if (all.length)
-            all.s[all.length -= 2] = 0;
+        size_t before = all.length;
+        oa_text_printf(&all, "%s", before ? ", " : "");
+        if (!oa_show_option(a, i, &all, &is_default) || is_default == given)
+            oa_text_cut(&all, before);
     }
-    line(out, indent, "options", all.s ? all.s : "");
+    if (all.length)
+        line(out, indent, given ? "options" : "defaults", all.s);
     oa_text_free(&all);
 }
 
@@ -210,6 +210,48 @@ static void write_parameters(struct oa_text *out, int indent, const struct oa_sh
     if (frozen == 0)
         snprintf(text, sizeof text, "%ld trainable, none frozen", trainable);
     line(out, indent, "parameters", text);
+}
+
+/* "mix.0.random.logits": told with the component. */
+static bool is_of_component(const char *name)
+{
+    return strncmp(name, "mix.", 4) == 0 && name[4] >= '0' && name[4] <= '9';
+}
+
+/* "query.weight [128, 128], …": names without the prefix, as a file has them. */
+static void write_tensors(struct oa_text *out, int indent, const struct oa_shown *s, const struct oa_group *g)
+{
+    struct oa_text all;
+    size_t prefix = strlen(g->prefix);
+    oa_text_init(&all, out->context);
+    for (int i = 0; i < s->store.count; i++) {
+        const struct oa_parameter *p = s->store.parameter[i];
+        if (!oa_show_belongs(p, g->prefix) || is_of_component(p->name + prefix))
+            continue;
+        oa_text_printf(&all, "%s%s [", all.length ? ", " : "", p->name + prefix);
+        for (int k = 0; k < p->dims; k++)
+            oa_text_printf(&all, "%s%ld", k ? ", " : "", p->dim[k]);
+        oa_text_printf(&all, "]%s", p->trainable ? "" : " frozen");
+    }
+    if (all.length)
+        line(out, indent, "tensors", all.s);
+    oa_text_free(&all);
+}
+
+static void write_words(struct oa_text *out, int indent, const struct oa_mechanism *m)
+{
+    line(out, indent, "cost", m->cost);
+    line(out, indent, "decoding", m->state);
+    if (m->caveats)
+        line(out, indent, "mind", m->caveats);
+    for (const char *s = m->mistakes; s; s = strchr(s, '\n') ? strchr(s, '\n') + 1 : NULL) {
+        struct oa_text one;
+        oa_text_init(&one, out->context);
+        oa_text_add(&one, s, strcspn(s, "\n"));
+        line(out, indent, s == m->mistakes ? "elsewhere" : "", one.s ? one.s : "");
+        oa_text_free(&one);
+    }
+    line(out, indent, "paper", m->citation);
 }
 
 static bool is_described(struct oa_shown *s, const struct oa_mechanism *m)
@@ -230,14 +272,12 @@ static void write_group(struct oa_text *out, int indent, struct oa_shown *s, con
     line(out, indent, "what", m->title);
     if (!again)
         line(out, indent, "formula", m->formula);
-    write_options(out, indent, g->atom);
+    write_options(out, indent, g->atom, true);
+    write_options(out, indent, g->atom, false);
     write_parameters(out, indent, s, g->prefix);
-    if (!again) {
-        line(out, indent, "cost", m->cost);
-        line(out, indent, "decoding", m->state);
-        line(out, indent, "mind", m->caveats ? m->caveats : "nothing in particular");
-        line(out, indent, "paper", m->citation);
-    }
+    write_tensors(out, indent, s, g);
+    if (!again)
+        write_words(out, indent, m);
     for (int c = 0; c < g->components; c++) {
         oa_text_printf(out, "%*scomponent %d: ", indent + 2, "", c);
         oa_atom_print(g->component[c].atom, out);
@@ -263,39 +303,52 @@ static void write_heads(struct oa_text *out, const struct oa_group *g)
     oa_text_printf(out, "\n");
 }
 
-static void write_layer(struct oa_text *out, struct oa_shown *s)
+static void write_cost(struct oa_text *out, const struct oa_shown *s, const struct oa_show_cost *cost)
 {
-    char text[200];
-    double flops = oa_show_flops(s);
+    char text[240];
+    double n = (double)s->shape.length;
+    snprintf(text, sizeof text, "%.4g MFLOP forward (%.4g kFLOP a token), %.4g with the backward pass%s",
+             cost->forward / 1e6, cost->forward / 1e3 / n, cost->training / 1e6,
+             s->can[OA_MODE_CAUSAL] ? "; causal" : "");
+    line(out, 2, "work", text);
+    snprintf(text, sizeof text, "%.4g KiB of activations and gradients in training (%.4g KiB a token), in f32",
+             cost->memory / 1024, cost->memory / 1024 / n);
+    line(out, 2, "memory", text);
+}
+
+static enum oa_error write_layer(struct oa_text *out, struct oa_shown *s)
+{
+    struct oa_show_cost cost;
+    OA_TRY(oa_show_cost(s, &cost));
     if (s->spec.layers > 1)
         oa_text_printf(out, "\nlayers %d, %d, … (entry %d of %d)\n", s->index, s->index + s->spec.layers, s->index + 1,
                        s->spec.layers);
     else
         oa_text_printf(out, "\nevery layer\n");
     write_parameters(out, 2, s, NULL);
-    snprintf(text, sizeof text, "%.4g MFLOP forward for a sequence of %ld tokens%s, %.4g kFLOP a token", flops / 1e6,
-             s->shape.length, s->can[OA_MODE_CAUSAL] ? ", causal" : "", flops / 1e3 / (double)s->shape.length);
-    line(out, 2, "work", text);
+    write_cost(out, s, &cost);
     write_modes(out, s);
     for (int g = 0; g < s->layer.groups; g++) {
         oa_text_printf(out, "\n");
         write_heads(out, &s->layer.group[g]);
         write_group(out, 4, s, &s->layer.group[g]);
     }
+    return oa_status(s->context);
 }
 
 static enum oa_error write_all(struct oa_text *out, struct oa_shown *s, const struct oa_options *o)
 {
     const struct oa_layer_shape *shape = &s->shape;
     oa_spec_print(&s->spec, out);
-    oa_text_printf(out, "\nwidth %ld, %ld heads of %ld, up to %ld tokens, %s biases\n", shape->width, shape->heads,
-                   shape->head_width, shape->length, shape->bias ? "with" : "no");
+    oa_text_printf(out,
+                   "\nwidth D = %ld, H = %ld heads of K = V = %ld, one sequence of N = n = %ld tokens, %s biases\n",
+                   shape->width, shape->heads, shape->head_width, shape->length, shape->bias ? "with" : "no");
     if (s->more_heads)
         oa_text_printf(out, "(the model's %ld heads do not fit this attention: shown with %ld)\n", o->model_heads,
                        shape->heads);
     for (int l = 0; l < s->spec.layers; l++) {
         OA_TRY(oa_show_layer(s, l));
-        write_layer(out, s);
+        OA_TRY(write_layer(out, s));
     }
     return oa_status(s->context);
 }
@@ -318,18 +371,28 @@ static const char *mark(unsigned can, unsigned flag)
     return can & flag ? "yes" : "-";
 }
 
+static void list_aliases(struct oa_text *out)
+{
+    const char *name;
+    char meaning[256];
+    oa_text_printf(out, "\nalso spelt:\n");
+    for (int i = 0; oa_alias_at(i, &name, meaning, sizeof meaning); i++)
+        line(out, 2, name, meaning);
+}
+
 enum oa_error oa_attention_list(oa_context *c, struct oa_text *out)
 {
     const struct oa_mechanism *m;
-    oa_text_printf(out, "%-18s %-7s %-6s %-6s %-7s %-7s %s\n", "name", "causal", "cross", "mixes", "linear", "needs N",
-                   "what");
+    oa_text_printf(out, "%-18s %-7s %-6s %-6s %-7s %-8s %s\n", "name", "causal", "cross", "mixes", "linear",
+                   "bound to N", "what");
     for (int i = 0; (m = oa_mechanism_at(i)); i++)
-        oa_text_printf(out, "%-18s %-7s %-6s %-6s %-7s %-7s %s\n", m->name, mark(m->can, OA_CAN_CAUSAL),
+        oa_text_printf(out, "%-18s %-7s %-6s %-6s %-7s %-10s %s\n", m->name, mark(m->can, OA_CAN_CAUSAL),
                        mark(m->can, OA_CAN_CROSS), mark(m->can, OA_CAN_MIX), mark(m->can, OA_LINEAR_TIME),
                        mark(m->can, OA_BOUND_LENGTH), m->title);
+    list_aliases(out);
     oa_text_printf(out,
                    "\ncausal: can stand in a language model. cross: can read another sequence. mixes: can be part of "
-                   "A + B.\nlinear: time grows with the length, not its square. needs N: has tables as long as the "
-                   "longest text.\nAliases: fixed-random = random(frozen); raganato = seven patterns and softmax.\n");
+                   "A + B.\nlinear: time grows with the length, not its square. bound to N: has tables as long as "
+                   "the longest text.\n");
     return oa_status(c);
 }

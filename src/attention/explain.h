@@ -30,10 +30,18 @@ enum oa_error oa_show_layer(struct oa_shown *s, int index); /* opens it in place
 void oa_show_close(struct oa_shown *s);
 
 const char *oa_mode_name(enum oa_mode m);
+/* Is it a parameter of the group with this prefix? The output projection is of no group. */
+bool oa_show_belongs(const struct oa_parameter *p, const char *prefix);
 /* Trainable and frozen elements of the parameters whose names begin with `prefix`; the output projection is the
  * layer's and counts only with prefix NULL. */
 void oa_show_parameters(const struct oa_shown *s, const char *prefix, long *trainable, long *frozen);
-double oa_show_flops(const struct oa_shown *s); /* one sequence of the full length, causal where that exists */
+
+/* Of the layer that is open, one sequence of the full length, causal where that exists, as the counting device counts
+ * (explain_cost.c). FLOPs; bytes of activations, gradients and scratch while it is trained. Once a layer. */
+struct oa_show_cost {
+    double forward, training, memory;
+};
+enum oa_error oa_show_cost(struct oa_shown *s, struct oa_show_cost *out);
 
 /* One option in force: "window=64", and whether that is the default. false: there is nothing to say of it. */
 bool oa_show_option(const struct oa_atom *a, int i, struct oa_text *out, bool *is_default);

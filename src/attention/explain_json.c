@@ -21,6 +21,17 @@ static enum oa_error finish(oa_context *c, json_t *root, struct oa_text *out)
 /* ---- mechanisms ----------------------------------------------------------------------------------------------------
  */
 
+static json_t *sentences(const char *text)
+{
+    json_t *array = json_array();
+    for (const char *s = text ? text : ""; *s; s += s[0] == '\n') {
+        size_t n = strcspn(s, "\n");
+        json_array_append_new(array, json_stringn(s, n));
+        s += n;
+    }
+    return array;
+}
+
 static void add_words(json_t *object, const struct oa_mechanism *m)
 {
     json_object_set_new(object, "name", json_string(m->name));
@@ -29,6 +40,7 @@ static void add_words(json_t *object, const struct oa_mechanism *m)
     json_object_set_new(object, "cost", json_string(m->cost));
     json_object_set_new(object, "decoding", json_string(m->state));
     json_object_set_new(object, "caveats", m->caveats ? json_string(m->caveats) : json_null());
+    json_object_set_new(object, "mistakes", sentences(m->mistakes));
     json_object_set_new(object, "citation", json_string(m->citation));
 }
 
@@ -138,11 +150,15 @@ static json_t *group(const struct oa_shown *s, const struct oa_group *g)
     return object;
 }
 
-static json_t *layer(const struct oa_shown *s)
+static json_t *layer(struct oa_shown *s)
 {
+    struct oa_show_cost cost;
     json_t *object = json_object(), *modes = json_object(), *groups = json_array();
+    oa_show_cost(s, &cost);
     add_parameters(object, s, NULL);
-    json_object_set_new(object, "flops", json_real(oa_show_flops(s)));
+    json_object_set_new(object, "flops", json_real(cost.forward));
+    json_object_set_new(object, "training_flops", json_real(cost.training));
+    json_object_set_new(object, "training_memory", json_real(cost.memory));
     for (int m = 0; m < OA_MODES; m++)
         json_object_set_new(modes, oa_mode_name((enum oa_mode)m),
                             s->can[m] ? json_true() : json_pack("{s:s}", "refused", s->why_not[m]));

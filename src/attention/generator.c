@@ -251,13 +251,29 @@ static enum oa_error make_slice(oa_context *c, const struct oa_projection_shape 
 
 static const struct {
     const char *name;
-    void (*make)(const struct head *h);
+    void (*make)(const struct head *h); /* NULL: slice, made for all heads at once */
+    const char *what;
 } kinds[] = {
-    { "haar", make_haar },         { "gram-schmidt", make_gram_schmidt },
-    { "gaussian", make_gaussian }, { "srht", make_srht },
-    { "hd3", make_hd3 },           { "block", make_block },
-    { "givens", make_givens },     { "permutation", make_permutation },
+    { "haar", make_haar, "uniform among matrices with orthonormal columns: QR of a Gaussian matrix, signs corrected" },
+    { "gram-schmidt", make_gram_schmidt, "the same matrix by modified Gram–Schmidt, run twice" },
+    { "gaussian", make_gaussian, "N(0, 1/d): columns only nearly orthonormal; the control" },
+    { "slice", NULL, "columns of one uniform d×d matrix for all heads, which are then orthogonal to each other" },
+    { "srht", make_srht, "random signs, a Hadamard matrix, K distinct columns of it" },
+    { "hd3", make_hd3, "K columns of three Hadamard matrices with random signs: nearer to uniform than srht" },
+    { "block", make_block, "d/K uniform K×K matrices on top of each other, over √(d/K)" },
+    { "givens", make_givens, "⌈d ln d⌉ random plane rotations of the first K unit vectors: not quite mixed" },
+    { "permutation", make_permutation, "K of the d coordinates with random signs; the negative control" },
 };
+#define KINDS ((int)(sizeof kinds / sizeof kinds[0]))
+
+bool oa_projection_kind(int i, const char **name, const char **what)
+{
+    if (i < 0 || i >= KINDS)
+        return false;
+    *name = kinds[i].name;
+    *what = kinds[i].what;
+    return true;
+}
 
 enum oa_error oa_projection_check(oa_context *c, const struct oa_projection_shape *p)
 {
@@ -304,7 +320,7 @@ enum oa_error oa_generate_projection(oa_context *c, const struct oa_projection_s
     OA_TRY(oa_projection_check(c, p));
     if (strcmp(p->kind, "slice") == 0)
         return make_slice(c, p, s, out);
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    for (int i = 0; i < KINDS; i++) {
         if (strcmp(p->kind, kinds[i].name) != 0)
             continue;
         struct drawing d = { .p = p, .make = kinds[i].make, .stream = s, .out = out };

@@ -41,6 +41,11 @@ enum oa_error oa_refuse(const struct oa_reader *r, size_t at, const char *format
 /* ---- names and options (language_options.c) ---- */
 
 #define MIXTURE "mix"
+#define RAGANATO "raganato" /* the one alias for groups of heads */
+extern const char oa_raganato[];
+/* Alias i and what it stands for; false past the end. */
+bool oa_alias_at(int i, const char **name, char *meaning, size_t size);
+extern const char oa_grammar[]; /* of the language, one rule a line */
 
 /* Mechanism of a name or an alias; `preset` becomes the flag that the alias stands for, or NULL. */
 const struct oa_mechanism *oa_name_mechanism(const char *name, const char **preset);

@@ -15,6 +15,9 @@ static const struct {
 } aliases[] = { { "fixed-random", "random", "frozen" } };
 #define ALIASES ((int)(sizeof aliases / sizeof aliases[0]))
 
+const char oa_raganato[] = "pattern(current):1 | pattern(previous):1 | pattern(next):1 | pattern(left):1 | "
+                           "pattern(right):1 | pattern(end):1 | pattern(start):1 | softmax";
+
 #define MOST_NAMES 128 /* candidates for "did you mean" */
 
 /* ---- mechanisms ---------------------------------------------------------------------------------------------- */
@@ -29,6 +32,18 @@ const struct oa_mechanism *oa_name_mechanism(const char *name, const char **pres
         }
     }
     return oa_mechanism_find(name);
+}
+
+bool oa_alias_at(int i, const char **name, char *meaning, size_t size)
+{
+    if (i < 0 || i > ALIASES)
+        return false;
+    *name = i < ALIASES ? aliases[i].name : RAGANATO;
+    if (i < ALIASES)
+        snprintf(meaning, size, "%s(%s)", aliases[i].mechanism, aliases[i].flag);
+    else
+        snprintf(meaning, size, "%s", oa_raganato);
+    return true;
 }
 
 static bool may_stand(const struct oa_mechanism *m, bool component)
@@ -50,7 +65,7 @@ static int mechanism_names(bool component, const char **names)
             names[count++] = aliases[i].name;
     }
     if (!component && count < MOST_NAMES)
-        names[count++] = "raganato";
+        names[count++] = RAGANATO;
     return count;
 }
 

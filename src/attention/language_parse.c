@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The attention language, the grammar (contract.md §1):
- *
- *     layers := heads (";" heads)*      heads := group ("|" group)*      group := term [":" count]
- *     term   := atom ("+" atom)*        atom  := name [ "(" arg ("," arg)* ")" ]      arg := key "=" value | word |
- * atom
+ * The attention language, the grammar (below).
  *
  * Recursive descent; the only recursion is a component of mix(…) and the one alias for groups, each one level deep.
  */
@@ -13,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An alias for groups of heads. */
-#define RAGANATO "raganato"
-static const char raganato[] = "pattern(current):1 | pattern(previous):1 | pattern(next):1 | pattern(left):1 | "
-                               "pattern(right):1 | pattern(end):1 | pattern(start):1 | softmax";
+const char oa_grammar[] = "layers := heads (\";\" heads)*\n"
+                          "heads  := group (\"|\" group)*\n"
+                          "group  := term [\":\" count]\n"
+                          "term   := atom (\"+\" atom)*\n"
+                          "atom   := name [\"(\" arg (\",\" arg)* \")\"]\n"
+                          "arg    := key \"=\" value | word | atom\n";
 
 static enum oa_error parse_component(struct oa_reader *r, struct oa_atom *out, const struct oa_word *name);
 
@@ -166,7 +164,7 @@ static enum oa_error expand_alias(struct oa_reader *r, struct oa_layer_spec *lay
                          "%s stands for eight groups of heads; it takes no options, no count and is no part of a "
                          "mixture.",
                          name->text);
-    struct oa_reader expansion = { .context = r->context, .text = raganato };
+    struct oa_reader expansion = { .context = r->context, .text = oa_raganato };
     return parse_heads(&expansion, layer);
 }
 

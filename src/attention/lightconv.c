@@ -68,6 +68,8 @@ const struct oa_mechanism oa_mechanism_lightconv = {
     .caveats =
         "One layer sees no further than its taps, and weighs them alike at every token. There is no value.weight: "
         "conv.input.weight stands in its place.",
+    .mistakes = "fairseq: has two maps from channels to heads, ⌊c/(d/H)⌋ and c mod H. Weights trained with one "
+                "are not those of the other; here it is the first.",
     .cost = "O(n·width·V) time, O(n) memory",
     .state = "the last width − 1 inputs",
     .can = OA_CAN_CAUSAL | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_OWN_VALUES,

@@ -112,6 +112,9 @@ const struct oa_mechanism oa_mechanism_linear = {
     .formula = "O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)ᵀ Σ_j φ(k_j)), q = x W_Q, k = x W_K",
     .caveats = "map=cos and map=power have features of both signs: the weights can be negative and the denominator can "
                "come near 0. Attention dropout does not exist here and is ignored.",
+    .mistakes = "Long Range Arena: padding is ignored or mishandled.\n"
+                "Common: the state is added up in half precision. A bf16 sum stops growing at 256 times an "
+                "increment, an f16 sum at 2048 times, and nothing says so.",
     .cost = "O(n·r·V) time, O(r·V) memory a head, r = K (times degree)",
     .state = "r(V + 1), constant in t",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS,

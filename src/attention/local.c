@@ -30,6 +30,10 @@ const struct oa_mechanism oa_mechanism_local = {
     .citation = "Child et al. 2019, arXiv 1904.10509; Beltagy et al. 2020, arXiv 2004.05150",
     .formula = "softmax attention over |i − j| ≤ window (causal: i − window < j ≤ i), offsets times dilation",
     .caveats = "One layer sees no further than its window; L layers reach L windows.",
+    .mistakes = "Long Range Arena: its Local is block-local attention with blocks of 20, does not slide, and pads "
+                "a whole block more when the length divides.\n"
+                "fast-transformers: the window of c keys has one more to the right than to the left when c is "
+                "even.",
     .cost = "O(n·window·(K + V)) time, O(n) memory",
     .state = "the last window·dilation keys and values",
     .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS,

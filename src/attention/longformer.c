@@ -175,6 +175,8 @@ const struct oa_mechanism oa_mechanism_longformer = {
     .formula = "softmax attention over window(i) ∪ {0 … g−1}; rows i < g over all keys, with projections of their own",
     .caveats = "Without `shared` there are a second W_Q, W_K and W_V for the g global rows alone, and the map of those "
                "rows mixes global values. In a causal stack global tokens see only what is before them.",
+    .mistakes = "Long Range Arena: an even window has w/2 neighbours at the right and w/2 − 1 at the left, and "
+                "the comment says the opposite.",
     .cost = "O(n·(window + g)·(K + V)) time, O(n) memory",
     .state = "the keys and values of g tokens and of a window; causal global rows are done when they are past",
     .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS,

@@ -133,6 +133,9 @@ const struct oa_mechanism oa_mechanism_mix = {
     .citation = "Tay et al. 2021 (ICML), arXiv 2005.00743",
     .formula = "S = Σ_c α_c S⁽ᶜ⁾, α from trained θ or fixed;  O = softmax(S) (x W_V)",
     .caveats = "Every component is paid for, whatever its weight.",
+    .mistakes = "Many write-ups: α stands outside of separate softmaxes. In the paper's form and its code it "
+                "stands inside of one.\n"
+                "Common: masked logits are −∞ and α may be 0; 0·(−∞) is NaN. Here masked pairs are never formed.",
     .cost = "the sum of the components' logits, one softmax",
     .state = "that of the components; the values once",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_WEIGHTS,

@@ -100,6 +100,8 @@ const struct oa_mechanism oa_mechanism_mixer = {
         "Y = W2 gelu(W1 X + b1) + b2 along the length, X the channels of x or x W_V;  the same for every channel",
     .caveats = "How tokens are mixed is the same for every text, and there is no attention map. The causal form gives "
                "each hidden unit a time, by the longest length N: a causal model of another N is another function.",
+    .mistakes = "lucidrains: the two expansion factors are swapped; the hidden width along the tokens is 4·d "
+                "instead of d/2.",
     .cost = "O(n·hidden·V) time, O(hidden·V + n) memory, 2N·hidden parameters",
     .state = "the hidden units of each channel: hidden·V",
     .can = OA_CAN_CAUSAL | OA_BOUND_LENGTH | OA_ORDER | OA_OWN_VALUES,

@@ -23,6 +23,12 @@ const struct oa_mechanism oa_mechanism_orthogonal = {
     .caveats =
         "With U and T drawn apart the logits are a random bilinear form of mean zero: they depend on content but "
         "do not measure similarity. With `tie` they do, and a token then attends mostly to itself.",
+    .mistakes = "Performer in JAX, TensorFlow and PyTorch, fast-transformers: Q of a Householder QR without the "
+                "signs of R is not uniform. Its first entry is always negative, with mean −Γ(d/2)/(√π "
+                "Γ((d+1)/2)); two such matrices give E[U Tᵀ] ≠ 0, so the first coordinates attend to themselves.\n"
+                "xFormers: multiplies the rows of Q by those signs; the columns are meant.\n"
+                "PolySketchFormer: samples the columns of a Hadamard matrix with replacement, which makes two of "
+                "them equal and UᵀU ≠ I.",
     .cost = "O(n²(K + V)) time, O(n) memory",
     .state = "keys and values: t(K + V)",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_HAS_QUERIES | OA_HAS_WEIGHTS,

@@ -162,6 +162,10 @@ const struct oa_mechanism oa_mechanism_pattern = {
     .caveats =
         "Nothing of the text decides where to look: keep some learned heads beside it. Empty rows at the ends are "
         "0 unless edge says otherwise.",
+    .mistakes = "A port: the previous token of the first is index −1, which wraps around to the last token of the "
+                "sequence.\n"
+                "Common: (j + 1)³ is kept in half precision, where it overflows from j = 40, or in single "
+                "precision, where it stops being exact near n = 256. Here weights are made in double.",
     .cost = "O(nV) time, O(V) memory",
     .state = "a row or a running sum: at most 4V",
     .can = OA_CAN_CAUSAL | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS,

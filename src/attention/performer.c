@@ -226,6 +226,21 @@ const struct oa_mechanism oa_mechanism_performer = {
         "both signs: weights can be negative and the denominator can come near 0. kernel=smreg, kernel=relu and "
         "ensemble=hd3 do not estimate the softmax kernel exactly. The kernels fitted to the data (favor++, sderf, "
         "aderf, saderf) have no causal form. Attention dropout does not exist here and is ignored.",
+    .mistakes = "JAX, TensorFlow and PyTorch Performers, fast-transformers: orthogonal rows come from a QR "
+                "without the signs of R and all lean to one side, so the \"unbiased\" estimate is off: +20 % at d "
+                "= 8, |x + y|² = 3.8. xFormers corrects the rows where the columns are meant.\n"
+                "JAX, TensorFlow, lucidrains: add ε to every feature after a stabiliser was taken off, so the "
+                "result depends on that stabiliser; taken over all keys it lets a causal output see the future. "
+                "xFormers adds ε to the exponent, where it is a factor and no floor.\n"
+                "TensorFlow: the stabiliser runs over tokens, heads and features together, padding included; that "
+                "of expplus over the batch as well.\n"
+                "JAX: the causal backward pass takes terms off the last prefix sum one by one, which loses all "
+                "digits of the early ones.\n"
+                "TensorFlow: with Givens rotations all blocks of Ω have the same seed and are equal.\n"
+                "JAX: with scaling 0 the norms of the rows are drawn with the key that drew the rows. "
+                "fast-transformers and xFormers take the norms of the very matrix that was made orthogonal.\n"
+                "TensorFlow FAVOR++: its statistic counts padding, divides keys by the number of queries, and the "
+                "data are scaled twice.",
     .cost = "O(n·r·(K + V)) time, O(r·V) memory a head",
     .state = "r(V + 1) + 1, constant in t",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS,

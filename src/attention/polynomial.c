@@ -79,6 +79,8 @@ const struct oa_mechanism oa_mechanism_polynomial = {
     .caveats = "Keys that point the opposite way weigh as much as those that point the same way. The output does not "
                "depend on the length of the query unless there is a bias. Attention dropout does not exist here and is "
                "ignored.",
+    .mistakes = "PolySketchFormer's code: adds 1 to the denominator, which is another function than the paper's; "
+                "bias=1 gives it.",
     .cost = "O(n²(K + V)) time, O(n) memory",
     .state = "t(K + V)",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_HAS_WEIGHTS,

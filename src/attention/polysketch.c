@@ -111,6 +111,9 @@ const struct oa_mechanism oa_mechanism_polysketch = {
     .caveats =
         "Estimates the polynomial (q̂·k̂)⁴ of normalised queries and keys, with an error that falls with the width "
         "of the sketch; not scaled by 1/√K. Attention dropout does not exist here and is ignored.",
+    .mistakes = "The authors' code: divides both sketches by √s, so that the mean of r(q)·r(k) is (q·k)²/s. "
+                "Normalised it cancels; mixed with exact blocks it is wrong.\n"
+                "The authors' code: the Hadamard sketch samples columns with replacement.",
     .cost = "O(n·s²·V) time, O(s²·V) memory a head",
     .state = "r(V + 1), r = s(s + 1)/2, constant in t",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS,

@@ -52,6 +52,9 @@ const struct oa_mechanism oa_mechanism_sparse = {
         "The engine skips tiles of 64 keys in which nothing is visible. Columns nearer to each other than that cross "
         "every tile, so up to about 4000 tokens (strided: 16000) heads that see A2 take the time of softmax or more, "
         "whatever the count of pairs says; for time take block-sparse, local or longformer.",
+    .mistakes = "The paper: {max(0, i − l) … i} has l + 1 keys; its own code has l, and so has this.\n"
+                "The paper: j mod l ∈ {l − c … l} never meets its end, counted from 0. Long Range Arena adds j "
+                "mod l = 0 for it; the authors' code, and this, do not.",
     .cost = "O(n√n·(K + V)) counted pairs, O(n) memory; see what to mind",
     .state = "split: l keys and values, or every l-th (fixed: the summaries); merged: both",
     .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_HAS_WEIGHTS,

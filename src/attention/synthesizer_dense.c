@@ -162,6 +162,9 @@ const struct oa_mechanism oa_mechanism_dense = {
     .citation = "Tay et al. 2021 (ICML), arXiv 2005.00743",
     .formula = "S_i = relu(in_i W1 + b1) W2 + b2, in_i a slice of x_i or all of it;  O = softmax(S) (x W_V)",
     .caveats = "The logits of a query never see the keys, only their positions. Cross-attention is experimental.",
+    .mistakes = "Long Range Arena: the logits [B, L, H, N] are reshaped, not transposed, to [B, H, L, N], so "
+                "tokens and heads are scrambled; the key axis is cut with the length of the queries; padding is "
+                "ignored whenever no dot product takes part.",
     .cost = "O(n²(hidden + V)) time, O(n) memory, N·hidden parameters a head",
     .state = "values: tV",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS,

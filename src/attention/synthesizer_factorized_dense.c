@@ -150,6 +150,8 @@ const struct oa_mechanism oa_mechanism_factorized_dense = {
     .citation = "Tay et al. 2021 (ICML), arXiv 2005.00743",
     .formula = "S_ij = A_i[j mod a]·B_i[⌊j/a⌋], A_i = in_i W_A, B_i = in_i W_B, a·b = N;  O = softmax(S) (x W_V)",
     .caveats = "The logits of a query never see the keys, only their positions. Cross-attention is experimental.",
+    .mistakes = "A popular PyTorch port: tiles both factors instead of tiling one and repeating the other. S then "
+                "repeats with the period lcm(a, b), which is less than N whenever a and b share a divisor.",
     .cost = "O(n²V) time, O(n) memory, (a + b)·in parameters a head",
     .state = "values: tV",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS,

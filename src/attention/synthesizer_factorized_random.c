@@ -86,6 +86,9 @@ const struct oa_mechanism oa_mechanism_factorized_random = {
     .citation = "Tay et al. 2021 (ICML), arXiv 2005.00743",
     .formula = "S = L Rᵀ, two trained tables of k columns for each head;  O = softmax(S) (x W_V)",
     .caveats = "The map is the same for every text, and its logits have rank k. Cross-attention is experimental.",
+    .mistakes = "Mesh TensorFlow: both factors are declared along the keys, and the product broadcasts: every row "
+                "of S is the same row.\n"
+                "A popular PyTorch port: the factors depend on the input.",
     .cost = "O(n²(k + V)) time, O(n) memory, 2Nk parameters a head",
     .state = "values: tV",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS,

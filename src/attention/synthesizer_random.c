@@ -85,6 +85,9 @@ const struct oa_mechanism oa_mechanism_random = {
     .caveats =
         "The map is the same for every text. Glorot starts (and with `frozen` stays) within a percent of the plain "
         "average; init=normal with sigma=1 or more mixes tokens at random. Cross-attention is experimental.",
+    .mistakes = "Long Range Arena: padding is ignored whenever no dot product takes part.\n"
+                "A popular PyTorch port: leaves the softmax out.\n"
+                "Mesh TensorFlow: random_plus has the length 512 written into it.",
     .cost = "O(n²V) time, O(n) memory, N² parameters a head",
     .state = "values: tV",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_CAN_MIX | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS,

@@ -67,6 +67,8 @@ const struct oa_mechanism oa_mechanism_taylor = {
     .formula = "w_ij = 1 + s + s²/2, s = q_i·k_j/√d; O_i = Σ_j w_ij v_j / Σ_j w_ij; φ(x) = [1, x/d^¼, x xᵀ/(√2 √d)]",
     .caveats = "Close to the exponential for |s| below about 1 only; weights never fall below ½ before they are "
                "divided. Rotary positions are not applied. Attention dropout does not exist here and is ignored.",
+    .mistakes = "Based: adds 10⁻¹² to the denominator. In f16 that is 0, elsewhere it is absorbed; nothing is "
+                "needed, because every weight is at least ½.",
     .cost = "O(n·d²·V) time, O(d²·V) memory a head",
     .state = "r(V + 1), r = 1 + d + d(d + 1)/2, constant in t",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS,

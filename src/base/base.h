@@ -118,6 +118,7 @@ void oa_text_init(struct oa_text *t, oa_context *c);
 void oa_text_free(struct oa_text *t);
 void oa_text_add(struct oa_text *t, const char *s, size_t n);
 void oa_text_printf(struct oa_text *t, const char *format, ...) OA_PRINTF(2, 3);
+void oa_text_cut(struct oa_text *t, size_t length); /* forgets what lies beyond */
 void oa_text_real(struct oa_text *t, double value); /* the fewest digits that read back as the same double */
 /* Numbers have a decimal point whatever the locale of the program: in every printf of this library, and here. */
 int oa_format(char *out, size_t size, const char *format, va_list arguments) OA_PRINTF(3, 0); /* like vsnprintf */

@@ -119,6 +119,12 @@ void oa_text_printf(struct oa_text *t, const char *format, ...)
     va_end(arguments);
 }
 
+void oa_text_cut(struct oa_text *t, size_t length)
+{
+    if (length < t->length)
+        t->s[t->length = length] = 0;
+}
+
 /* ---- did you mean -------------------------------------------------------------------------------------------- */
 
 #define LONGEST_WORD 63

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What one layer costs to run: a forward and a backward pass on the counting device, with dry arenas, so that what is
+ * said is what would happen.
+ */
+#include "attention/explain.h"
+
+#include <string.h>
+
+static void *dry_rows(struct oa_arena *a, const struct oa_shown *s)
+{
+    return oa_arena_take(a, (size_t)(s->shape.length * s->shape.width) * s->device->kernels.act_size);
+}
+
+static void pass(struct oa_shown *s, oa_tape *t, struct oa_arena *inputs, const int32_t *words,
+                 struct oa_show_cost *out)
+{
+    long n = s->shape.length, width = s->shape.width;
+    double before = s->device->flops;
+    oa_tape_reset(t, true, false, (struct oa_stream){ 0 });
+    struct oa_layer_input in = { .x = oa_tensor_from(t, dry_rows(inputs, s), n, width, width, true),
+                                 .batch = 1,
+                                 .queries = n,
+                                 .keys = n,
+                                 .words = words };
+    oa_tensor *y = oa_layer_forward(t, &s->layer, &in);
+    if (!y)
+        return;
+    out->forward = s->device->flops - before;
+    y->gradient = dry_rows(inputs, s);
+    oa_tape_backward(t);
+    out->training = s->device->flops - before;
+    out->memory = (double)(t->arena.peak + s->device->scratch.peak);
+}
+
+enum oa_error oa_show_cost(struct oa_shown *s, struct oa_show_cost *out)
+{
+    oa_tape tape;
+    struct oa_arena inputs;
+    size_t bytes = (size_t)s->shape.length * sizeof(int32_t);
+    int32_t *words = oa_alloc(s->context, bytes);
+    *out = (struct oa_show_cost){ 0 };
+    if (!words)
+        return OA_NO_MEMORY;
+    memset(words, 0, bytes);
+    oa_tape_init(&tape, s->device);
+    oa_arena_init(&inputs, s->context, true);
+    if (oa_store_allocate(&s->store, 1, true) == OA_OK)
+        pass(s, &tape, &inputs, words, out);
+    oa_tape_free(&tape);
+    oa_arena_free(&inputs);
+    oa_free(words);
+    return oa_status(s->context);
+}
