@@ -44,6 +44,7 @@ static void refine(void *argument, struct oa_group *g)
     const struct attend *a = argument;
     struct stored s = { .file = a->file, .prefix = g->prefix };
     long heads = g->shape.heads, diagonal = stored_axis(&s, "query.diagonal", -1);
+    g->stored_weights = stored_axis(&s, "query.weight", 0) > 0 || stored_axis(&s, "key.weight", 0) > 0;
     g->shape.head_width = head_width(&s, (const char *[]){ "query.weight", "key.weight", NULL }, heads,
                                      diagonal > 0 ? diagonal : g->shape.head_width);
     if (!g->no_value || g->mechanism->can & OA_OWN_VALUES) {

@@ -109,6 +109,7 @@ struct oa_group {
     struct oa_store *store;
     oa_context *context;
     bool no_value;                      /* no value.weight: a component of a mixture, or OA_OWN_VALUES */
+    bool stored_weights;                /* the matrices of frozen projections are given (attend): no chains for them */
     bool needs_words;                   /* set by the mechanism: forward needs the word numbers of the tokens */
     struct oa_parameter *parameter[12]; /* the mechanism's own, in its order */
     struct oa_parameter *query, *key, *value, *query_bias, *key_bias, *value_bias, *temperature, *diagonal;
@@ -222,6 +223,8 @@ enum oa_error oa_project_parameters(struct oa_group *g);
 enum oa_error oa_project_weights(struct oa_group *g); /* the matrices and their biases alone, without t_h and Λ_h */
 void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor **q, oa_tensor **k);
 double oa_project_flops(const struct oa_group *g, long queries, long keys);
+/* A projection of the group (query, key) as a matrix [H·K, D] in double, whichever way it is kept. */
+enum oa_error oa_project_matrix(const struct oa_group *g, const struct oa_parameter *w, double *matrix);
 bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size); /* projection options that contradict */
 
 /* layer.c */
@@ -264,6 +267,9 @@ bool oa_projection_kind(int i, const char **name, const char **what); /* all kin
 enum oa_error oa_projection_check(oa_context *c, const struct oa_projection_shape *p);
 enum oa_error oa_generate_projection(oa_context *c, const struct oa_projection_shape *p, struct oa_stream s,
                                      double *out);
+/* Where the kind is a chain that pays (chains.h): its numbers instead, [heads, oa_chain_numbers], of the same draw. */
+bool oa_projection_chain(const struct oa_projection_shape *p, struct oa_chain *out);
+enum oa_error oa_generate_chains(oa_context *c, const struct oa_projection_shape *p, struct oa_stream s, double *out);
 
 /* ---- text about mechanisms (explain.c) ------------------------------------------------------------------------ */
 

@@ -12,20 +12,18 @@
  *     givens        ⌈d ln d⌉ random plane rotations of the first k unit vectors: near Haar, not quite mixed
  *     permutation   k distinct coordinates with random signs: the negative control
  *
- * Where d is not a power of two, d = 2^a·b with b odd, srht and hd3 use H = H_{2^a} ⊗ (Haar b×b), which keeps columns
- * orthonormal. Stored as a Linear weight: row l of a head is column l of its U. Everything is made in double from the
- * given stream; head h uses its child h, so the result does not depend on threads.
+ * srht, hd3 and permutation are chains (chains.c) and mostly run as such. Stored as a Linear weight: row l of a head is
+ * column l of its U. Everything is made in double from the given stream; head h uses its child h, so the result does
+ * not depend on threads.
  */
 #include "attention/attention.h"
+#include "attention/chains.h"
 #include "attention/orthonormal.h"
 
 #include <math.h>
 #include <string.h>
 
 #define TWO_PI 6.283185307179586476925286766559
-
-/* Draws inside a head: each has a stream of its own. */
-enum { DRAW_MATRIX, DRAW_SIGNS, DRAW_COLUMNS, DRAW_PLANES, DRAW_ANGLES };
 
 struct head {
     const struct oa_projection_shape *p;
@@ -55,139 +53,30 @@ static void haar(const struct head *h, uint64_t draw, long d, long k, double *ou
 
 static void make_haar(const struct head *h)
 {
-    haar(h, DRAW_MATRIX, h->d, h->k, h->u);
+    haar(h, OA_DRAW_MATRIX, h->d, h->k, h->u);
 }
 
 static void make_gram_schmidt(const struct head *h)
 {
-    fill_normal(oa_stream_child(h->stream, DRAW_MATRIX), h->d * h->k, h->u);
+    fill_normal(oa_stream_child(h->stream, OA_DRAW_MATRIX), h->d * h->k, h->u);
     oa_orthonormal_gram_schmidt(h->d, h->k, h->u);
 }
 
 static void make_gaussian(const struct head *h)
 {
-    fill_normal(oa_stream_child(h->stream, DRAW_MATRIX), h->d * h->k, h->u);
+    fill_normal(oa_stream_child(h->stream, OA_DRAW_MATRIX), h->d * h->k, h->u);
     for (long i = 0; i < h->d * h->k; i++)
         h->u[i] /= sqrt((double)h->d);
 }
 
-/* ---- srht, hd3: Hadamard matrices ----------------------------------------------------------------------------- */
-
-/* H_{2^a} ⊗ Q: index r = i·b + j, i < 2^a, j < b. */
-struct hadamard {
-    long power, b;
-    double *q; /* b columns of b */
-    double *room;
-};
-
-static double random_sign(struct oa_stream s, long i)
-{
-    return oa_random_uniform(s, (uint64_t)i) < 0.5 ? -1 : 1;
-}
-
-static bool open_hadamard(const struct head *h, struct hadamard *m)
-{
-    m->power = h->d & -h->d;
-    m->b = h->d / m->power;
-    m->q = oa_arena_take(h->scratch, (size_t)(m->b * m->b) * sizeof *m->q);
-    m->room = oa_arena_take(h->scratch, (size_t)h->d * sizeof *m->room);
-    if (!m->q || !m->room)
-        return false;
-    haar(h, DRAW_MATRIX, m->b, m->b, m->q);
-    return true;
-}
-
-static bool odd_bits(long x)
-{
-    bool odd = false;
-    for (; x; x &= x - 1)
-        odd = !odd;
-    return odd;
-}
-
-/* Entry (row, column), directly. */
-static double hadamard_entry(const struct hadamard *m, long row, long column)
-{
-    double q = m->q[column % m->b * m->b + row % m->b];
-    return (odd_bits((row / m->b) & (column / m->b)) ? -q : q) / sqrt((double)m->power);
-}
-
-/* x ← H x: Q on each run of b, then the fast Walsh–Hadamard transform across the runs. */
-static void apply_hadamard(const struct hadamard *m, double *x)
-{
-    long d = m->power * m->b;
-    for (long r = 0; r < d; r++) {
-        m->room[r] = 0;
-        for (long j = 0; j < m->b; j++)
-            m->room[r] += m->q[j * m->b + r % m->b] * x[r - r % m->b + j];
-    }
-    for (long step = m->b; step < d; step *= 2) {
-        for (long r = 0; r < d; r++) {
-            if (r / step % 2)
-                continue;
-            double a = m->room[r], b = m->room[r + step];
-            m->room[r] = a + b;
-            m->room[r + step] = a - b;
-        }
-    }
-    for (long r = 0; r < d; r++)
-        x[r] = m->room[r] / sqrt((double)m->power);
-}
-
-/* k distinct numbers below d: the first k of a random permutation (Fisher–Yates). */
-static long *distinct(const struct head *h)
-{
-    struct oa_stream s = oa_stream_child(h->stream, DRAW_COLUMNS);
-    long *order = oa_arena_take(h->scratch, (size_t)h->d * sizeof *order);
-    for (long i = 0; order && i < h->d; i++)
-        order[i] = i;
-    for (long i = 0; order && i < h->k; i++) {
-        long j = i + (long)oa_random_below(s, (uint64_t)i, (uint64_t)(h->d - i)), kept = order[i];
-        order[i] = order[j];
-        order[j] = kept;
-    }
-    return order;
-}
-
-static void make_srht(const struct head *h)
-{
-    struct oa_stream signs = oa_stream_child(h->stream, DRAW_SIGNS);
-    struct hadamard m;
-    const long *column = distinct(h);
-    if (!column || !open_hadamard(h, &m))
-        return;
-    for (long l = 0; l < h->k; l++) {
-        for (long r = 0; r < h->d; r++)
-            h->u[l * h->d + r] = random_sign(signs, r) * hadamard_entry(&m, r, column[l]);
-    }
-}
-
-static void make_hd3(const struct head *h)
-{
-    struct oa_stream signs = oa_stream_child(h->stream, DRAW_SIGNS);
-    struct hadamard m;
-    if (!open_hadamard(h, &m))
-        return;
-    for (long l = 0; l < h->k; l++) {
-        double *x = h->u + l * h->d;
-        memset(x, 0, (size_t)h->d * sizeof *x);
-        x[l] = 1;
-        for (long factor = 2; factor >= 0; factor--) {
-            for (long r = 0; r < h->d; r++)
-                x[r] *= random_sign(signs, factor * h->d + r);
-            apply_hadamard(&m, x);
-        }
-    }
-}
-
-/* ---- block, givens, permutation ------------------------------------------------------------------------------- */
+/* ---- block, givens ------------------------------------------------------------------------------- */
 
 static void make_block(const struct head *h)
 {
     long blocks = h->d / h->k;
     double *q = oa_arena_take(h->scratch, (size_t)(h->k * h->k) * sizeof *q);
     double *work = oa_arena_take(h->scratch, oa_qr_work(h->k, h->k) * sizeof *work);
-    struct oa_stream matrices = oa_stream_child(h->stream, DRAW_MATRIX);
+    struct oa_stream matrices = oa_stream_child(h->stream, OA_DRAW_MATRIX);
     for (long b = 0; q && work && b < blocks; b++) {
         fill_normal(oa_stream_child(matrices, (uint64_t)b), h->k * h->k, q);
         oa_orthonormal_qr(NULL, h->k, h->k, q, work);
@@ -210,7 +99,8 @@ static void rotate_plane(const struct head *h, long a, long b, double angle)
 
 static void make_givens(const struct head *h)
 {
-    struct oa_stream planes = oa_stream_child(h->stream, DRAW_PLANES), angles = oa_stream_child(h->stream, DRAW_ANGLES);
+    struct oa_stream planes = oa_stream_child(h->stream, OA_DRAW_PLANES),
+                     angles = oa_stream_child(h->stream, OA_DRAW_ANGLES);
     long rotations = (long)ceil((double)h->d * log((double)h->d));
     memset(h->u, 0, (size_t)(h->d * h->k) * sizeof *h->u);
     for (long l = 0; l < h->k; l++)
@@ -222,13 +112,19 @@ static void make_givens(const struct head *h)
     }
 }
 
-static void make_permutation(const struct head *h)
+/* ---- srht, hd3, permutation: chains ----------------------------------------------------------------------------- */
+
+static void make_chain(const struct head *h)
 {
-    struct oa_stream signs = oa_stream_child(h->stream, DRAW_SIGNS);
-    const long *row = distinct(h);
-    memset(h->u, 0, (size_t)(h->d * h->k) * sizeof *h->u);
-    for (long l = 0; row && l < h->k; l++)
-        h->u[l * h->d + row[l]] = random_sign(signs, l);
+    struct oa_chain chain;
+    oa_chain_of(h->p->kind, h->d, h->k, &chain);
+    double *numbers = oa_arena_take(h->scratch, (size_t)oa_chain_numbers(&chain) * sizeof *numbers);
+    double *room = oa_arena_take(h->scratch, (size_t)h->d * sizeof *room);
+    if (!numbers || !room)
+        return;
+    oa_chain_draw(&chain, h->p->kind, h->stream, h->scratch, numbers);
+    for (long l = 0; l < h->k; l++)
+        oa_chain_column(&chain, numbers, l, room, h->u + l * h->d);
 }
 
 /* ---- slice: one matrix for the heads of a layer ----------------------------------------------------------------- */
@@ -238,7 +134,7 @@ static enum oa_error make_slice(oa_context *c, const struct oa_projection_shape 
     size_t square = (size_t)(p->d * p->d);
     double *m = oa_alloc(c, square * sizeof *m), *work = oa_alloc(c, oa_qr_work(p->d, p->d) * sizeof *work);
     if (m && work) {
-        fill_normal(oa_stream_child(s, DRAW_MATRIX), p->d * p->d, m);
+        fill_normal(oa_stream_child(s, OA_DRAW_MATRIX), p->d * p->d, m);
         oa_orthonormal_qr(c, p->d, p->d, m, work);
         memcpy(out, m + p->first_head * p->width * p->d, (size_t)(p->heads * p->width * p->d) * sizeof *m);
     }
@@ -258,11 +154,11 @@ static const struct {
     { "gram-schmidt", make_gram_schmidt, "the same matrix by modified Gram–Schmidt, run twice" },
     { "gaussian", make_gaussian, "N(0, 1/d): columns only nearly orthonormal; the control" },
     { "slice", NULL, "columns of one uniform d×d matrix for all heads, which are then orthogonal to each other" },
-    { "srht", make_srht, "random signs, a Hadamard matrix, K distinct columns of it" },
-    { "hd3", make_hd3, "K columns of three Hadamard matrices with random signs: nearer to uniform than srht" },
+    { "srht", make_chain, "random signs, a Hadamard matrix, K distinct columns of it" },
+    { "hd3", make_chain, "K columns of three Hadamard matrices with random signs: nearer to uniform than srht" },
     { "block", make_block, "d/K uniform K×K matrices on top of each other, over √(d/K)" },
     { "givens", make_givens, "⌈d ln d⌉ random plane rotations of the first K unit vectors: not quite mixed" },
-    { "permutation", make_permutation, "K of the d coordinates with random signs; the negative control" },
+    { "permutation", make_chain, "K of the d coordinates with random signs; the negative control" },
 };
 #define KINDS ((int)(sizeof kinds / sizeof kinds[0]))
 
@@ -301,6 +197,7 @@ struct drawing {
     void (*make)(const struct head *h);
     struct oa_stream stream;
     double *out;
+    long size; /* numbers of a head */
 };
 
 static void draw_head(void *argument, long item, const struct oa_worker *worker)
@@ -311,7 +208,7 @@ static void draw_head(void *argument, long item, const struct oa_worker *worker)
                             .k = d->p->width,
                             .stream = oa_stream_child(d->stream, (uint64_t)item),
                             .scratch = worker->scratch,
-                            .u = d->out + item * d->p->width * d->p->d });
+                            .u = d->out + item * d->size });
 }
 
 enum oa_error oa_generate_projection(oa_context *c, const struct oa_projection_shape *p, struct oa_stream s,
@@ -323,9 +220,34 @@ enum oa_error oa_generate_projection(oa_context *c, const struct oa_projection_s
     for (int i = 0; i < KINDS; i++) {
         if (strcmp(p->kind, kinds[i].name) != 0)
             continue;
-        struct drawing d = { .p = p, .make = kinds[i].make, .stream = s, .out = out };
+        struct drawing d = { .p = p, .make = kinds[i].make, .stream = s, .out = out, .size = p->width * p->d };
         oa_parallel(c, p->heads, draw_head, &d);
         return oa_status(c);
     }
     return oa_fail(c, OA_INTERNAL, "there is no random projection \"%s\"", p->kind);
+}
+
+/* ---- chains as they are ----------------------------------------------------------------------------------------- */
+
+bool oa_projection_chain(const struct oa_projection_shape *p, struct oa_chain *out)
+{
+    return oa_chain_of(p->kind, p->d, p->width, out) && oa_chain_pays(out);
+}
+
+static void keep_chain(const struct head *h)
+{
+    struct oa_chain chain;
+    oa_chain_of(h->p->kind, h->d, h->k, &chain);
+    oa_chain_draw(&chain, h->p->kind, h->stream, h->scratch, h->u);
+}
+
+enum oa_error oa_generate_chains(oa_context *c, const struct oa_projection_shape *p, struct oa_stream s, double *out)
+{
+    struct oa_chain chain;
+    OA_TRY(oa_projection_check(c, p));
+    if (!oa_chain_of(p->kind, p->d, p->width, &chain))
+        return oa_fail(c, OA_INTERNAL, "the random projection \"%s\" is not a chain", p->kind);
+    struct drawing d = { .p = p, .make = keep_chain, .stream = s, .out = out, .size = oa_chain_numbers(&chain) };
+    oa_parallel(c, p->heads, draw_head, &d);
+    return oa_status(c);
 }

@@ -32,13 +32,23 @@ bool oa_oracle_visible(const struct oa_group *g, const struct oa_oracle *in, lon
 
 /* ---- projections --------------------------------------------------------------------------------------------- */
 
-static double projected(const struct oa_group *g, const double *row, const struct oa_parameter *w,
-                        const struct oa_parameter *b, long out)
+/* rows [n, H·K] of x [n, D] times a projection. */
+static enum oa_error project_rows(const struct oa_group *g, const double *x, long n, const struct oa_parameter *w,
+                                  const struct oa_parameter *b, double *rows)
 {
-    double sum = b ? oa_parameter_at(g, b, out) : 0;
-    for (long c = 0; c < g->shape.width; c++)
-        sum += row[c] * oa_parameter_at(g, w, out * g->shape.width + c);
-    return sum;
+    long D = g->shape.width, HK = g->shape.heads * g->shape.head_width;
+    double *matrix = oa_alloc(g->context, (size_t)(HK * D) * sizeof *matrix);
+    enum oa_error e = matrix ? oa_project_matrix(g, w, matrix) : OA_NO_MEMORY;
+    for (long i = 0; i < n && e == OA_OK; i++) {
+        for (long out = 0; out < HK; out++) {
+            double sum = b ? oa_parameter_at(g, b, out) : 0;
+            for (long c = 0; c < D; c++)
+                sum += x[i * D + c] * matrix[out * D + c];
+            rows[i * HK + out] = sum;
+        }
+    }
+    oa_free(matrix);
+    return e;
 }
 
 /* Pairs (c, c + K/2) of a head turn by the angle of their position. */
@@ -68,18 +78,19 @@ static double query_factor(const struct oa_group *g, long column)
 enum oa_error oa_oracle_project(const struct oa_group *g, const struct oa_oracle *in, double *q, double *k)
 {
     long D = g->shape.width, K = g->shape.head_width, HK = g->shape.heads * K;
-    const double *memory = in->memory ? in->memory : in->x;
     bool tie = oa_atom_flag(g->atom, "tie");
     double s = oa_atom_is(g->atom, "scale", "jl") ? sqrt((double)D / (double)K) : 1;
+    OA_TRY(project_rows(g, in->x, in->queries, g->query, g->query_bias, q));
+    OA_TRY(project_rows(g, in->memory ? in->memory : in->x, in->keys, tie ? g->query : g->key,
+                        tie ? g->query_bias : g->key_bias, k));
     for (long i = 0; i < in->queries; i++) {
         for (long c = 0; c < HK; c++)
-            q[i * HK + c] = s * query_factor(g, c) * projected(g, in->x + i * D, g->query, g->query_bias, c);
+            q[i * HK + c] *= s * query_factor(g, c);
         turn(g, in, i, q + i * HK);
     }
     for (long j = 0; j < in->keys; j++) {
         for (long c = 0; c < HK; c++)
-            k[j * HK + c] =
-                s * projected(g, memory + j * D, tie ? g->query : g->key, tie ? g->query_bias : g->key_bias, c);
+            k[j * HK + c] *= s;
         turn(g, in, j, k + j * HK);
     }
     return oa_status(g->context);

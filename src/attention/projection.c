@@ -8,9 +8,12 @@
  * scalar t_h and diagonal Λ_h belong to the queries only. Rotary positions come last, on what is scored: they commute
  * with s and t_h, but not with Λ_h, whose channels they mix.
  *
+ * Frozen projections that are chains of fast transforms (SRHT, HD3, permutations) are kept and run as such.
+ *
  * Shapes: query.weight, key.weight [H·K, D]; t [H]; Λ [H, K]; q [B·T, H·K], k [B·S, H·K].
  */
 #include "attention/attention.h"
+#include "attention/chains.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -49,6 +52,7 @@ static void name_stream(const struct oa_group *g, const char *name, char *out, s
         cut_number(out, "group.");
 }
 
+enum { KIND_SIZE = 32 };
 enum { KIND, WIDTH, HEADS, HEAD_WIDTH, FIRST_HEAD, LAYER_HEADS };
 
 /* The word for qk, taken from the list of the mechanism's table. */
@@ -69,23 +73,44 @@ static struct oa_projection_shape shape_of(const struct oa_group *g, const char 
                                          .layer_heads = g->layer_heads };
 }
 
-static enum oa_error fill(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out)
+/* The shape that `freeze` wrote down; `kind` receives the word. */
+static struct oa_projection_shape frozen_shape(const struct oa_parameter *p, char kind[KIND_SIZE])
 {
-    char kind[32];
     const long *a = p->fill_argument;
-    kind_word(OA_QK_LEARNED, a[KIND], kind, sizeof kind);
-    struct oa_projection_shape shape = { .kind = kind,
+    kind_word(OA_QK_LEARNED, a[KIND], kind, KIND_SIZE);
+    return (struct oa_projection_shape){ .kind = kind,
                                          .d = a[WIDTH],
                                          .heads = a[HEADS],
                                          .width = a[HEAD_WIDTH],
                                          .first_head = a[FIRST_HEAD],
                                          .layer_heads = a[LAYER_HEADS] };
+}
+
+static enum oa_error fill_matrix(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out)
+{
+    char kind[KIND_SIZE];
+    struct oa_projection_shape shape = frozen_shape(p, kind);
     return oa_generate_projection(c, &shape, oa_stream_named(seed, p->stream), out);
+}
+
+static enum oa_error fill_chains(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out)
+{
+    char kind[KIND_SIZE];
+    struct oa_projection_shape shape = frozen_shape(p, kind);
+    return oa_generate_chains(c, &shape, oa_stream_named(seed, p->stream), out);
+}
+
+/* False: the projection is kept as a matrix. */
+static bool chain_of(const struct oa_parameter *p, struct oa_chain *chain)
+{
+    char kind[KIND_SIZE];
+    struct oa_projection_shape shape = frozen_shape(p, kind);
+    return p->fill == fill_chains && oa_projection_chain(&shape, chain);
 }
 
 static long kind_index(const char *kind)
 {
-    char word[32];
+    char word[KIND_SIZE];
     long i = 0;
     for (kind_word(OA_QK_LEARNED, i, word, sizeof word); strcmp(word, kind) != 0;)
         kind_word(OA_QK_LEARNED, ++i, word, sizeof word);
@@ -100,9 +125,21 @@ static void freeze(const struct oa_group *g, const char *kind, const char *name,
     };
     p->trainable = p->decay = false;
     p->init = OA_INIT_CUSTOM;
-    p->fill = fill;
+    p->fill = fill_matrix;
     memcpy(p->fill_argument, arguments, sizeof arguments);
     name_stream(g, name, p->stream, sizeof p->stream);
+}
+
+/* A chain takes the place of its matrix: "query.weight" becomes "query.transform" [H, numbers of a chain], which is
+ * made again from the seed and never saved. */
+static void keep_as_chain(const struct oa_group *g, const struct oa_chain *chain, struct oa_parameter *p, char *name,
+                          size_t size)
+{
+    p->fill = fill_chains;
+    p->matrix = false;
+    p->dim[0] = g->shape.heads;
+    p->dim[1] = oa_chain_numbers(chain);
+    snprintf(name + strcspn(name, "."), size - strcspn(name, "."), ".transform");
 }
 
 static struct oa_parameter *add_weight(struct oa_group *g, const char *kind, const char *name)
@@ -114,9 +151,15 @@ static struct oa_parameter *add_weight(struct oa_group *g, const char *kind, con
                               .matrix = true,
                               .init = OA_INIT_NORMAL,
                               .scale = 1 / sqrt((double)g->shape.width) };
+    char kept[32];
+    struct oa_chain chain;
+    struct oa_projection_shape shape = shape_of(g, kind);
+    snprintf(kept, sizeof kept, "%s", name);
     if (strcmp(kind, "learned") != 0)
         freeze(g, kind, name, &p);
-    return oa_group_parameter(g, name, &p);
+    if (!g->stored_weights && oa_projection_chain(&shape, &chain))
+        keep_as_chain(g, &chain, &p, kept, sizeof kept);
+    return oa_group_parameter(g, kept, &p);
 }
 
 static struct oa_parameter *add_bias(struct oa_group *g, const char *name)
@@ -138,7 +181,7 @@ static void add_factors(struct oa_group *g)
 
 enum oa_error oa_project_weights(struct oa_group *g)
 {
-    char kind[32];
+    char kind[KIND_SIZE];
     kind_word(row_of(g, "qk")->choices, (long)oa_atom_value(g->atom, "qk")->number, kind, sizeof kind);
     bool learned = strcmp(kind, "learned") == 0, tie = oa_atom_flag(g->atom, "tie");
     struct oa_projection_shape shape = shape_of(g, kind);
@@ -176,6 +219,12 @@ static oa_tensor *turn(oa_tape *t, const struct oa_group *g, const struct oa_lay
     return in->cosine ? oa_rotate(t, x, length, g->shape.heads, in->cosine, in->sine) : x;
 }
 
+static oa_tensor *project_rows(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b)
+{
+    struct oa_chain chain;
+    return w && chain_of(w, &chain) ? oa_transform_op(t, x, w, &chain) : oa_linear(t, x, w, b);
+}
+
 /* Rotation happens in place. Under `tie` queries and keys come from one product; when the queries alone have factors,
  * the keys are copied (scaled by s) before they turn, because the product is what the gradient of the factors needs. */
 void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor **q, oa_tensor **k)
@@ -183,8 +232,8 @@ void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_inpu
     long H = g->shape.heads, keys = in->memory ? in->keys : in->queries;
     bool tie = g->key == NULL, one = tie && !in->memory, factors = g->temperature || g->diagonal;
     double s = oa_atom_is(g->atom, "scale", "jl") ? sqrt((double)g->shape.width / (double)g->shape.head_width) : 1;
-    *q = oa_linear(t, in->x, g->query, g->query_bias);
-    *k = one ? *q : oa_linear(t, oa_key_input(in), tie ? g->query : g->key, tie ? g->query_bias : g->key_bias);
+    *q = project_rows(t, in->x, g->query, g->query_bias);
+    *k = one ? *q : project_rows(t, oa_key_input(in), tie ? g->query : g->key, tie ? g->query_bias : g->key_bias);
     if (s != 1 || (one && factors && in->cosine))
         *k = oa_scale_heads(t, *k, H, s, NULL, NULL);
     if (one && !factors) {
@@ -197,9 +246,41 @@ void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_inpu
     *k = turn(t, g, in, *k, keys);
 }
 
+static double project_flops(const struct oa_group *g, const struct oa_parameter *w, long rows)
+{
+    struct oa_chain chain;
+    if (chain_of(w, &chain))
+        return oa_transform_flops(&(struct oa_transform){ .chain = chain, .rows = rows, .heads = g->shape.heads });
+    return 2 * (double)rows * (double)w->count;
+}
+
 double oa_project_flops(const struct oa_group *g, long queries, long keys)
 {
-    double each = 2 * (double)(g->shape.heads * g->shape.head_width) * (double)g->shape.width;
     bool one = g->key == NULL && !g->shape.cross;
-    return each * (double)(one ? queries : queries + keys);
+    const struct oa_parameter *key = g->key ? g->key : g->query;
+    return project_flops(g, g->query, queries) + (one ? 0 : project_flops(g, key, keys));
+}
+
+/* ---- as a matrix --------------------------------------------------------------------------------------------- */
+
+enum oa_error oa_project_matrix(const struct oa_group *g, const struct oa_parameter *w, double *matrix)
+{
+    struct oa_chain chain;
+    if (!chain_of(w, &chain)) {
+        for (long i = 0; i < w->count; i++)
+            matrix[i] = oa_parameter_at(g, w, i);
+        return OA_OK;
+    }
+    long n = oa_chain_numbers(&chain);
+    double *numbers = oa_alloc(g->context, (size_t)(n + chain.width) * sizeof *numbers);
+    if (!numbers)
+        return OA_NO_MEMORY;
+    for (long h = 0; h < g->shape.heads; h++) {
+        for (long i = 0; i < n; i++)
+            numbers[i] = oa_parameter_at(g, w, h * n + i);
+        for (long l = 0; l < chain.out; l++)
+            oa_chain_column(&chain, numbers, l, numbers + n, matrix + (h * chain.out + l) * chain.width);
+    }
+    oa_free(numbers);
+    return OA_OK;
 }

@@ -168,6 +168,10 @@ void oa_cpu_band_gradient(struct oa_device *d, const struct oa_band *a);
 void oa_cpu_project_length(struct oa_device *d, const struct oa_length_projection *a);
 void oa_cpu_project_length_gradient(struct oa_device *d, const struct oa_length_projection *a);
 
+/* cpu_transform.c */
+void oa_cpu_transform(struct oa_device *d, const struct oa_transform *a);
+void oa_cpu_transform_gradient(struct oa_device *d, const struct oa_transform *a);
+
 /* cpu_mixer.c */
 void oa_cpu_mask_rows(struct oa_device *d, long rows, long cols, const int32_t *high, const void *x, void *y);
 void oa_cpu_mask_rows_gradient(struct oa_device *d, long rows, long cols, const int32_t *high, const void *dy,

@@ -267,6 +267,59 @@ struct oa_length_projection {
     const void *dy; /* act */
 };
 
+/* ---- structured projections (mechanisms.md O2: SRHT, HD3, permutations): y_h = x U_h for each head, with the chain
+ *
+ *     U_h = s_0 H s_1 H … H s_f P,   H = H_{2^a} ⊗ Q / √(2^a),  D = 2^a·b, b odd
+ *
+ * of diagonals s_i, Hadamard matrices of entries ±1 and a selection P of K columns. Q [b, b] is orthogonal; where b = 1
+ * it is left out. O(f·D·(log D + b)) a row instead of D·K. The numbers of a head, real: s_0 … s_f (1/√(2^a) in s_0 …
+ * s_{f−1}), the columns that P keeps, and Q column by column. ---- */
+
+struct oa_chain {
+    long width, out; /* D, K */
+    int factors;     /* f; 0: a permutation with signs */
+};
+
+static inline long oa_chain_unit(const struct oa_chain *c) /* b */
+{
+    return c->width / (c->width & -c->width);
+}
+
+static inline bool oa_chain_mixes(const struct oa_chain *c)
+{
+    return c->factors > 0 && oa_chain_unit(c) > 1;
+}
+
+static inline long oa_chain_columns_at(const struct oa_chain *c)
+{
+    return (c->factors + 1) * c->width;
+}
+
+static inline long oa_chain_mix_at(const struct oa_chain *c)
+{
+    return oa_chain_columns_at(c) + c->out;
+}
+
+static inline long oa_chain_numbers(const struct oa_chain *c)
+{
+    long b = oa_chain_unit(c);
+    return oa_chain_mix_at(c) + (oa_chain_mixes(c) ? b * b : 0);
+}
+
+struct oa_transform {
+    struct oa_chain chain;
+    long rows, heads;
+    const void *numbers; /* real [H, oa_chain_numbers] */
+    const void *x;       /* act [rows, D] */
+    long ldx;
+    void *dx; /* act, overwritten */
+    void *y;  /* act [rows, H·K] */
+    long ldy;
+    const void *dy; /* act */
+};
+
+double oa_transform_flops(const struct oa_transform *a);
+
 /* ---- the rest of a Transformer ------------------------------------------------------------------------------- */
 
 struct oa_dropout {
@@ -383,6 +436,8 @@ struct oa_device_ops {
     void (*gate_gradient)(struct oa_device *d, long rows, long cols, const void *x, const void *dy, void *dx);
     void (*project_length)(struct oa_device *d, const struct oa_length_projection *a);
     void (*project_length_gradient)(struct oa_device *d, const struct oa_length_projection *a);
+    void (*transform)(struct oa_device *d, const struct oa_transform *a);
+    void (*transform_gradient)(struct oa_device *d, const struct oa_transform *a);
     /* Token mixing (cpu_mixer.c). y act [rows, cols] = x real where j < high[i], else 0; dx real += dy real there. */
     void (*mask_rows)(struct oa_device *d, long rows, long cols, const int32_t *high, const void *x, void *y);
     void (*mask_rows_gradient)(struct oa_device *d, long rows, long cols, const int32_t *high, const void *dy,

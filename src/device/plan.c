@@ -360,6 +360,12 @@ static void project_length_gradient(struct oa_device *d, const struct oa_length_
         project_length(d, a);
 }
 
+static void transform(struct oa_device *d, const struct oa_transform *a)
+{
+    double rows = (double)a->rows, heads = (double)a->heads;
+    work(d, oa_transform_flops(a), act(d, rows * ((double)a->chain.width + heads * (double)a->chain.out)));
+}
+
 static void mask_rows(struct oa_device *d, long rows, long cols, const int32_t *high, const void *x, void *y)
 {
     (void)high;
@@ -457,6 +463,8 @@ const struct oa_device_ops oa_device_plan = {
     .gate_gradient = gate_gradient,
     .project_length = project_length,
     .project_length_gradient = project_length_gradient,
+    .transform = transform,
+    .transform_gradient = transform,
     .mask_rows = mask_rows,
     .mask_rows_gradient = mask_rows_gradient,
     .add_position_bias = add_position_bias,

@@ -31,6 +31,7 @@ enum case_fill {
     FILL_COVERED, /* N(0, 1), NaN where the operand before is 0 */
     FILL_TOP,     /* a running maximum, some −∞ … */
     FILL_MASS,    /* … and the sum that goes with it */
+    FILL_ORDER,   /* 0, 1, …, turned and turned round */
     FILL_LSE,     /* of the order of a log-sum-exp, some −∞ */
 };
 enum { BEAR_TINY = 1, BEAR_HUGE = 2, BEAR_NAN = 4 }; /* what may be mixed into FILL_NORMAL */

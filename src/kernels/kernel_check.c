@@ -116,6 +116,8 @@ static double fill(const struct filler *f, long row, long col, uint64_t index)
         return rarely || !awkward ? -INFINITY : normal(f, index + 4);
     case FILL_MASS:
         return before[col] == -INFINITY ? 0 : 1 + uniform(f, index + 1);
+    case FILL_ORDER:
+        return (double)(f->p->cols - 1 - (col + f->p->cols / 3) % f->p->cols);
     case FILL_LSE:
         return rarely ? -INFINITY : 2 + normal(f, index + 4);
     }

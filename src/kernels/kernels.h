@@ -47,6 +47,8 @@ enum oa_feature { OA_FEATURE_ELU, OA_FEATURE_RELU, OA_FEATURE_COS, OA_FEATURE_PO
 /* Features of random projections t (random_features below). */
 enum oa_random_feature { OA_RANDOM_EXP, OA_RANDOM_HYPERBOLIC, OA_RANDOM_TRIG, OA_RANDOM_RELU };
 
+enum { OA_LANES = 16 };
+
 struct oa_kernels {
     enum oa_precision precision;
     enum oa_isa isa; /* the highest that contributed */
@@ -145,6 +147,18 @@ struct oa_kernels {
     void (*quadratic_gradient)(long rows, long width, const double c[3], const void *x, long ldx, const void *dy,
                                long lddy, void *dx, long lddx);
     void (*product)(long n, double a, const void *x, const void *y, void *z); /* act z = a·x·y */
+
+    /* ---- structured projections ---- OA_LANES rows of activations side by side, so that what mixes the columns of a
+     * row is vector arithmetic: real x [n, OA_LANES], lane t is row t. */
+    /* y[r_i] = column i of act x [rows ≤ OA_LANES, n], 0 in the lanes beyond; r_i = index[i], or i without an index. */
+    void (*lanes_in)(long rows, long n, const int32_t *index, const void *x, long ldx, void *y);
+    /* Column i of act y [rows, n] = factor[r_i]·x[r_i]; factor real, NULL = 1. */
+    void (*lanes_out)(long rows, long n, const int32_t *index, const void *factor, const void *x, void *y, long ldy);
+    /* y = (H ⊗ I_unit)(factor ∘ x), H the Hadamard matrix of n/unit (a power of two) with entries ±1; in place. */
+    void (*hadamard)(long n, long unit, const void *factor, const void *x, void *y);
+    /* Each run of b rows of x times real q [b, b]: y_i = Σ_j q[j][i] x_j, or with `transposed` Σ_j q[i][j] x_j. */
+    void (*mix_runs)(long n, long b, bool transposed, const void *q, const void *x, void *y);
+
     /* t = scale·u + bias, u real [rows, width], bias real [width] (NULL = 0) → act y [rows, width or 2·width], and real
      * top[rows], by which the logarithm of a feature was lowered so that the largest is 1:
      *     exp         e^{t − top}, top = max t              hyperbolic  [e^{t − top}, e^{−t − top}], top = max |t|

@@ -680,6 +680,63 @@ static void power_gradient(long n, int degree, const void *g, void *x)
         to[i] = (REAL)degree * whole_power(to[i], degree - 1) * gradient[i];
 }
 
+/* ---- structured projections ---- */
+
+static void lanes_in(long rows, long n, const int32_t *index, const void *x, long ldx, void *y)
+{
+    const ACT *from = x;
+    REAL *to = y;
+    for (long i = 0; i < n; i++) {
+        REAL *lanes = to + (index ? index[i] : i) * OA_LANES;
+        for (long t = 0; t < OA_LANES; t++)
+            lanes[t] = t < rows ? LOAD(from[t * ldx + i]) : 0;
+    }
+}
+
+static void lanes_out(long rows, long n, const int32_t *index, const void *factor, const void *x, void *y, long ldy)
+{
+    const REAL *from = x, *f = factor;
+    ACT *to = y;
+    for (long i = 0; i < n; i++) {
+        long r = index ? index[i] : i;
+        for (long t = 0; t < rows; t++)
+            to[t * ldy + i] = STORE(f ? f[r] * from[r * OA_LANES + t] : from[r * OA_LANES + t]);
+    }
+}
+
+static void hadamard(long n, long unit, const void *factor, const void *x, void *y)
+{
+    const REAL *from = x, *f = factor;
+    REAL *to = y;
+    for (long r = 0; r < n; r++)
+        for (long t = 0; t < OA_LANES; t++)
+            to[r * OA_LANES + t] = f[r] * from[r * OA_LANES + t];
+    for (long step = unit * OA_LANES; step < n * OA_LANES; step *= 2) {
+        for (long first = 0; first < n * OA_LANES; first += 2 * step) {
+            for (long i = first; i < first + step; i++) {
+                REAL a = to[i], b = to[i + step];
+                to[i] = a + b;
+                to[i + step] = a - b;
+            }
+        }
+    }
+}
+
+static void mix_runs(long n, long b, bool transposed, const void *q, const void *x, void *y)
+{
+    const REAL *m = q, *from = x;
+    REAL *to = y;
+    for (long r = 0; r < n; r++) {
+        long i = r % b;
+        for (long t = 0; t < OA_LANES; t++) {
+            REAL sum = 0;
+            for (long j = 0; j < b; j++)
+                sum += m[transposed ? i * b + j : j * b + i] * from[(r - i + j) * OA_LANES + t];
+            to[r * OA_LANES + t] = sum;
+        }
+    }
+}
+
 /* ---- loss ---- */
 
 static double cross_entropy(long n, const void *logits, long target, double scale, void *d)
@@ -792,6 +849,10 @@ static const struct oa_kernels table = {
     .quadratic = quadratic,
     .quadratic_gradient = quadratic_gradient,
     .product = product,
+    .lanes_in = lanes_in,
+    .lanes_out = lanes_out,
+    .hadamard = hadamard,
+    .mix_runs = mix_runs,
     .random_features = random_features,
     .random_features_gradient = random_features_gradient,
     .decay_tile = decay_tile,

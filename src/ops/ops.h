@@ -124,6 +124,8 @@ oa_tensor *oa_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa
  * columns first + h·in … of x (mechanisms.md S1). */
 oa_tensor *oa_head_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b, bool slice,
                           long first);
+/* y_h = x U_h for each head by fast transforms (device.h); chains [H, oa_chain_numbers], frozen. */
+oa_tensor *oa_transform_op(oa_tape *t, oa_tensor *x, const struct oa_parameter *chains, const struct oa_chain *chain);
 oa_tensor *oa_gelu(oa_tape *t, oa_tensor *x);
 oa_tensor *oa_relu(oa_tape *t, oa_tensor *x);
 oa_tensor *oa_feature(oa_tape *t, oa_tensor *x, enum oa_feature f, int degree, long heads);
