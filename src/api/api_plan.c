@@ -18,7 +18,7 @@ struct planning {
     struct oa_options options;
     struct oa_peak peak;
     double arithmetic, traffic; /* FLOP/s and bytes/s of this precision on all threads */
-    long vocabulary;
+    long vocabulary;            /* of the tokenizer */
     struct row *row;
     int count;
 };
@@ -102,7 +102,7 @@ static void text(const struct planning *p, int width, struct oa_text *out)
     char number[OA_NUMBER];
     oa_text_printf(out,
                    "%ld layers, width %ld, %ld heads, context %ld, vocabulary %ld; %s tokens a step, %ld steps, %s\n\n",
-                   o->model_layers, o->model_width, o->model_heads, o->model_context, p->vocabulary,
+                   o->model_layers, o->model_width, o->model_heads, o->model_context, p->row[0].plan.vocabulary,
                    oa_number_si(number, p->row[0].plan.tokens), o->train_steps, o->train_precision);
     oa_table_init(&t, p->c, columns, COLUMNS);
     for (int i = 0; i < p->count; i++)
@@ -132,7 +132,7 @@ static json_t *plan_json(const struct planning *p)
     json_t *root = json_object(), *rows = json_array();
     for (int i = 0; i < p->count; i++)
         json_array_append_new(rows, row_json(p, &p->row[i]));
-    json_object_set_new(root, "vocabulary", json_integer(p->vocabulary));
+    json_object_set_new(root, "vocabulary", json_integer(p->row[0].plan.vocabulary));
     json_object_set_new(root, "tokens_per_step", json_real(p->row[0].plan.tokens));
     json_object_set_new(root, "steps", json_integer(p->options.train_steps));
     json_object_set_new(root, "precision", json_string(p->options.train_precision));

@@ -23,7 +23,8 @@ static enum oa_error measure(struct oa_device *d, const struct oa_options *o, lo
     oa_tape_init(&t, d);
     d->flops = d->bytes = 0;
     one_step(d, m, o, &t);
-    *out = (struct oa_plan){ .trainable = (double)m->store.trainable,
+    *out = (struct oa_plan){ .vocabulary = m->vocabulary,
+                             .trainable = (double)m->store.trainable,
                              .frozen = (double)m->store.frozen,
                              .flops = d->flops,
                              .bytes = d->bytes,

@@ -47,6 +47,7 @@ void oa_run_free(struct oa_run *run);
 
 /* What a run will cost, from one step on the plan device. */
 struct oa_plan {
+    long vocabulary;          /* rows of the embedding */
     double trainable, frozen; /* parameters */
     double flops, bytes;      /* of one optimiser step */
     double tokens;            /* of one step */
