@@ -213,7 +213,7 @@ static oa_tensor *residual(struct fixture *f, oa_tensor *x)
 static oa_tensor *embed(struct fixture *f, oa_tensor *x)
 {
     (void)x;
-    return oa_embed(&f->tape, f->ids, ROWS, LENGTH, get(f, "w"), get(f, "position"), 0.3);
+    return oa_embed(&f->tape, f->ids, ROWS, LENGTH, 0, get(f, "w"), get(f, "position"), 0.3);
 }
 
 static oa_tensor *several(struct fixture *f, oa_tensor *x)
@@ -294,7 +294,7 @@ static size_t memory_of_a_step(bool dry)
     oa_tape_reset(&f.tape, true, true, oa_stream_named(1, "s"));
     for (int i = 0; i < ROWS; i++)
         f.target[i] = 1;
-    oa_tensor *sum, *x = oa_embed(&f.tape, f.ids, ROWS, LENGTH, get(&f, "w"), NULL, 0.1);
+    oa_tensor *sum, *x = oa_embed(&f.tape, f.ids, ROWS, LENGTH, 0, get(&f, "w"), NULL, 0.1);
     oa_tensor *y = oa_residual_norm_op(&f.tape, x, oa_gelu(&f.tape, x), 0.1, get(&f, "gain"), NULL, &sum);
     oa_linear_loss_op(&f.tape, y, get(&f, "w"), f.target, 1);
     oa_tape_backward(&f.tape);

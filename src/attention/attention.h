@@ -111,6 +111,7 @@ struct oa_group {
     bool no_value;                      /* no value.weight: a component of a mixture, or OA_OWN_VALUES */
     bool stored_weights;                /* the matrices of frozen projections are given (attend): no chains for them */
     bool needs_words;                   /* set by the mechanism: forward needs the word numbers of the tokens */
+    bool needs_all;                     /* set by the mechanism: forward needs all queries at once, so none can wait */
     struct oa_parameter *parameter[12]; /* the mechanism's own, in its order */
     struct oa_parameter *query, *key, *value, *query_bias, *key_bias, *value_bias, *temperature, *diagonal;
     struct oa_support support;
@@ -127,6 +128,8 @@ struct oa_layer_input {
     const int32_t *words;      /* [B·T] word numbers, for pattern(unit=word) */
     const void *cosine, *sine; /* rotary tables, real [N, K/2]; NULL = none */
     double dropout;            /* of attention weights */
+    struct oa_state
+        *state; /* decoding: one for each group of the layer (oa_layer_state_open); NULL = whole sequences */
 };
 
 enum oa_capability {
@@ -212,6 +215,22 @@ enum oa_error oa_layer_open_refined(oa_context *c, const struct oa_spec *spec, i
 void oa_layer_close(struct oa_layer *l);
 /* y [B·T, D]. Padded rows: inputs are ignored by selection, outputs are 0. */
 oa_tensor *oa_layer_forward(oa_tape *t, const struct oa_layer *l, const struct oa_layer_input *in);
+
+/* ---- decoding (layer_state.c) ---------------------------------------------------------------------------------- */
+
+/* A layer's state for one sequence of up to `length` tokens (queries, in cross-attention), which comes in pieces: each
+ * oa_layer_forward with in->state set takes `queries` new tokens (one, or a chunk of a prompt) with batch = 1 and a
+ * tape that does not record, and gives the rows that whole sequences would. Self-attention must be causal and has no
+ * padding; cross-attention takes memory and lengths as ever, and reads the memory at the first call only. Refused:
+ * layers that need all tokens at once. The layer must outlive the state. */
+enum oa_error oa_layer_state_open(const struct oa_layer *l, long length, struct oa_state **out);
+void oa_layer_state_close(const struct oa_layer *l, struct oa_state *s);
+void oa_layer_state_reset(const struct oa_layer *l, struct oa_state *s); /* another sequence; memory stays */
+enum oa_error oa_layer_state_copy(const struct oa_layer *l, const struct oa_state *from, struct oa_state *to);
+double oa_layer_state_numbers(const struct oa_layer *l, const struct oa_state *s); /* that later tokens need */
+size_t oa_layer_state_bytes(const struct oa_layer *l, const struct oa_state *s);   /* of memory held */
+enum oa_error oa_layer_state_check(const struct oa_layer *l, const struct oa_layer_input *in);
+
 double oa_layer_flops(const struct oa_layer *l, long queries,
                       long keys); /* forward, one sequence, projections included */
 
@@ -228,8 +247,11 @@ enum oa_error oa_project_matrix(const struct oa_group *g, const struct oa_parame
 bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size); /* projection options that contradict */
 
 /* layer.c */
-void oa_value_parameters(struct oa_group *g);             /* value.weight and its bias */
-oa_tensor *oa_key_input(const struct oa_layer_input *in); /* memory, or x in self-attention */
+void oa_value_parameters(struct oa_group *g); /* value.weight and its bias */
+/* Are the keys those of another sequence? Then they come from the memory (NULL when decoding has read it), else from x.
+ */
+bool oa_keys_elsewhere(const struct oa_group *g, const struct oa_layer_input *in);
+oa_tensor *oa_key_input(const struct oa_group *g, const struct oa_layer_input *in);
 struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct oa_layer_input *in);
 long oa_group_length(const struct oa_group *g); /* N of its tables */
 /* A parameter of the group under prefix + name; the rest as in *p. NULL after a failure. */

@@ -85,7 +85,10 @@ static enum oa_error check_lengths(const struct oa_group *g, long queries, long 
 void oa_layout_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v,
                        oa_tensor *o)
 {
-    if (check_lengths(g, in->queries, in->memory ? in->keys : in->queries) == OA_OK && read_layout(g) == OA_OK)
+    long past = t->state ? t->state->tokens : 0, queries = past + in->queries;
+    if (check_lengths(g, queries, g->shape.cross ? in->keys : queries) != OA_OK)
+        return;
+    if (past > 0 || read_layout(g) == OA_OK) /* while decoding it was read at the first token */
         oa_part_forward(t, g, in, v, o);
 }
 

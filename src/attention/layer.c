@@ -15,21 +15,26 @@
 
 /* ---- helpers for mechanisms ----------------------------------------------------------------------------------- */
 
-oa_tensor *oa_key_input(const struct oa_layer_input *in)
+bool oa_keys_elsewhere(const struct oa_group *g, const struct oa_layer_input *in)
 {
-    return in->memory ? in->memory : in->x;
+    return in->memory || g->shape.cross;
+}
+
+oa_tensor *oa_key_input(const struct oa_group *g, const struct oa_layer_input *in)
+{
+    return oa_keys_elsewhere(g, in) ? in->memory : in->x;
 }
 
 struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct oa_layer_input *in)
 {
     return (struct oa_attention_shape){ .batch = in->batch,
                                         .queries = in->queries,
-                                        .keys = in->memory ? in->keys : in->queries,
+                                        .keys = g->shape.cross ? in->keys : in->queries,
                                         .heads = g->shape.heads,
                                         .value_width = g->shape.value_width,
                                         .causal = g->shape.causal,
                                         .key_lengths = in->lengths,
-                                        .query_lengths = in->memory ? NULL : in->lengths };
+                                        .query_lengths = g->shape.cross ? NULL : in->lengths };
 }
 
 long oa_group_length(const struct oa_group *g)
@@ -255,7 +260,9 @@ void oa_layer_close(struct oa_layer *l)
 
 static enum oa_error check_group_input(const struct oa_group *g, const struct oa_layer_input *in)
 {
-    long N = oa_group_length(g), longest = in->memory && in->keys > in->queries ? in->keys : in->queries;
+    long N = oa_group_length(g), longest = in->state ? in->state->tokens + in->queries : in->queries;
+    if (in->memory && in->keys > longest)
+        longest = in->keys;
     if (g->mechanism->can & OA_BOUND_LENGTH && longest > N)
         return oa_fail(g->context, OA_SHAPE,
                        "a sequence of %ld tokens is longer than the tables of %s, which end at N = %ld", longest,
@@ -274,26 +281,32 @@ static enum oa_error check_input(const struct oa_layer *l, const struct oa_layer
         return oa_fail(l->context, OA_INTERNAL, "attention layer: memory is %s", in->memory ? "given" : "missing");
     for (int g = 0; g < l->groups; g++)
         OA_TRY(check_group_input(&l->group[g], in));
-    return OA_OK;
+    return in->state ? oa_layer_state_check(l, in) : OA_OK;
 }
 
 static void run_group(oa_tape *t, const struct oa_layer *l, int index, const struct oa_layer_input *in, oa_tensor *o,
                       long column)
 {
     const struct oa_group *g = &l->group[index];
-    oa_tensor *v = g->value ? oa_linear(t, oa_key_input(in), g->value, g->value_bias) : NULL;
+    oa_tensor *v = g->value ? oa_linear(t, oa_key_input(g, in), g->value, g->value_bias) : NULL;
     oa_tensor *view = l->groups == 1 ? o : oa_columns(t, o, column, g->shape.heads * g->shape.value_width);
+    oa_state_begin(t, in->state ? &in->state[index] : NULL);
     if (oa_status(t->context) == OA_OK)
         g->mechanism->forward(t, g, in, v, view);
+    oa_state_begin(t, NULL);
+    if (in->state)
+        in->state[index].tokens += in->queries;
 }
 
-/* Padding leaves the input that the lengths are about: the memory, or x itself. */
+/* Padding leaves the input that the lengths are about: the memory, or x itself. Decoding reads the memory once. */
 static struct oa_layer_input without_padding(oa_tape *t, const struct oa_layer_input *in)
 {
     struct oa_layer_input real = *in;
-    if (in->lengths && in->memory)
+    if (in->state && in->state->tokens > 0)
+        real.memory = NULL;
+    else if (in->lengths && in->memory)
         real.memory = oa_select_rows(t, in->memory, in->keys, in->lengths);
-    else if (in->lengths)
+    else if (in->lengths && !in->memory)
         real.x = oa_select_rows(t, in->x, in->queries, in->lengths);
     return real;
 }

@@ -105,27 +105,29 @@ static void run_local(oa_tape *t, const struct oa_group *g, const struct oa_laye
         oa_logits_op(t, &shape, support, 1, &part, NULL, v, in->dropout, o);
 }
 
-/* The first rows as queries, all rows as keys: like cross-attention of a sequence with itself. */
+/* The first rows as queries; all rows as keys, like cross-attention of a sequence with itself, or in a causal layer the
+ * first rows again. While decoding, those of them that are new, if any. */
 static void run_global(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *o)
 {
     struct oa_group other = global_group(g);
     struct oa_layer_input rows = *in;
     struct oa_attention_shape shape = oa_group_shape(g, in);
     struct oa_part_tensors part;
-    shape.queries = rows.queries = global_tokens(g, in->queries);
-    shape.causal = false;
-    rows.keys = in->queries;
-    rows.memory = in->x;
+    long past = t->state ? t->state->tokens : 0;
+    shape.queries = rows.queries = global_tokens(g, past + in->queries) - past;
+    if (rows.queries <= 0)
+        return;
     rows.x = oa_leading_rows(t, in->x, in->queries, rows.queries);
+    rows.memory = g->shape.causal ? NULL : in->x;
+    rows.keys = shape.keys = g->shape.causal ? rows.queries : in->queries;
     if (oa_status(t->context) != OA_OK)
         return;
     oa_dot_part(t, &other, &rows, &part);
-    oa_tensor *v = oa_linear(t, in->x, other.value, other.value_bias);
+    oa_tensor *v = oa_linear(t, oa_key_input(&other, &rows), other.value, other.value_bias);
     oa_tensor *result = oa_tensor_new(t, in->batch * rows.queries, g->shape.heads * g->shape.value_width);
-    const struct oa_support *support = g->shape.causal ? keep(t, oa_support_past()) : NULL;
     if (oa_status(t->context) != OA_OK)
         return;
-    oa_logits_op(t, &shape, support, 1, &part, NULL, v, in->dropout, result);
+    oa_logits_op(t, &shape, NULL, 1, &part, NULL, v, in->dropout, result);
     oa_put_leading_rows(t, o, in->queries, rows.queries, result);
 }
 
@@ -143,10 +145,10 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
 static double flops(const struct oa_group *g, long queries, long keys)
 {
     double sum = oa_dot_flops(g, queries, keys), heads = 2 * (double)(g->shape.heads * g->shape.width);
+    long first = global_tokens(g, queries), rows = g->shape.causal ? first : keys;
     if (is_shared(g))
         return sum;
-    return sum +
-           heads * (double)(g->shape.head_width * (global_tokens(g, queries) + keys) + g->shape.value_width * keys);
+    return sum + heads * (double)(g->shape.head_width * (first + rows) + g->shape.value_width * rows);
 }
 
 /* ---- oracle ---------------------------------------------------------------------------------------------------- */

@@ -93,6 +93,7 @@ static enum oa_error parameters(struct oa_group *g)
                           .ensemble = oa_atom_is(g->atom, "draw", "iid") ? NULL : ensembles[ensemble],
                           .norms = kernel_of(g->atom) == SMREG ? OA_NORMS_ROOT : OA_NORMS_CHI };
     g->parameter[0] = oa_omega_parameter(g, &o);
+    g->needs_all = kernel_of(g->atom) == FITTED;
     return oa_status(g->context);
 }
 

@@ -229,11 +229,12 @@ static oa_tensor *project_rows(oa_tape *t, oa_tensor *x, struct oa_parameter *w,
  * the keys are copied (scaled by s) before they turn, because the product is what the gradient of the factors needs. */
 void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor **q, oa_tensor **k)
 {
-    long H = g->shape.heads, keys = in->memory ? in->keys : in->queries;
-    bool tie = g->key == NULL, one = tie && !in->memory, factors = g->temperature || g->diagonal;
+    bool elsewhere = oa_keys_elsewhere(g, in);
+    long H = g->shape.heads, keys = elsewhere ? in->keys : in->queries;
+    bool tie = g->key == NULL, one = tie && !elsewhere, factors = g->temperature || g->diagonal;
     double s = oa_atom_is(g->atom, "scale", "jl") ? sqrt((double)g->shape.width / (double)g->shape.head_width) : 1;
     *q = project_rows(t, in->x, g->query, g->query_bias);
-    *k = one ? *q : project_rows(t, oa_key_input(in), tie ? g->query : g->key, tie ? g->query_bias : g->key_bias);
+    *k = one ? *q : project_rows(t, oa_key_input(g, in), tie ? g->query : g->key, tie ? g->query_bias : g->key_bias);
     if (s != 1 || (one && factors && in->cosine))
         *k = oa_scale_heads(t, *k, H, s, NULL, NULL);
     if (one && !factors) {

@@ -18,7 +18,6 @@ struct oa_support oa_support_pooled_sparse(long block, long length, bool fixed);
 struct oa_support oa_support_pooled_local(long block, long length, long window, bool causal);
 /* global_rows: whether the rows of the global tokens see everything, or nothing. */
 struct oa_support oa_support_longformer(long window, long global, bool global_rows);
-struct oa_support oa_support_past(void); /* j ≤ i, where queries are fewer than keys */
-long oa_default_stride(long length);     /* ⌈√N⌉ */
+long oa_default_stride(long length); /* ⌈√N⌉ */
 
 #endif

@@ -49,7 +49,11 @@ static double pairs(const struct oa_support *s, const struct oa_attention_shape 
 
 struct oa_support oa_support_blocks(long size)
 {
-    return (struct oa_support){
-        .name = "blocks", .parameter = { [SIZE] = size }, .range = range, .row = row, .visible = visible, .pairs = pairs
-    };
+    return (struct oa_support){ .name = "blocks",
+                                .parameter = { [SIZE] = size },
+                                .horizon = { .block = size },
+                                .range = range,
+                                .row = row,
+                                .visible = visible,
+                                .pairs = pairs };
 }

@@ -62,6 +62,7 @@ struct oa_support oa_support_local(long window, long dilation)
 {
     return (struct oa_support){ .name = "local",
                                 .parameter = { [WINDOW] = window, [DILATION] = dilation },
+                                .horizon = { .span = (window - 1) * dilation + 1 },
                                 .range = range,
                                 .row = dilation == 1 ? row : NULL,
                                 .visible = visible,

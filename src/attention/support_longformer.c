@@ -2,7 +2,7 @@
  *
  * The supports of Longformer, with global tokens 0 … g−1: query i ≥ g sees the window of `local` (dilation 1) and the
  * global tokens; the rows of the global tokens see everything or, where another call of the engine serves them,
- * nothing. And the past, for calls of the engine that are causal but whose queries are only the first tokens.
+ * nothing.
  */
 #include "attention/support.h"
 
@@ -95,40 +95,10 @@ struct oa_support oa_support_longformer(long window, long global, bool global_ro
 {
     return (struct oa_support){ .name = "longformer",
                                 .parameter = { [WINDOW] = window, [GLOBAL] = global, [GLOBAL_ROWS] = global_rows },
+                                .horizon = { .span = window, .sinks = global },
                                 .range = range,
                                 .empty = empty,
                                 .full = full,
                                 .visible = visible,
                                 .pairs = pairs };
-}
-
-/* ---- the past -------------------------------------------------------------------------------------------------- */
-
-static void past_range(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
-                       long *low, long *high)
-{
-    (void)s;
-    (void)head;
-    (void)i0;
-    *low = 0;
-    *high = smaller(i1, a->keys);
-}
-
-static void past_row(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
-                     long *high)
-{
-    past_range(s, a, head, i, i + 1, low, high);
-}
-
-static double past_pairs(const struct oa_support *s, const struct oa_attention_shape *a, long head)
-{
-    double n = (double)smaller(a->queries, a->keys);
-    (void)s;
-    (void)head;
-    return n * (n + 1) / 2;
-}
-
-struct oa_support oa_support_past(void)
-{
-    return (struct oa_support){ .name = "past", .range = past_range, .row = past_row, .pairs = past_pairs };
 }

@@ -56,6 +56,7 @@ const struct oa_device_ops oa_device_cpu = {
     .position_sums = oa_cpu_position_sums,
     .gelu_exact = oa_cpu_gelu_exact,
     .gelu_exact_gradient = oa_cpu_gelu_exact_gradient,
+    .mixer_steps = oa_cpu_mixer_steps,
     .adamw = oa_cpu_adamw,
     .sgd = oa_cpu_sgd,
     .adafactor = oa_cpu_adafactor,

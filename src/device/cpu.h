@@ -81,6 +81,14 @@ static inline long oa_band_taps(const struct oa_band *a)
     return a->taps ? a->taps : oa_min(a->shape.keys, 2 * oa_band_reach(a->sigma) + 1);
 }
 
+/* Keys that a causal query looks back on, itself included: the band ends at the query, and lies around a centre that
+ * may be before it. */
+static inline long oa_band_span(const struct oa_band *a)
+{
+    long behind = a->offset < 0 ? (long)(1 - a->offset) : 0;
+    return a->taps ? a->before + 1 : oa_band_reach(a->sigma) + behind + 1;
+}
+
 /* Scratch of the backward pass: one row of sums for each (b,h), where tokens share their logits. */
 static inline size_t oa_band_shared_bytes(const struct oa_band *a)
 {
@@ -179,6 +187,7 @@ void oa_cpu_mask_rows_gradient(struct oa_device *d, long rows, long cols, const 
 void oa_cpu_add_position_bias(struct oa_device *d, long rows, long cols, long length, const void *bias, void *y,
                               long ldy);
 void oa_cpu_position_sums(struct oa_device *d, long rows, long cols, long length, const void *x, long ldx, void *sums);
+void oa_cpu_mixer_steps(struct oa_device *d, const struct oa_mixer_steps *a); /* cpu_mixer_steps.c */
 
 /* cpu_gate.c */
 void oa_cpu_gate(struct oa_device *d, long rows, long cols, const void *x, void *y);

@@ -52,9 +52,10 @@ static long clamp(long x, long low, long high)
 static bool place_row(struct rows *r, long i)
 {
     const struct oa_band *a = r->a;
-    long first = i - a->before, count = a->taps, keys = a->shape.causal ? oa_min(r->keys, i + 1) : r->keys;
+    long p = a->shape.first + i, first = p - a->before, count = a->taps;
+    long keys = a->shape.causal ? oa_min(r->keys, p + 1) : r->keys;
     if (a->taps == 0) {
-        long near = clamp(lround((double)i + a->offset), 0, oa_max(0, keys - 1)), reach = oa_band_reach(a->sigma);
+        long near = clamp(lround((double)p + a->offset), 0, oa_max(0, keys - 1)), reach = oa_band_reach(a->sigma);
         first = oa_max(0, near - reach);
         count = oa_max(0, oa_min(keys, near + reach + 1) - first);
     }
@@ -72,7 +73,7 @@ static void read_logits(struct rows *r, long i)
     const struct oa_band *a = r->a;
     const void *logits = oa_real_at(r->d, a->logits, r->h * a->taps);
     for (long k = 0; k < r->count && a->taps == 0; k++) {
-        double z = ((double)(r->first + k - i) - a->offset) / a->sigma;
+        double z = ((double)(r->first + k - a->shape.first - i) - a->offset) / a->sigma;
         r->w[k] = -z * z / 2;
     }
     if (a->taps > 0 && a->tokens) {

@@ -64,6 +64,7 @@ struct work {
     void *row, *ones;      /* real [r], real [chunk] */
     int32_t *low, *high;
     void *scale, *seen; /* real [S]: c_j, m_j; NULL without scales */
+    double start;       /* the scale of a state that was begun before */
 
     void *state, *z, *state_act; /* real [r, V], real [r], act [r, V]: S, z; then G, g */
 };
@@ -81,6 +82,7 @@ static void take_all(struct work *w)
 {
     size_t act = w->d->kernels.act_size, real = w->d->kernels.real_size;
     long r = w->a->features, v = w->a->shape.value_width;
+    void *kept = oa_real_at(w->d, w->a->state, (w->b * w->a->shape.heads + w->h) * (r * v + r + 1));
     w->q = take(w, w->chunk * r, act);
     w->k = take(w, w->chunk * r, act);
     w->v = take(w, w->chunk * v, act);
@@ -93,8 +95,8 @@ static void take_all(struct work *w)
     w->ones = take(w, w->chunk, real);
     w->low = take(w, w->chunk, sizeof *w->low);
     w->high = take(w, w->chunk, sizeof *w->high);
-    w->state = take(w, r * v, real);
-    w->z = take(w, r, real);
+    w->state = kept ? kept : take(w, r * v, real);
+    w->z = kept ? oa_real_at(w->d, kept, r * v) : take(w, r, real);
     w->state_act = take(w, r * v, act);
 }
 
@@ -109,21 +111,29 @@ static long real_length(const int32_t *lengths, long b, long length)
     return lengths ? oa_max(0, oa_min(lengths[b], length)) : length;
 }
 
-/* m_i: the running maximum of the scales of real keys, or without causality the maximum of all. */
+/* m_i: the running maximum of the scales of real keys, or without causality the maximum of all; those of earlier calls
+ * come first. */
 static void find_scales(struct work *w)
 {
     const struct oa_attention_shape *s = &w->a->shape;
-    long rows = oa_max(s->queries, s->keys);
-    double most = -INFINITY;
+    long rows = oa_max(s->queries, s->keys), keys = w->a->key_scale ? w->keys : 0;
+    double most = w->a->begun ? w->start : -INFINITY;
     w->scale = oa_real_at(w->d, w->a->key_scale, (w->b * s->heads + w->h) * s->keys);
     w->seen = take(w, rows, w->d->kernels.real_size);
-    for (long j = 0; j < w->keys && !s->causal; j++)
+    for (long j = 0; j < keys && !s->causal; j++)
         most = fmax(most, oa_real_get(w->d, w->scale, j));
     for (long i = 0; i < rows && !w->failed; i++) { /* rows may outnumber real keys */
-        if (s->causal && i < w->keys)
+        if (s->causal && i < keys)
             most = fmax(most, oa_real_get(w->d, w->scale, i));
-        oa_real_set(w->d, w->seen, i, w->keys ? most : 0);
+        oa_real_set(w->d, w->seen, i, isfinite(most) ? most : 0);
     }
+}
+
+/* The scale that S and z have after this call, next to them. */
+static void keep_scale(struct work *w)
+{
+    long r = w->a->features, rows = oa_max(w->a->shape.queries, w->a->shape.keys);
+    oa_real_set(w->d, w->z, r, w->seen ? oa_real_get(w->d, w->seen, rows - 1) : 0);
 }
 
 static void open_work(struct work *w, const struct linear *f, long item, const struct oa_worker *worker)
@@ -138,9 +148,12 @@ static void open_work(struct work *w, const struct linear *f, long item, const s
     take_all(w);
     if (w->failed)
         return;
-    clear_state(w);
+    if (f->a->begun)
+        w->start = oa_real_get(w->d, w->z, f->a->features);
+    else
+        clear_state(w);
     oa_real_fill(w->d, w->chunk, 1, w->ones);
-    if (f->a->key_scale)
+    if (f->a->key_scale || f->a->begun)
         find_scales(w);
 }
 
@@ -232,6 +245,17 @@ static double chunk_scale(const struct work *w, long i0)
     return w->keys ? oa_real_get(w->d, w->seen, oa_min(oa_max(i0, 0) + w->chunk, w->keys) - 1) : 0;
 }
 
+/* Has the state keys before the chunk? And the scale that it has then. */
+static bool begun(const struct work *w)
+{
+    return w->i0 > 0 || w->a->begun;
+}
+
+static double state_scale(const struct work *w)
+{
+    return w->i0 > 0 ? chunk_scale(w, w->i0 - w->chunk) : w->start;
+}
+
 /* The state, from one scale to another. */
 static void move_state(struct work *w, double from, double to)
 {
@@ -269,9 +293,9 @@ static void decay_pairs(struct work *w)
 /* What the state gave to the chunk's rows, in w->sum: from its own scale to that of each row. */
 static void decay_rows(struct work *w, long width)
 {
-    if (!w->scale || !w->a->shape.causal || w->i0 == 0)
+    if (!w->scale || !w->a->shape.causal || !begun(w))
         return;
-    fill_factor(w, w->rows, chunk_scale(w, w->i0 - w->chunk), true);
+    fill_factor(w, w->rows, state_scale(w), true);
     w->d->kernels.scale_rows(w->rows, width, w->factor, w->sum, width);
 }
 
@@ -290,8 +314,8 @@ static void add_keys(struct work *w)
     long r = w->a->features, v = w->a->shape.value_width;
     if (w->scale && w->cols > 0) {
         double m = chunk_scale(w, w->i0);
-        if (w->i0 > 0)
-            move_state(w, chunk_scale(w, w->i0 - w->chunk), m);
+        if (begun(w))
+            move_state(w, state_scale(w), m);
         fill_factor(w, w->cols, m, false);
         scale_packed(w, w->cols, w->k);
     }
@@ -346,7 +370,7 @@ static double policy(enum oa_denominator p, double epsilon, double den)
 static double row_epsilon(const struct work *w, long i)
 {
     const struct oa_attention_shape *s = &w->a->shape;
-    if (!w->a->query_scale || w->keys == 0)
+    if (!w->a->query_scale || (w->keys == 0 && !w->a->begun))
         return w->a->epsilon;
     double own = oa_real_get(w->d, w->a->query_scale, (w->b * s->heads + w->h) * s->queries + w->i0 + i);
     return w->a->epsilon * exp(-own - oa_real_get(w->d, w->seen, s->causal ? w->i0 + i : 0));
@@ -361,9 +385,9 @@ static void *saved_denominators(const struct work *w)
 /* e^{scale of the state − m_i}, also where no state is read yet. */
 static double state_share(const struct work *w, long i)
 {
-    if (!w->scale || !w->a->shape.causal || w->i0 == 0)
+    if (!w->scale || !w->a->shape.causal || !begun(w))
         return 1;
-    return exp(chunk_scale(w, w->i0 - w->chunk) - oa_real_get(w->d, w->seen, w->i0 + i));
+    return exp(state_scale(w) - oa_real_get(w->d, w->seen, w->i0 + i));
 }
 
 /* w->sum holds numerators, w->den what the chunk's own keys add to the denominators. */
@@ -394,14 +418,14 @@ static void causal_forward(struct work *w)
         decay_pairs(w);
         w->d->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded,
                                 w->den);
-        if (i0 > 0) {
+        if (begun(w)) {
             round_state(w);
             product(w, w->padded, v, r, w->q, w->state_act, w->sum, false);
             decay_rows(w, v);
         }
-        product(w, w->padded, v, w->padded, w->tile_act, w->v, w->sum, i0 > 0);
+        product(w, w->padded, v, w->padded, w->tile_act, w->v, w->sum, begun(w));
         finish_rows(w);
-        if (!last_chunk(w))
+        if (!last_chunk(w) || w->a->state)
             add_keys(w);
     }
 }
@@ -436,6 +460,8 @@ static void forward_item(void *argument, long item, const struct oa_worker *work
         causal_forward(&w);
     else
         full_forward(&w);
+    if (w.a->state)
+        keep_scale(&w);
 }
 
 void oa_cpu_linear_attention(struct oa_device *d, const struct oa_linear_attention *a)

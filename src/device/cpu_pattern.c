@@ -17,6 +17,9 @@
  * S⁴ the fourfold one, Σ_j m³ v_j = 6·S⁴_{i−1} + S²_i: positive terms only, where an expansion in moments of j would
  * cancel (at n = 500 it has lost all of f32). Backward, dV = Wᵀ dO, is the same with the sums running the other way.
  *
+ * Decoding: the tokens are those from position `first`. What their rows need of earlier ones is kept as doubles: sums,
+ * and the last one or two values. The rows of x then begin with these values, so that a place is still a position.
+ *
  * Rows are doubles here: weights reach n³, and the work is small. They are filled up with zeros to a multiple of LANES,
  * so that the compiler knows the trip count of the inner loops. Shifts of tokens are copies. [B·S, H·V] → [B·T, H·V];
  * an item is a (b,h); memory a worker O(n·V).
@@ -37,6 +40,7 @@ struct rows {
     struct oa_device *d;
     const struct oa_pattern_attention *a;
     long b, h, tokens, units;
+    long first, history;  /* position of the first unit; rows of x that stand before it */
     long values, width;   /* V; V filled up to a multiple of LANES */
     const int32_t *words; /* of this batch item; NULL: units are tokens */
     double *x, *y;        /* [units, V] */
@@ -64,9 +68,10 @@ static void scale_to(long n, double factor, const double *x, double *y)
     }
 }
 
+/* The row of the unit at position i; of x also of the last ones before the first. */
 static double *row_of(const struct rows *r, double *x, long i)
 {
-    return x + i * r->width;
+    return x + (i - r->first) * r->width;
 }
 
 static double cube(long m)
@@ -142,9 +147,8 @@ static long count_units(const struct rows *r)
 static void gather(struct rows *r, const void *x, long ld, long length, bool means)
 {
     long unit = 0, end;
-    memset(r->x, 0, (size_t)(r->units * r->width) * sizeof *r->x);
     for (long i = 0; i < r->tokens; i = end, unit++) {
-        double *to = row_of(r, r->x, unit);
+        double *to = row_of(r, r->x, r->first + unit);
         end = unit_end(r, i);
         for (long e = i; e < end; e++)
             load(r, place(r, x, ld, length, e), to);
@@ -158,7 +162,7 @@ static void scatter(struct rows *r, void *y, long ld, long length, bool shares)
 {
     long unit = 0, end;
     for (long i = 0; i < r->tokens; i = end, unit++) {
-        double *from = row_of(r, r->y, unit);
+        double *from = row_of(r, r->y, r->first + unit);
         end = unit_end(r, i);
         if (shares && end - i > 1)
             scale_to(r->width, 1 / (double)(end - i), from, from);
@@ -184,12 +188,18 @@ static void single(struct rows *r, bool transposed, long i, long j)
         add(r->width, 1, row_of(r, r->x, transposed ? i : j), row_of(r, r->y, transposed ? j : i));
 }
 
+/* Units from the beginning of the sequence to the end of those at work. */
+static long unit_count(const struct rows *r)
+{
+    return r->first + r->units;
+}
+
 /* current, previous, next: shifts. */
 static void shift(struct rows *r, bool transposed, long offset)
 {
-    for (long i = 0; i < r->units; i++) {
-        long j = i + offset, nearest = j < 0 ? 0 : r->units - 1;
-        single(r, transposed, i, j >= 0 && j < r->units ? j : edge_unit(r, i, nearest));
+    for (long i = r->first; i < unit_count(r); i++) {
+        long j = i + offset, nearest = j < 0 ? 0 : unit_count(r) - 1;
+        single(r, transposed, i, j >= 0 && j < unit_count(r) ? j : edge_unit(r, i, nearest));
     }
 }
 
@@ -209,7 +219,7 @@ static double *from_side(const struct rows *r, double *x, bool mirrored, long i)
 static void context(struct rows *r, bool mirrored)
 {
     double *sum = r->sums[0];
-    for (long i = 2; i < r->units; i++) {
+    for (long i = oa_max(2, r->first); i < unit_count(r); i++) {
         add(r->width, cube(i - 1), from_side(r, r->x, mirrored, i - 2), sum);
         scale_to(r->width, 1 / cubes(i - 1), sum, from_side(r, r->y, mirrored, i));
     }
@@ -227,7 +237,7 @@ static void context_transposed(struct rows *r, bool mirrored)
 
 static void context_edges(struct rows *r, bool mirrored, bool transposed)
 {
-    for (long e = 0; e < 2 && e < r->units; e++) {
+    for (long e = r->first; e < 2 && e < unit_count(r); e++) {
         long i = mirrored ? r->units - 1 - e : e;
         single(r, transposed, i, edge_unit(r, i, mirrored ? r->units - 1 : 0));
     }
@@ -258,7 +268,7 @@ static void step_cubic(struct rows *r, double factor, const double *x, double *y
 static void causal_start(struct rows *r, bool transposed)
 {
     for (long step = 0; step < r->units; step++) {
-        long i = transposed ? r->units - 1 - step : step;
+        long i = transposed ? r->units - 1 - step : r->first + step;
         double *y = row_of(r, r->y, i);
         step_cubic(r, transposed ? 1 / cubes(i + 1) : 1, row_of(r, r->x, i), y);
         if (!transposed)
@@ -311,6 +321,40 @@ static long real_length(const struct oa_attention_shape *s, long b)
     return oa_max(0, n);
 }
 
+/* ---- what is kept between calls: values of the last units, then running sums ------------------------------------ */
+
+static int kept_values(enum oa_pattern p)
+{
+    return p == OA_PATTERN_PREVIOUS ? 1 : p == OA_PATTERN_LEFT ? 2 : 0;
+}
+
+static int kept_sums(enum oa_pattern p)
+{
+    return p == OA_PATTERN_LEFT ? 1 : p == OA_PATTERN_START ? 4 : 0;
+}
+
+int oa_pattern_state(enum oa_pattern p)
+{
+    return kept_values(p) + kept_sums(p);
+}
+
+static double *kept_row(const struct rows *r, int i)
+{
+    int each = oa_pattern_state(r->a->pattern);
+    return r->a->state + ((r->b * r->a->shape.heads + r->h) * each + i) * r->values;
+}
+
+static void copy_kept(const struct rows *r, bool to_state)
+{
+    int values = kept_values(r->a->pattern), all = oa_pattern_state(r->a->pattern);
+    size_t bytes = (size_t)r->values * sizeof(double);
+    for (int i = 0; r->a->state && i < all; i++) {
+        long from = (to_state ? unit_count(r) : r->first) - values + i;
+        double *row = i < values ? row_of(r, r->x, from) : r->sums[i - values];
+        memcpy(to_state ? kept_row(r, i) : row, to_state ? row : kept_row(r, i), bytes);
+    }
+}
+
 static double *take_zeros(const struct oa_worker *w, long n, bool *failed)
 {
     double *x = oa_arena_take(w->scratch, (size_t)n * sizeof *x);
@@ -333,13 +377,17 @@ static bool open_rows(struct rows *r, const struct pattern *f, long item, const 
     r->tokens = real_length(s, r->b);
     r->words = f->a->words ? f->a->words + r->b * s->keys : NULL;
     r->units = count_units(r);
+    r->first = s->first;
+    r->history = f->a->state ? kept_values(f->a->pattern) : 0;
     if (!w) /* no rows of doubles */
         return true;
-    r->x = take_zeros(w, r->units * r->width, &failed);
+    r->x = take_zeros(w, (r->history + r->units) * r->width, &failed);
     r->y = take_zeros(w, r->units * r->width, &failed);
     for (int i = 0; i < 4; i++)
         r->sums[i] = take_zeros(w, r->width, &failed);
     r->real = take_zeros(w, r->width, &failed);
+    if (!failed)
+        r->x += r->history * r->width;
     return !failed;
 }
 
@@ -347,6 +395,8 @@ static bool open_rows(struct rows *r, const struct pattern *f, long item, const 
 static bool plain_shift(const struct oa_pattern_attention *a, long *offset)
 {
     *offset = a->pattern == OA_PATTERN_NEXT ? 1 : a->pattern == OA_PATTERN_PREVIOUS ? -1 : 0;
+    if (*offset && a->state)
+        return false;
     return !a->words && (a->pattern == OA_PATTERN_CURRENT || (*offset && a->edge == OA_EDGE_ZERO));
 }
 
@@ -377,8 +427,10 @@ static void forward_item(void *argument, long item, const struct oa_worker *w)
         copy_rows(&r, a->v, a->ldv, a->o, a->ldo, offset);
         return;
     }
+    copy_kept(&r, false);
     gather(&r, a->v, a->ldv, a->shape.keys, true);
     apply(&r, false);
+    copy_kept(&r, true);
     scatter(&r, a->o, a->ldo, a->shape.queries, false);
 }
 

@@ -121,18 +121,19 @@ static long end_of_keys(const struct work *w)
 {
     if (w->rows == 0)
         return 0;
-    return w->a->shape.causal ? oa_min(w->keys, w->i0 + w->rows) : w->keys;
+    return w->a->shape.causal ? oa_min(w->keys, w->a->shape.first + w->i0 + w->rows) : w->keys;
 }
 
 /* Goes to the keys at j0: w->s = τ q·k. */
 static void go_to_keys(struct work *w, long j0)
 {
     const struct oa_polynomial *a = w->a;
+    long end = a->shape.first + w->i0 + 1 - j0; /* of what the first row sees, causally */
     w->j0 = j0;
     w->cols = oa_min(TILE, w->keys - j0);
     for (long i = 0; i < w->rows; i++) {
         w->low[i] = 0;
-        w->high[i] = (int32_t)(a->shape.causal ? oa_max(0, oa_min(w->cols, w->i0 + i + 1 - j0)) : w->cols);
+        w->high[i] = (int32_t)(a->shape.causal ? oa_max(0, oa_min(w->cols, end + i)) : w->cols);
     }
     struct oa_gemm g = { .m = w->rows,
                          .n = w->cols,

@@ -105,6 +105,12 @@ struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long 
     return pack(t, oa_act_at(t->d, x, first), ld, kept, width);
 }
 
+/* Row 0 of a table of queries is that of position 0. */
+static const void *query_table(const struct oa_tiles *t, const struct oa_part *p)
+{
+    return oa_act_at(t->d, p->q, t->a->shape.first * p->width);
+}
+
 static struct oa_packed pack_table(struct oa_tiles *t, const void *x, long head_stride, struct oa_span rows, long real,
                                    long width)
 {
@@ -118,7 +124,7 @@ void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_span rows, struct oa_spa
         const struct oa_part *p = &t->a->part[c];
         if (!p->q_table || !p->k_table)
             continue;
-        t->q[c] = pack_table(t, p->q, p->q_head_stride, rows, t->queries, p->width);
+        t->q[c] = pack_table(t, query_table(t, p), p->q_head_stride, rows, t->queries, p->width);
         t->k[c] = pack_table(t, p->k, p->k_head_stride, cols, t->keys, p->width);
     }
 }
@@ -129,7 +135,7 @@ void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_span rows, bool gradien
     for (int c = 0; c < a->parts; c++) {
         const struct oa_part *p = &a->part[c];
         if (p->q_table)
-            t->q[c] = pack_table(t, p->q, p->q_head_stride, rows, t->queries, p->width);
+            t->q[c] = pack_table(t, query_table(t, p), p->q_head_stride, rows, t->queries, p->width);
         else if (p->q)
             t->q[c] = oa_tiles_pack(t, p->q, p->ldq, a->shape.queries, rows, t->queries, p->width);
         if (p->kind == OA_PART_FOLD)
@@ -156,9 +162,10 @@ void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_span cols)
 struct oa_span oa_tiles_seen(const struct oa_tiles *t, long i0, long i1)
 {
     const struct oa_logits *a = t->a;
-    struct oa_span seen = { 0, a->shape.causal ? oa_min(t->keys, i1) : t->keys }, range = seen;
+    long first = a->shape.first;
+    struct oa_span seen = { 0, a->shape.causal ? oa_min(t->keys, first + i1) : t->keys }, range = seen;
     if (a->support)
-        a->support->range(a->support, &a->shape, t->h, i0, i1, &range.begin, &range.end);
+        a->support->range(a->support, &a->shape, t->h, first + i0, first + i1, &range.begin, &range.end);
     seen = oa_span_cut(seen, range);
     seen.begin = seen.begin / OA_TILE_GRANULE * OA_TILE_GRANULE;
     return seen;
@@ -168,10 +175,11 @@ static struct oa_span row_sees(const struct oa_tiles *t, long i)
 {
     const struct oa_logits *a = t->a;
     struct oa_span sees = t->seen, row = sees;
+    long position = a->shape.first + i;
     if (a->support && a->support->row)
-        a->support->row(a->support, &a->shape, t->h, i, &row.begin, &row.end);
+        a->support->row(a->support, &a->shape, t->h, position, &row.begin, &row.end);
     if (a->shape.causal)
-        row.end = oa_min(row.end, i + 1);
+        row.end = oa_min(row.end, position + 1);
     return oa_span_cut(sees, row);
 }
 
@@ -201,7 +209,9 @@ static long step_end(const struct oa_tiles *t, long j)
 static bool step_empty(const struct oa_tiles *t, long j)
 {
     const struct oa_logits *a = t->a;
-    return a->support->empty(a->support, &a->shape, t->h, t->rows.begin, t->rows.end, j, step_end(t, j));
+    long first = a->shape.first;
+    return a->support->empty(a->support, &a->shape, t->h, first + t->rows.begin, first + t->rows.end, j,
+                             step_end(t, j));
 }
 
 /* The next tile: as many keys as fit; with a support that knows its empty tiles, up to the next of these. */
@@ -241,13 +251,14 @@ bool oa_tiles_next(struct oa_tiles *t)
 static void hide_invisible(struct oa_tiles *t)
 {
     const struct oa_support *s = t->a->support;
+    long first = t->a->shape.first + t->rows.begin, end = t->a->shape.first + t->rows.end;
     if (!s || s->row || !s->visible)
         return;
-    if (s->full && s->full(s, &t->a->shape, t->h, t->rows.begin, t->rows.end, t->cols.begin, t->cols.end))
+    if (s->full && s->full(s, &t->a->shape, t->h, first, end, t->cols.begin, t->cols.end))
         return;
     for (long i = 0; i < oa_span_length(t->rows); i++)
         for (long j = t->tile_low[i]; j < t->tile_high[i]; j++)
-            if (!s->visible(s, &t->a->shape, t->h, t->rows.begin + i, t->cols.begin + j))
+            if (!s->visible(s, &t->a->shape, t->h, first + i, t->cols.begin + j))
                 oa_real_set(t->d, t->s, i * t->padded_cols + j, -INFINITY);
 }
 
@@ -332,8 +343,8 @@ static void add_bias(struct oa_tiles *t, const struct oa_part *p, double factor)
 
 static const void *table_corner(const struct oa_tiles *t, const struct oa_part *p)
 {
-    long n = p->table_length;
-    return oa_real_at(t->d, p->table, (t->h * n + t->rows.begin) * n + t->cols.begin);
+    long n = p->table_length, row = t->a->shape.first + t->rows.begin;
+    return oa_real_at(t->d, p->table, (t->h * n + row) * n + t->cols.begin);
 }
 
 void oa_tiles_fold_row(struct oa_tiles *t, int part, long i)

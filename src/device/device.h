@@ -36,16 +36,27 @@ void oa_device_settle(struct oa_device *d);
 struct oa_attention_shape {
     long batch, queries, keys, heads; /* B, T, S, H */
     long value_width;                 /* V */
-    bool causal;                      /* key j is seen by query i only if j ≤ i (needs queries = keys) */
-    const int32_t *key_lengths;       /* [B] true lengths, 0 … keys; keys beyond are padding. NULL = no padding */
-    const int32_t *query_lengths;     /* [B] rows of queries beyond get 0 and send no gradient. NULL = all are real */
+    /* Key j is seen by query i only if j ≤ first + i. Backward passes need first = 0 and queries = keys. */
+    bool causal;
+    long first;                   /* position of the first query: decoding, where earlier tokens are keys only */
+    const int32_t *key_lengths;   /* [B] true lengths, 0 … keys; keys beyond are padding. NULL = no padding */
+    const int32_t *query_lengths; /* [B] rows of queries beyond get 0 and send no gradient. NULL = all are real */
+};
+
+/* How far back the causal queries of a support look, which says what decoding may forget. `span`: a query sees no key
+ * that many positions before it, nor any further back (0: it may see all); `block`: nor any before its own block of
+ * that size (0: there are none); `sinks`: but the first tokens, so many, always. What a query sees of the rest depends
+ * on differences of positions only, modulo `block`. */
+struct oa_horizon {
+    long span, block, sinks;
 };
 
 /* Which keys a query may see, beside causality and padding: sparse supports are iterated by tiles, never as n×n.
- * NULL = all. Implementations: attention/support_*.c. */
+ * NULL = all. Positions of queries begin at `first` of the shape. Implementations: attention/support_*.c. */
 struct oa_support {
     const char *name;
     long parameter[4];
+    struct oa_horizon horizon;
     const int32_t *layout;
     /* Keys that queries i0 ≤ i < i1 of a head can see at all lie in [*low, *high). */
     void (*range)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
@@ -144,6 +155,10 @@ struct oa_linear_attention {
     void *den; /* real [B, H, T]: denominator after its policy, saved for backward */
     enum oa_denominator policy;
     double epsilon;
+    /* Decoding: real [B, H, r·V + r + 1], S, z and their logarithmic scale, of the keys of earlier calls where there
+     * are any (begun), and on return of these as well. The shape's keys are the new ones. NULL: none. */
+    void *state;
+    bool begun;
 };
 
 /* ---- random features (mechanisms.md F): t = scale·Ω x + bias of each head, features by kernels.h ---------------- */
@@ -230,7 +245,12 @@ struct oa_pattern_attention {
     void *o;
     long ldo;
     const void *d_o;
+    /* Decoding: [B, H, oa_pattern_state(pattern), V] of the tokens of earlier calls, zeros at first. Keys are the new
+     * tokens, from position `first`. NULL: none. */
+    double *state;
 };
+/* Rows of V numbers that the causal form of a pattern keeps. */
+int oa_pattern_state(enum oa_pattern p);
 
 /* ---- weights over a band of keys (mechanisms.md P2, C2, C3): formulas in cpu_band.c ------------------------------ */
 
@@ -319,6 +339,20 @@ struct oa_transform {
 };
 
 double oa_transform_flops(const struct oa_transform *a);
+
+/* ---- token mixing, causal, one token after the other (mechanisms.md X1): formulas in cpu_mixer_steps.c ---------- */
+
+struct oa_mixer_steps {
+    long first, tokens;                /* position of the first token, how many come */
+    long channels, units, length;      /* C, D_S, N */
+    const void *in_weight, *in_bias;   /* act [D_S, N], real [D_S] */
+    const void *out_weight, *out_bias; /* act [N, D_S], real [N] */
+    const void *x;                     /* act [tokens, ≥ C] */
+    long ldx;
+    void *y; /* act [tokens, ≥ C] */
+    long ldy;
+    void *state; /* real [C, D_S]: hidden units, those whose time is past after gelu; zeros at first */
+};
 
 /* ---- the rest of a Transformer ------------------------------------------------------------------------------- */
 
@@ -448,6 +482,7 @@ struct oa_device_ops {
     void (*position_sums)(struct oa_device *d, long rows, long cols, long length, const void *x, long ldx, void *sums);
     void (*gelu_exact)(struct oa_device *d, long n, const void *x, void *y);
     void (*gelu_exact_gradient)(struct oa_device *d, long n, const void *x, const void *dy, void *dx); /* in place */
+    void (*mixer_steps)(struct oa_device *d, const struct oa_mixer_steps *a);
     void (*adamw)(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g);
     void (*sgd)(struct oa_device *d, long n, double lr, double momentum, double weight_decay, double gradient_scale,
                 void *w, void *m, const void *g);

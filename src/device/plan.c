@@ -214,7 +214,8 @@ static void linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
 /* Pairs (query, key) that are looked at, over the batch and all heads. */
 static double visible_pairs(const struct oa_attention_shape *s, const struct oa_support *support)
 {
-    double n = (double)s->queries, one = s->causal ? n * (n + 1) / 2 : n * (double)s->keys, sum = 0;
+    double n = (double)s->queries, past = (double)s->first, sum = 0;
+    double one = s->causal ? n * (n + 1) / 2 + n * past : n * (double)s->keys;
     for (long h = 0; h < s->heads; h++)
         sum += support ? support->pairs(support, s, h) : one;
     return sum * (double)s->batch;
@@ -391,6 +392,12 @@ static void position_sums(struct oa_device *d, long rows, long cols, long length
     column_sums(d, rows, cols, x, ldx, sums);
 }
 
+static void mixer_steps(struct oa_device *d, const struct oa_mixer_steps *a)
+{
+    double channels = (double)a->tokens * (double)a->channels, units = (double)a->units;
+    work(d, 2 * channels * units, act(d, 2 * (double)a->tokens * units + 2 * channels) + real(d, channels * units));
+}
+
 static void adamw(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g)
 {
     (void)h, (void)w, (void)m, (void)v, (void)g;
@@ -471,6 +478,7 @@ const struct oa_device_ops oa_device_plan = {
     .position_sums = position_sums,
     .gelu_exact = map2,
     .gelu_exact_gradient = map3,
+    .mixer_steps = mixer_steps,
     .adamw = adamw,
     .sgd = sgd,
     .adafactor = adafactor,

@@ -207,7 +207,7 @@ static oa_tensor *hidden(oa_tape *t, struct oa_model *m, const int32_t *ids, lon
 {
     const struct oa_options *o = &m->options;
     double dropout = o->model_dropout;
-    oa_tensor *x = oa_embed(t, ids, rows * length, length, m->embedding, m->position, dropout);
+    oa_tensor *x = oa_embed(t, ids, rows * length, length, 0, m->embedding, m->position, dropout);
     oa_tensor *branch = NULL;
     struct oa_layer_input in = { .batch = rows,
                                  .queries = length,

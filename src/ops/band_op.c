@@ -28,10 +28,14 @@ void oa_band_op(oa_tape *t, const struct oa_band *band, struct oa_parameter *ker
                 oa_tensor *o)
 {
     bool filter = band->taps > 0;
+    struct oa_attention_shape shape = band->shape;
+    if (t->state)
+        v = oa_keep_keys(t, &shape, &(struct oa_horizon){ .span = oa_band_span(band) }, v);
     struct band *b = v && o && (!filter || kernel || filters) ? oa_tape_note(t, sizeof *b) : NULL;
     if (!b)
         return;
     *b = (struct band){ .a = *band, .filters = filters, .v = v, .o = o, .kernel = kernel };
+    b->a.shape = shape;
     b->a.tokens = filters != NULL;
     b->a.logits = filters ? filters->data : kernel ? kernel->value : NULL;
     b->a.ldlogits = filters ? filters->ld : 0;

@@ -145,8 +145,11 @@ oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads, const vo
     struct map *m = x ? oa_tape_note(t, sizeof *m) : NULL;
     if (!m)
         return NULL;
-    *m = (struct map){ .x = x, .length = length, .heads = heads, .cosine = cosine, .sine = sine };
-    t->device->ops->rotate(t->device, x->rows, length, heads, x->cols / heads, cosine, sine, 1, x->data, x->ld);
+    long first = t->state ? t->state->tokens * (x->cols / heads / 2) : 0;
+    *m = (struct map){ .x = x, .length = length, .heads = heads };
+    m->cosine = oa_real_at(t->device, cosine, first);
+    m->sine = oa_real_at(t->device, sine, first);
+    t->device->ops->rotate(t->device, x->rows, length, heads, x->cols / heads, m->cosine, m->sine, 1, x->data, x->ld);
     oa_record(t, rotate_backward, m);
     return x;
 }

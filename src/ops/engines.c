@@ -5,6 +5,7 @@
 #include "device/cpu.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- logits ---- */
 
@@ -155,29 +156,38 @@ static struct oa_part part_of(const struct oa_part_tensors *p)
     return a;
 }
 
+static void keep_keys(oa_tape *t, struct logits *l, const struct oa_support *support)
+{
+    const struct oa_horizon *h = support ? &support->horizon : NULL;
+    for (int c = 0; c < l->a.parts; c++)
+        if (l->part[c].kind == OA_PART_DOT && !l->part[c].k_table)
+            l->part[c].k = oa_keep_keys(t, &l->a.shape, h, l->part[c].k);
+    l->v = oa_keep_keys(t, &l->a.shape, h, l->v);
+}
+
 void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape, const struct oa_support *support, int parts,
                   const struct oa_part_tensors *part, const struct oa_mixture *mixture, oa_tensor *v, double dropout,
                   oa_tensor *o)
 {
     size_t real = t->device->kernels.real_size;
-    struct logits *l = v && o ? oa_tape_note(t, sizeof *l) : NULL;
+    struct logits *l = (v || t->state) && o ? oa_tape_note(t, sizeof *l) : NULL;
     void *lse = l ? oa_tape_take(t, (size_t)(shape->batch * shape->heads * shape->queries) * real) : NULL;
     void *alpha = lse && mixture ? oa_tape_take(t, (size_t)(shape->heads * parts) * real) : NULL;
     if (!lse || (mixture && !alpha))
         return;
     *l = (struct logits){ .v = v, .o = o, .mixture = mixture ? *mixture : (struct oa_mixture){ 0 } };
-    l->a = (struct oa_logits){ .shape = *shape,
-                               .support = support,
-                               .parts = parts,
-                               .v = v->data,
-                               .ldv = v->ld,
-                               .o = o->data,
-                               .ldo = o->ld,
-                               .lse = lse };
-    for (int c = 0; c < parts; c++) {
-        l->part[c] = part[c];
-        l->a.part[c] = part_of(&part[c]);
-    }
+    l->a = (struct oa_logits){
+        .shape = *shape, .support = support, .parts = parts, .o = o->data, .ldo = o->ld, .lse = lse
+    };
+    memcpy(l->part, part, (size_t)parts * sizeof *part);
+    if (t->state)
+        keep_keys(t, l, support);
+    if (oa_status(t->context) != OA_OK)
+        return;
+    l->a.v = l->v->data;
+    l->a.ldv = l->v->ld;
+    for (int c = 0; c < parts; c++)
+        l->a.part[c] = part_of(&l->part[c]);
     if (mixture) {
         fill_alpha(t, l, alpha);
         l->a.alpha = alpha;
@@ -211,11 +221,21 @@ static void linear_attention_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, l->fq, l->a.dfq);
 }
 
+/* Decoding: S, z and their scale. Without keys all are in the state: those of the memory, at the first call. */
+static void keep_sums(oa_tape *t, struct linear_attention *l)
+{
+    long r = l->a.features, each = r * l->a.shape.value_width + r + 1;
+    l->a.state = oa_keep_numbers(t, l->a.shape.heads * each, t->device->kernels.real_size);
+    l->a.begun = l->a.shape.causal ? t->state->tokens > 0 : !l->fk;
+    l->a.shape.keys = l->fk ? l->fk->rows : 0;
+}
+
 void oa_scaled_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
                                    const void *query_scale, const void *key_scale, oa_tensor *v,
                                    enum oa_denominator policy, double epsilon, oa_tensor *o)
 {
-    struct linear_attention *l = fq && fk && v && o ? oa_tape_note(t, sizeof *l) : NULL;
+    bool there = fq && ((fk && v) || t->state) && o;
+    struct linear_attention *l = there ? oa_tape_note(t, sizeof *l) : NULL;
     void *den =
         l ? oa_tape_take(t, (size_t)(shape->batch * shape->heads * shape->queries) * t->device->kernels.real_size)
           : NULL;
@@ -228,15 +248,19 @@ void oa_scaled_linear_attention_op(oa_tape *t, const struct oa_attention_shape *
                                          .key_scale = key_scale,
                                          .fq = fq->data,
                                          .ldfq = fq->ld,
-                                         .fk = fk->data,
-                                         .ldfk = fk->ld,
-                                         .v = v->data,
-                                         .ldv = v->ld,
+                                         .fk = fk ? fk->data : NULL,
+                                         .ldfk = fk ? fk->ld : 0,
+                                         .v = v ? v->data : NULL,
+                                         .ldv = v ? v->ld : 0,
                                          .o = o->data,
                                          .ldo = o->ld,
                                          .den = den,
                                          .policy = policy,
                                          .epsilon = epsilon };
+    if (t->state)
+        keep_sums(t, l);
+    if (oa_status(t->context) != OA_OK)
+        return;
     t->device->ops->linear_attention(t->device, &l->a);
     oa_record(t, linear_attention_backward, l);
 }
@@ -273,12 +297,17 @@ void oa_polynomial_op(oa_tape *t, const struct oa_attention_shape *shape, oa_ten
                       int degree, double scale, double bias, oa_tensor *o)
 {
     size_t rows = (size_t)(shape->batch * shape->heads * shape->queries);
+    struct oa_attention_shape s = *shape;
+    if (t->state) {
+        k = oa_keep_keys(t, &s, NULL, k);
+        v = oa_keep_keys(t, &s, NULL, v);
+    }
     struct polynomial *p = q && k && v && o ? oa_tape_note(t, sizeof *p) : NULL;
     void *den = p ? oa_tape_take(t, rows * t->device->kernels.real_size) : NULL;
     if (!den)
         return;
     *p = (struct polynomial){ .q = q, .k = k, .v = v, .o = o };
-    p->a = (struct oa_polynomial){ .shape = *shape,
+    p->a = (struct oa_polynomial){ .shape = s,
                                    .width = q->cols / shape->heads,
                                    .degree = degree,
                                    .scale = scale,
@@ -314,6 +343,14 @@ static void pattern_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, p->v, p->a.dv);
 }
 
+static bool keep_pattern(oa_tape *t, struct oa_pattern_attention *a)
+{
+    long count = a->shape.heads * oa_pattern_state(a->pattern) * a->shape.value_width;
+    a->shape.first = t->state->tokens;
+    a->state = count ? oa_keep_numbers(t, count, sizeof *a->state) : NULL;
+    return a->state || count == 0;
+}
+
 void oa_pattern_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_pattern pattern, enum oa_edge edge,
                    const int32_t *words, oa_tensor *v, oa_tensor *o)
 {
@@ -329,6 +366,8 @@ void oa_pattern_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_p
                                           .ldv = v->ld,
                                           .o = o->data,
                                           .ldo = o->ld };
+    if (t->state && !keep_pattern(t, &p->a))
+        return;
     t->device->ops->pattern(t->device, &p->a);
     oa_record(t, pattern_backward, p);
 }

@@ -45,8 +45,9 @@ oa_tensor *oa_place(oa_tape *t, oa_tensor *x, long length, long heads, double li
     double *angles = f ? oa_tape_note(t, (size_t)length * sizeof *angles) : NULL;
     if (!angles)
         return NULL;
+    long first = t->state ? t->state->tokens : 0;
     for (long i = 0; i < length; i++)
-        angles[i] = PI * (double)i / (2 * limit);
+        angles[i] = PI * (double)(first + i) / (2 * limit);
     f->length = length;
     f->heads = heads;
     f->angles = angles;

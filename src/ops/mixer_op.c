@@ -202,11 +202,37 @@ static void run(oa_tape *t, const struct mixer *m)
     d->ops->add_position_bias(d, m->batch * n, C, n, m->m.out_bias->value, m->y->data, m->y->ld);
 }
 
+/* Decoding: the hidden units are kept. */
+static void run_steps(oa_tape *t, const struct oa_mixer *m, oa_tensor *x, long first, oa_tensor *y)
+{
+    struct oa_device *d = t->device;
+    struct oa_mixer_steps a = { .first = t->state->tokens,
+                                .tokens = x->rows,
+                                .channels = y->cols,
+                                .units = m->in_weight->dim[0],
+                                .length = m->in_weight->dim[1],
+                                .in_weight = m->in_weight->act,
+                                .in_bias = m->in_bias->value,
+                                .out_weight = m->out_weight->act,
+                                .out_bias = m->out_bias->value,
+                                .x = oa_act_at(d, x->data, first),
+                                .ldx = x->ld,
+                                .y = y->data,
+                                .ldy = y->ld };
+    a.state = oa_keep_numbers(t, a.channels * a.units, d->kernels.real_size);
+    if (a.state)
+        d->ops->mixer_steps(d, &a);
+}
+
 void oa_mixer_op(oa_tape *t, const struct oa_mixer *mixer, oa_tensor *x, long first, long batch, oa_tensor *y)
 {
     struct mixer *m = x && y ? oa_tape_note(t, sizeof *m) : NULL;
     if (!m)
         return;
+    if (t->state) {
+        run_steps(t, mixer, x, first, y);
+        return;
+    }
     *m = (struct mixer){
         .m = *mixer, .x = x, .y = y, .first = first, .channels = y->cols, .batch = batch, .length = x->rows / batch
     };

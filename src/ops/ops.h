@@ -89,6 +89,7 @@ struct oa_tape {
     struct oa_stream step;       /* stream of this step: dropout streams are children of it */
     uint64_t sites;              /* number of dropout sites so far in this step */
     size_t scratch, scratch_end; /* marks around the newest addend of a gradient */
+    struct oa_state *state;      /* decoding: what ops keep between calls; NULL = sequences are whole */
 };
 
 void oa_tape_init(oa_tape *t, struct oa_device *d);
@@ -115,6 +116,42 @@ const void *oa_gradient_of(const oa_tape *t, const oa_tensor *y);
 
 /* A dropout site: its own stream, keep = 1 when not training or p = 0. Sites are numbered in order of their making. */
 struct oa_dropout oa_dropout_site(oa_tape *t, double p);
+
+/* ---- decoding (state.c): one sequence that comes in pieces ------------------------------------------------------ */
+
+/* Ops that need something of the tokens before ask the tape's state for a place; as they ask in the same order at each
+ * call, places have no names. Nothing is recorded for backward then. */
+struct oa_place {
+    void *data;
+    long rows, room, cols; /* rows of `cols` numbers that are there, and that fit */
+    long forgotten;        /* rows that were there and cannot be seen any more */
+    long alive;            /* rows that can be seen by later queries */
+    size_t row_bytes;
+};
+enum { OA_MAX_PLACES = OA_MAX_PARTS + 2 };
+struct oa_state {
+    struct oa_device *device;
+    long length; /* most tokens there will be */
+    long tokens; /* so many came in earlier calls: the position of the first new one */
+    struct oa_place place[OA_MAX_PLACES];
+    int next;
+};
+void oa_state_open(struct oa_state *s, struct oa_device *d, long length); /* takes memory at the first call only */
+void oa_state_close(struct oa_state *s);
+void oa_state_reset(struct oa_state *s); /* no tokens yet; memory stays */
+/* The same tokens in another state, which may be ahead or behind: both can then go on independently. */
+enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to);
+double oa_state_numbers(const struct oa_state *s); /* numbers that later tokens need */
+size_t oa_state_bytes(const struct oa_state *s);   /* memory that is held */
+/* The ops that follow use the state, from its first place on; NULL: they use none. */
+void oa_state_begin(oa_tape *t, struct oa_state *s);
+/* For ops: `count` numbers of `size` bytes, zeros before the first token. */
+void *oa_keep_numbers(oa_tape *t, long count, size_t size);
+/* For ops: keys or values, one row for each token, of all tokens so far. In a causal layer x are the new ones, which go
+ * behind those that are there, and what the horizon allows is forgotten (NULL: nothing). Otherwise x was made of the
+ * memory of cross-attention at the first call, and is NULL later. The shape's keys and first then count in the rows
+ * that are returned. */
+oa_tensor *oa_keep_keys(oa_tape *t, struct oa_attention_shape *shape, const struct oa_horizon *horizon, oa_tensor *x);
 
 /* ---- operations ----------------------------------------------------------------------------------------------- */
 
@@ -147,6 +184,7 @@ void oa_random_statistics_op(oa_tape *t, const struct oa_attention_shape *shape,
                              oa_tensor *k, const struct oa_parameter *omega, struct oa_random_features how[2]);
 oa_tensor *oa_random_features_op(oa_tape *t, oa_tensor *x, long length, long heads, const int32_t *lengths,
                                  const struct oa_parameter *omega, const struct oa_random_features *how, void **top);
+/* Positions count from 0 in sequences of `length` rows, or from the state's tokens on; real [≥ length, K/2]. */
 oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads, const void *cosine, const void *sine);
 /* Rows of padding (t ≥ lengths[b] in sequences of `length` rows) become 0, forward and backward, by selection. */
 oa_tensor *oa_select_rows(oa_tape *t, oa_tensor *x, long length, const int32_t *lengths);
@@ -160,12 +198,15 @@ oa_tensor *oa_scale_heads(oa_tape *t, oa_tensor *x, long heads, double s, struct
 /* sum = x + dropout(branch), returned in *sum; the result is norm(sum). */
 oa_tensor *oa_residual_norm_op(oa_tape *t, oa_tensor *x, oa_tensor *branch, double dropout, struct oa_parameter *gain,
                                struct oa_parameter *bias, oa_tensor **sum);
-oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, long tokens, long length, struct oa_parameter *table,
+/* Token i of a sequence of `length` stands at position first + i. */
+oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, long tokens, long length, long first, struct oa_parameter *table,
                     struct oa_parameter *position, double dropout);
 /* Sum of −log softmax over targets ≥ 0, in nats, unscaled; the gradient that flows is scale times it. */
 double oa_linear_loss_op(oa_tape *t, oa_tensor *x, struct oa_parameter *w, const int32_t *target, double scale);
 
-/* Engines as ops: fill the struct's shape, inputs as tensors; o is a view to write into. */
+/* Engines as ops: fill the struct's shape, inputs as tensors; o is a view to write into. With a state the tensors of a
+ * causal layer are those of the new tokens, and the op keeps what later ones need; those made of the memory of
+ * cross-attention are NULL after the first call. */
 struct oa_part_tensors { /* one part of the logits in terms of tensors and parameters */
     enum oa_part_kind kind;
     double scale;

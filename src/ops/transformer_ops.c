@@ -77,7 +77,7 @@ static void embed_backward(oa_tape *t, void *saved)
         t->device->ops->embed_gradient(t->device, &e->a);
 }
 
-oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, long tokens, long length, struct oa_parameter *table,
+oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, long tokens, long length, long first, struct oa_parameter *table,
                     struct oa_parameter *position, double dropout)
 {
     oa_tensor *y = table ? oa_tensor_new(t, tokens, table->dim[1]) : NULL;
@@ -91,7 +91,8 @@ oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, long tokens, long length, st
                                   .vocabulary = table->dim[0],
                                   .ids = ids,
                                   .table = table->value,
-                                  .position = position ? position->value : NULL,
+                                  .position =
+                                      position ? oa_real_at(t->device, position->value, first * table->dim[1]) : NULL,
                                   .y = y->data };
     e->a.dropout = oa_dropout_site(t, dropout);
     t->device->ops->embed(t->device, &e->a);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Decoding with one layer: a state for each group of heads (ops/state.c), and what must be refused.
+ */
+#include "attention/attention.h"
+
+static enum oa_error check_group(const struct oa_layer *l, const struct oa_group *g)
+{
+    if (!l->shape.causal && !l->shape.cross)
+        return oa_fail(l->context, OA_UNSUPPORTED,
+                       "token by token, a token cannot see those that come later: self-attention must be causal");
+    if (g->needs_all)
+        return oa_fail(l->context, OA_UNSUPPORTED,
+                       "%s as it is here depends on all queries at once, so it cannot go token by token",
+                       g->mechanism->name);
+    return OA_OK;
+}
+
+enum oa_error oa_layer_state_open(const struct oa_layer *l, long length, struct oa_state **out)
+{
+    *out = NULL;
+    for (int g = 0; g < l->groups; g++)
+        OA_TRY(check_group(l, &l->group[g]));
+    struct oa_state *s = oa_alloc(l->context, (size_t)l->groups * sizeof *s);
+    if (!s)
+        return OA_NO_MEMORY;
+    for (int g = 0; g < l->groups; g++)
+        oa_state_open(&s[g], l->group[g].store->device, length);
+    *out = s;
+    return OA_OK;
+}
+
+void oa_layer_state_close(const struct oa_layer *l, struct oa_state *s)
+{
+    for (int g = 0; s && g < l->groups; g++)
+        oa_state_close(&s[g]);
+    oa_free(s);
+}
+
+void oa_layer_state_reset(const struct oa_layer *l, struct oa_state *s)
+{
+    for (int g = 0; g < l->groups; g++)
+        oa_state_reset(&s[g]);
+}
+
+enum oa_error oa_layer_state_copy(const struct oa_layer *l, const struct oa_state *from, struct oa_state *to)
+{
+    for (int g = 0; g < l->groups; g++)
+        OA_TRY(oa_state_copy(&from[g], &to[g]));
+    return OA_OK;
+}
+
+double oa_layer_state_numbers(const struct oa_layer *l, const struct oa_state *s)
+{
+    double sum = 0;
+    for (int g = 0; g < l->groups; g++)
+        sum += oa_state_numbers(&s[g]);
+    return sum;
+}
+
+size_t oa_layer_state_bytes(const struct oa_layer *l, const struct oa_state *s)
+{
+    size_t sum = 0;
+    for (int g = 0; g < l->groups; g++)
+        sum += oa_state_bytes(&s[g]);
+    return sum;
+}
+
+enum oa_error oa_layer_state_check(const struct oa_layer *l, const struct oa_layer_input *in)
+{
+    if (in->batch != 1 || (in->lengths && !l->shape.cross))
+        return oa_fail(l->context, OA_INTERNAL, "decoding takes one sequence a state, without padding; it got %ld%s",
+                       in->batch, in->lengths ? " with lengths" : "");
+    if (in->state->tokens + in->queries > in->state->length)
+        return oa_fail(l->context, OA_SHAPE, "the decoding state was opened for %ld tokens, and number %ld comes",
+                       in->state->length, in->state->tokens + in->queries);
+    return OA_OK;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What decoding keeps: places of rows, one for each token (keys, values), and places of numbers (sums of a recurrence).
+ *
+ * Rows that no later query can see are forgotten. They leave when their room is needed, a whole lot at a time: then at
+ * least as many are gone as stay, so a row is moved once at most for each row that came, and moves never overlap. The
+ * sinks (first tokens that are seen for ever) stay at the front, and the rest closes up behind them: by the horizon's
+ * promise the engines may then count positions in rows kept.
+ */
+#include "ops/ops.h"
+
+#include "device/cpu.h"
+
+#include <string.h>
+
+void oa_state_open(struct oa_state *s, struct oa_device *d, long length)
+{
+    *s = (struct oa_state){ .device = d, .length = length };
+}
+
+void oa_state_close(struct oa_state *s)
+{
+    for (int i = 0; i < OA_MAX_PLACES; i++)
+        oa_free(s->place[i].data);
+    *s = (struct oa_state){ 0 };
+}
+
+void oa_state_reset(struct oa_state *s)
+{
+    s->tokens = 0;
+    for (int i = 0; i < OA_MAX_PLACES; i++)
+        s->place[i].rows = s->place[i].forgotten = s->place[i].alive = 0;
+}
+
+double oa_state_numbers(const struct oa_state *s)
+{
+    double sum = 0;
+    for (int i = 0; i < OA_MAX_PLACES; i++)
+        sum += (double)s->place[i].alive * (double)s->place[i].cols;
+    return sum;
+}
+
+size_t oa_state_bytes(const struct oa_state *s)
+{
+    size_t sum = 0;
+    for (int i = 0; i < OA_MAX_PLACES; i++)
+        sum += (size_t)s->place[i].room * s->place[i].row_bytes;
+    return sum;
+}
+
+enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to)
+{
+    for (int i = 0; i < OA_MAX_PLACES; i++) {
+        const struct oa_place *p = &from->place[i];
+        struct oa_place *q = &to->place[i];
+        void *data = q->data;
+        if (p->room > q->room) {
+            oa_free(data);
+            q->room = 0;
+            q->data = data = oa_alloc(from->device->context, (size_t)p->room * p->row_bytes);
+            if (!data)
+                return OA_NO_MEMORY;
+        }
+        long room = oa_max(p->room, q->room);
+        *q = *p;
+        q->data = data;
+        q->room = room;
+        if (p->rows)
+            memcpy(data, p->data, (size_t)p->rows * p->row_bytes);
+    }
+    to->tokens = from->tokens;
+    return OA_OK;
+}
+
+/* ---- places ----------------------------------------------------------------------------------------------------- */
+
+void oa_state_begin(oa_tape *t, struct oa_state *s)
+{
+    t->state = s;
+    if (s)
+        s->next = 0;
+}
+
+/* The next place, whose rows have `cols` numbers of `size` bytes. */
+static struct oa_place *next_place(oa_tape *t, long cols, size_t size)
+{
+    struct oa_state *s = t->state;
+    if (s->next == OA_MAX_PLACES) {
+        oa_fail(t->context, OA_INTERNAL, "a decoding state has no more than %d places", OA_MAX_PLACES);
+        return NULL;
+    }
+    struct oa_place *p = &s->place[s->next++];
+    if (cols > 0) {
+        p->cols = cols;
+        p->row_bytes = (size_t)cols * size;
+    }
+    return p;
+}
+
+void *oa_keep_numbers(oa_tape *t, long count, size_t size)
+{
+    struct oa_place *p = next_place(t, count, size);
+    if (p && !p->data) {
+        p->data = oa_alloc(t->context, p->row_bytes);
+        p->room = 1;
+    }
+    if (!p || !p->data)
+        return NULL;
+    if (p->rows == 0)
+        memset(p->data, 0, p->row_bytes);
+    p->rows = p->alive = 1;
+    return p->data;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------------
+ */
+
+static void copy_rows(struct oa_device *d, long rows, long cols, const void *x, long ldx, void *y)
+{
+    int32_t all = (int32_t)rows;
+    if (rows > 0)
+        d->ops->select_rows(d, rows, cols, rows, &all, x, ldx, y, cols);
+}
+
+static void *row_of(const struct oa_place *p, void *data, long i)
+{
+    return oa_at(data, p->row_bytes, i);
+}
+
+/* Rows of n tokens before `position` that a query at `position` or later can see. */
+static long rows_alive(const struct oa_horizon *h, long position)
+{
+    long first = h->block ? position / h->block * h->block : h->span ? oa_max(0, position - h->span + 1) : 0;
+    long sinks = oa_min(h->sinks, position);
+    return sinks + position - oa_max(first, sinks);
+}
+
+/* Copies to `data` what is alive, sinks first. */
+static void pack_rows(struct oa_device *d, struct oa_place *p, void *data, long sinks, long alive)
+{
+    long front = oa_min(sinks, alive), rest = alive - front;
+    if (data != p->data)
+        copy_rows(d, front, p->cols, p->data, p->cols, data);
+    copy_rows(d, rest, p->cols, row_of(p, p->data, p->rows - rest), p->cols, row_of(p, data, front));
+    p->forgotten += p->rows - alive;
+    p->rows = alive;
+}
+
+/* Room for all rows there can be, or for twice what is alive at a time. */
+static long room_for(const struct oa_state *s, const struct oa_horizon *h, long rows)
+{
+    long most = oa_max(s->length, rows), window = h->block ? h->block : h->span;
+    return window && window < most / 2 ? oa_max(rows, oa_min(most, 2 * (window + h->sinks))) : most;
+}
+
+static bool make_room(oa_tape *t, struct oa_place *p, const struct oa_horizon *h, long count)
+{
+    struct oa_state *s = t->state;
+    long alive = rows_alive(h, s->tokens), gone = p->rows - alive;
+    if (p->rows + count <= p->room)
+        return true;
+    if (alive + count <= p->room && gone >= alive - oa_min(h->sinks, alive)) {
+        pack_rows(t->device, p, p->data, h->sinks, alive);
+        return true;
+    }
+    long room = room_for(s, h, oa_max(alive + count, 2 * alive));
+    void *data = oa_alloc(t->context, (size_t)room * p->row_bytes);
+    if (!data)
+        return false;
+    pack_rows(t->device, p, data, h->sinks, alive);
+    oa_free(p->data);
+    p->data = data;
+    p->room = room;
+    return true;
+}
+
+static oa_tensor *kept_rows(oa_tape *t, const struct oa_place *p)
+{
+    return oa_tensor_from(t, p->data, p->rows, p->cols, p->cols, false);
+}
+
+/* The rows of the new tokens behind those that are there. */
+static oa_tensor *append(oa_tape *t, oa_tensor *x, const struct oa_horizon *h)
+{
+    struct oa_place *p = x ? next_place(t, x->cols, t->device->kernels.act_size) : NULL;
+    if (!p || !make_room(t, p, h, x->rows))
+        return NULL;
+    copy_rows(t->device, x->rows, x->cols, x->data, x->ld, row_of(p, p->data, p->rows));
+    p->rows += x->rows;
+    p->alive = rows_alive(h, t->state->tokens + x->rows);
+    return kept_rows(t, p);
+}
+
+/* The rows of a memory; NULL: those that came before. */
+static oa_tensor *keep_memory(oa_tape *t, oa_tensor *x)
+{
+    struct oa_place *p = next_place(t, x ? x->cols : 0, t->device->kernels.act_size);
+    if (!p || oa_status(t->context) != OA_OK)
+        return NULL;
+    if (!x)
+        return kept_rows(t, p);
+    if (x->rows > p->room) {
+        oa_free(p->data);
+        p->data = oa_alloc(t->context, (size_t)x->rows * p->row_bytes);
+        p->room = p->data ? x->rows : 0;
+    }
+    if (!p->data)
+        return NULL;
+    copy_rows(t->device, x->rows, x->cols, x->data, x->ld, p->data);
+    p->rows = p->alive = x->rows;
+    return kept_rows(t, p);
+}
+
+oa_tensor *oa_keep_keys(oa_tape *t, struct oa_attention_shape *shape, const struct oa_horizon *horizon, oa_tensor *x)
+{
+    static const struct oa_horizon endless = { 0 };
+    oa_tensor *kept = shape->causal ? append(t, x, horizon ? horizon : &endless) : keep_memory(t, x);
+    if (!kept)
+        return NULL;
+    shape->keys = kept->rows;
+    shape->first = shape->causal ? kept->rows - shape->queries : t->state->tokens;
+    return kept;
+}
