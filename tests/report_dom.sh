@@ -2,26 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A report as a browser understands it: the elements are there, nothing of the text has become markup, and the script
 # has run without an error. Usage: report_dom.sh TEST_REPORT. 77 = skipped: no browser.
-set -u
-browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || exit 77
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-"$1" --write "$folder" || exit 1
-
-dump() { # dump NAME: the document after the script has run
-    HOME=$folder timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --enable-logging=stderr \
-        --user-data-dir="$folder/profile" --dump-dom "file://$folder/$1.html" >"$folder/$1.dom" 2>"$folder/$1.log" ||
-        { echo "the browser could not show $1.html" >&2; exit 1; }
-    if grep -q 'CONSOLE.*Uncaught' "$folder/$1.log"; then
-        grep CONSOLE "$folder/$1.log" >&2
-        exit 1
-    fi
-}
-
-expect() { # expect NAME COUNT PATTERN
-    found=$(grep -o -e "$3" "$folder/$1.dom" | wc -l)
-    [ "$found" -eq "$2" ] || { echo "$1: $found times instead of $2: $3" >&2; exit 1; }
-}
+. "$(dirname "$0")/dom"
 
 dump six
 expect six 1 '<h1 id="conclusion">'

@@ -4,7 +4,7 @@
 # the program and the examples include the public header and nothing else of ours; file names are unique.
 set -eu
 cd "$(dirname "$0")/.."
-order="base kernels device ops data attention model decode metrics train report api cli"
+order="base kernels device ops data attention model decode metrics train report theory api cli"
 bad=$(mktemp)
 trap 'rm -f "$bad"' EXIT
 

@@ -144,6 +144,10 @@ OA_API enum oa_error oa_list_markdown(oa_context *c, const struct oa_output *out
 OA_API enum oa_error oa_explain(const oa_config *config, const char *spec, const struct oa_output *out);
 OA_API int oa_mechanism_describe(int i, const char **name, const char **title); /* 0 past the end */
 
+/* What has been claimed of frozen random orthogonal projections, claim by claim, at model.width and model.heads: the
+ * closed form, what is measured, the verdict. page: also write it as HTML with charts; NULL = do not. Some seconds. */
+OA_API enum oa_error oa_theory(const oa_config *config, const char *page, const struct oa_output *out);
+
 /* Makes a tokenizer from text files (commas between) and writes it as tokenizer.json. spec: "char", "byte", "bpe:N". */
 OA_API enum oa_error oa_tokenizer_make(oa_context *c, const char *spec, const char *files, const char *path,
                                        const struct oa_output *out);

@@ -14,6 +14,7 @@
     X(bench)                                                                                                           \
     X(list)                                                                                                            \
     X(explain)                                                                                                         \
+    X(theory)                                                                                                          \
     X(attend)                                                                                                          \
     X(doctor)                                                                                                          \
     X(completion)                                                                                                      \

@@ -182,7 +182,7 @@ void oa_svg_lines(const struct oa_line_chart *c, struct oa_text *out)
     oa_svg_clip_begin(&g);
     for (int faint = 1; faint >= 0; faint--)
         for (int s = 0; s < c->count; s++)
-            if (c->series[s].faint == (faint == 1))
+            if (c->series[s].faint == (faint == 1) && !c->series[s].loose)
                 draw_line(&g, c, &c->series[s], &x, &y);
     oa_svg_clip_end(&g);
     for (int s = 0; s < c->count; s++)

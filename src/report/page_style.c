@@ -107,6 +107,17 @@ static const char *const page_style[] = {
     "fieldset{display:inline-flex;flex-wrap:wrap;gap:4px 14px;margin:0;padding:0;border:0;font-size:.9rem}"
     "fieldset label{cursor:pointer}legend{float:left;padding:0;margin-right:12px;color:var(--soft)}\n",
 
+    /* propositions: a table on a wide page, one card under the other on a narrow one */
+    ".claims table,.glance table{width:100%}.claims tbody th,.glance th{white-space:normal;width:100%}"
+    ".claims tbody th{min-width:16em}.claims{padding:8px 6px}.claims small{max-width:46em;white-space:normal}"
+    ".claims .num small{white-space:nowrap}.glance th,.glance td{padding:6px 4px}sub{font-size:.72em;line-height:0}\n"
+    "@media(max-width:759px){.claims thead{display:none}.claims tr{display:grid;"
+    "grid-template-columns:auto auto auto;gap:0 12px;padding:10px 0;border-bottom:1px solid var(--line)}"
+    ".claims tr:last-child{border:0}.claims tr>*{border:0;padding:3px 10px;text-align:left;white-space:normal}"
+    ".claims tbody th{min-width:0}.claims tr>th,.claims tr>td:last-child{grid-column:1/-1}"
+    ".claims td[data-label]::before{content:attr(data-label);display:block;color:var(--soft);font-size:.74rem}"
+    ".claims .num small{white-space:normal}}\n",
+
     "@supports selector(:has(*)){.plot{display:none}"
     ".curves:has(#valid:checked):has(#steps:checked) .p0,.curves:has(#valid:checked):has(#time:checked) .p1,"
     ".curves:has(#train:checked):has(#steps:checked) .p2,.curves:has(#train:checked):has(#time:checked) .p3"

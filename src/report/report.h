@@ -24,6 +24,8 @@
 double oa_mean(const double *x, int n);
 double oa_deviation(const double *x, int n); /* of a sample: divided by n - 1; NaN when n < 2 */
 
+double oa_beta_cdf(double x, double a,
+                   double b);              /* P(X <= x) of Beta(a, b): the regularised incomplete beta function */
 double oa_t_cdf(double t, double df);      /* P(T <= t), Student's t with df > 0 degrees of freedom */
 double oa_t_quantile(double p, double df); /* the t with P(T <= t) = p, 0 < p < 1 */
 /* P(|T| > critical) for a noncentral t: the power of a two-sided t test. */
@@ -145,6 +147,7 @@ struct oa_series {
     int count;        /* points; those that are not finite are left out */
     int color;        /* 0, 1, … */
     bool faint, dots; /* faint: thin and pale; dots: the points are marked */
+    bool loose;       /* no line joins the points */
 };
 struct oa_line_chart {
     const char *title, *description; /* for screen readers; the title is not drawn */

@@ -59,6 +59,11 @@ static double incomplete_beta(double a, double b, double x, double y)
     return 1 - front * beta_fraction(b, a, y) / b;
 }
 
+double oa_beta_cdf(double x, double a, double b)
+{
+    return incomplete_beta(a, b, x, 1 - x);
+}
+
 /* P(|T| > t), t >= 0. Dividing before squaring keeps t² from overflowing. */
 static double both_tails(double t, double df)
 {

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli.h"
+
+static enum oa_error run(struct call *call)
+{
+    if (!want_words(call, 0, 0, "no words"))
+        return OA_ARGUMENT;
+    enum oa_error e = oa_config_set(call->config, "model.width", "512");
+    if (e == OA_OK)
+        e = oa_config_set(call->config, "model.heads", "8");
+    if (e == OA_OK)
+        e = apply_options(call);
+    return e == OA_OK ? oa_theory(call->config, flag_value(call, "out"), &call->out) : e;
+}
+
+static const struct flag flags[] = {
+    { .name = "out", .argument = "FILE", .help = "also write a page with the charts (HTML)" },
+    { .name = NULL },
+};
+
+const struct command command_theory = {
+    .name = "theory",
+    .sentence = "measures what has been claimed of frozen orthogonal projections, claim by claim",
+    .usage = "[--model.width N] [--model.heads N] [--out FILE] [--json]",
+    .text =
+        "Do they keep inner products, lengths, gradients? Are they better conditioned than Gaussian ones? Do they keep "
+        "heads apart? Does the Johnson–Lindenstrauss lemma apply at the width of a head? For each proposition: what "
+        "was claimed, what the closed form gives, what the generators of this library give with its standard error, "
+        "and whether the claim holds. Some seconds.\n"
+        "The shape is that of a model of width 512 with 8 heads unless model.width and model.heads are given; the "
+        "other options of the model do not count.",
+    .examples = "$ orthant theory --out theory.html\n"
+                "$ orthant theory --model.width 768 --model.heads 12",
+    .sections = "model",
+    .flags = flags,
+    .see = "explain compare",
+    .run = run,
+};

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Condition numbers. The proposal: orthogonal projections have condition number 1, Gaussian ones a large one. The first
+ * is true of the k singular values (a tall U has no inverse, so it is the condition of the pseudo-inverse). The second
+ * is true of square Gaussian matrices; a tall one has singular values within 1 ± √(k/d).
+ */
+#include "theory/closed_forms.h"
+#include "theory/draws.h"
+#include "theory/spectrum.h"
+
+#include "report/report.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { DRAWS = 32 };
+
+/* κ, and the mean fourth power of the singular values: |GᵀG|²/k. */
+static void measure(const struct oa_draw *w, double *out)
+{
+    double *room = oa_arena_take(w->room, (size_t)(w->k * w->k + 3 * w->k) * sizeof *room), sum = 0;
+    out[0] = out[1] = 0;
+    if (!room)
+        return;
+    struct oa_extremes s = oa_singular_extremes(w->d, w->k, w->u, room);
+    out[0] = s.largest / s.smallest;
+    for (long i = 0; i < w->k; i++)
+        for (long j = 0; j < w->k; j++)
+            sum += pow(oa_dot(w->d, w->u + i * w->d, w->u + j * w->d), 2);
+    out[1] = sum / (double)w->k;
+}
+
+static enum oa_error run(struct oa_theory *t, const char *kind, long d, long k, long count, double *values)
+{
+    char name[64];
+    snprintf(name, sizeof name, "theory/condition/%s/%ld", kind, k);
+    struct oa_draws draws = {
+        .kind = kind, .name = name, .d = d, .k = k, .count = count, .heads = 1, .statistics = 2, .measure = measure
+    };
+    return oa_draws_run(t->context, &draws, values);
+}
+
+/* ---- findings
+ * -------------------------------------------------------------------------------------------------------- */
+
+static void add_orthonormal(struct oa_theory *t)
+{
+    double v[2 * DRAWS], worst = 0;
+    if (run(t, "haar", t->d, t->k, DRAWS, v) != OA_OK)
+        return;
+    for (int i = 0; i < DRAWS; i++)
+        worst = fmax(worst, v[i] - 1);
+    oa_theory_add(t, &(struct oa_finding){
+                         .part = OA_PART_CONDITION,
+                         .name = "condition",
+                         .proposition = "κ(U) = 1",
+                         .meaning = "Largest over smallest singular value, the worst of the draws. True, and what the "
+                                    "proposal builds on; U is tall, so it is the condition of the pseudo-inverse.",
+                         .claimed = "1",
+                         .claim = 1,
+                         .law = 1,
+                         .measured = 1 + worst });
+}
+
+static void add_gaussian(struct oa_theory *t)
+{
+    double v[2 * DRAWS], d = (double)t->d, k = (double)t->k;
+    if (run(t, "gaussian", t->d, t->k, DRAWS, v) != OA_OK)
+        return;
+    struct oa_measured m = oa_measured_of(v, DRAWS), fourth = oa_measured_of(v + DRAWS, DRAWS);
+    struct oa_finding f = { .part = OA_PART_CONDITION,
+                            .name = "gaussian-condition",
+                            .proposition = "Gaussian projections are ill-conditioned",
+                            .meaning =
+                                "The condition number of a Gaussian projection to one head. \"Large\" would be tens "
+                                "or more; the law is the limit of large d.",
+                            .claimed = "large",
+                            .claim = NAN,
+                            .formula = "(1 + √(k/d))/(1 − √(k/d))",
+                            .law = oa_law_gaussian_condition(d, k),
+                            .asymptotic = true,
+                            .measured = m.mean,
+                            .error = m.error,
+                            .holds = m.mean > 10 };
+    char number[OA_NUMBER];
+    snprintf(f.verdict, sizeof f.verdict, "%s: κ = %s", f.holds ? "holds" : "fails", oa_number(number, m.mean, 3));
+    oa_theory_add(t, &f);
+    oa_theory_add(t, &(struct oa_finding){
+                         .part = OA_PART_CONDITION,
+                         .name = "gaussian-singular-values",
+                         .proposition = "Gaussian: all singular values are 1",
+                         .meaning = "The mean fourth power of the singular values of the Gaussian control: 1 for "
+                                    "orthonormal columns. This is the spread that orthonormal columns save.",
+                         .claimed = "1",
+                         .claim = 1,
+                         .formula = "1 + (k + 1)/d",
+                         .law = 1 + (k + 1) / d,
+                         .measured = fourth.mean,
+                         .error = fourth.error });
+}
+
+static void add_square(struct oa_theory *t)
+{
+    double v[2 * DRAWS];
+    long d = t->d < 128 ? t->d : 128;
+    if (run(t, "gaussian", d, d, DRAWS, v) != OA_OK)
+        return;
+    for (int i = 0; i < DRAWS; i++)
+        v[i] = log(v[i]);
+    struct oa_measured m = oa_measured_of(v, DRAWS);
+    struct oa_finding f = { .part = OA_PART_CONDITION,
+                            .name = "square-gaussian-condition",
+                            .claimed = "large",
+                            .claim = NAN,
+                            .formula = "4.65 d",
+                            .proposition = "square Gaussian matrices are ill-conditioned",
+                            .law = oa_law_square_condition((double)d),
+                            .asymptotic = true,
+                            .measured = exp(m.mean),
+                            .error = exp(m.mean) * m.error,
+                            .holds = true,
+                            .verdict = "holds" };
+    snprintf(f.meaning, sizeof f.meaning,
+             "Geometric mean of κ at %ld × %ld. Here the claim is right, but no head is square.", d, d);
+    oa_theory_add(t, &f);
+}
+
+/* ---- the plot
+ * -------------------------------------------------------------------------------------------------------------- */
+
+enum { SHARES = 9, STEPS = 60 };
+static const double top_share = 0.8;
+
+static void draw_law(struct oa_theory *t, struct oa_plot *p)
+{
+    struct oa_curve *c = oa_plot_curve(t, p, "law", 7, STEPS);
+    for (int i = 0; c && i < STEPS; i++) {
+        c->x[i] = 0.01 + (top_share - 0.01) * i / (STEPS - 1);
+        c->y[i] = oa_law_gaussian_condition(1, c->x[i]);
+    }
+}
+
+/* Condition numbers depend on k/d alone, so a moderate d is enough. */
+static void add_points(struct oa_theory *t, struct oa_plot *p, const char *kind, int color)
+{
+    enum { COUNT = 8 };
+    struct oa_curve *c = oa_plot_curve(t, p, kind, color, SHARES);
+    long d = t->d < 256 ? t->d : 256, count = strcmp(kind, "haar") == 0 ? 1 : COUNT; /* there is no chance in haar */
+    if (!c)
+        return;
+    c->dots = c->loose = true;
+    for (int i = 0; i < SHARES; i++) {
+        double v[2 * COUNT];
+        long k = (long)((double)d * top_share * (i + 1) / SHARES + 0.5);
+        c->x[i] = (double)k / (double)d;
+        c->y[i] = run(t, kind, d, k, count, v) == OA_OK ? oa_measured_of(v, count).mean : NAN;
+    }
+}
+
+static void plot(struct oa_theory *t)
+{
+    struct oa_plot *p = oa_theory_plot(
+        t,
+        &(struct oa_plot){ .part = OA_PART_CONDITION,
+                           .name = "condition",
+                           .title = "Condition number of a Gaussian and of an orthonormal projection",
+                           .caption = "Largest over smallest singular value. A head takes a small share of the width, "
+                                      "where Gaussian matrices are well-conditioned too; they are not near k = d.",
+                           .x_label = "share of the width, k/d",
+                           .y_label = "condition number",
+                           .y_log = true });
+    draw_law(t, p);
+    add_points(t, p, "gaussian", 1);
+    add_points(t, p, "haar", 0);
+}
+
+void oa_measure_condition(struct oa_theory *t)
+{
+    add_orthonormal(t);
+    add_gaussian(t);
+    add_square(t);
+    plot(t);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Johnson–Lindenstrauss at the widths of heads. The lemma: distances among n points are kept to 1 ± ε by a projection
+ * to k ≥ 4 ln n/(ε²/2 − ε³/3) dimensions, with a probability of at least 1/n (Dasgupta, Gupta 2003). The proposal leans
+ * on it; at the width of a head it promises next to nothing. What happens is better than the promise (the Beta law
+ * knows), and not good.
+ */
+#include "theory/closed_forms.h"
+#include "theory/draws.h"
+
+#include "report/report.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { DRAWS = 200, PAIRS = 32, POINTS = 100 };
+static const double epsilon = 0.5;
+
+struct cloud {
+    struct oa_vectors pairs; /* count vectors x */
+    double epsilon;
+};
+
+/* Share of the vectors whose squared length is off by more than ε. */
+static void measure_share(const struct oa_draw *w, double *out)
+{
+    const struct cloud *s = w->argument;
+    double *y = oa_arena_take(w->room, (size_t)w->k * sizeof *y);
+    out[0] = 0;
+    for (int i = 0; y && i < s->pairs.count; i++) {
+        oa_project_row(w, 0, s->pairs.x + i * w->d, y);
+        out[0] += (fabs(oa_dot(w->k, y, y) / (double)w->k - 1) > s->epsilon) / (double)s->pairs.count;
+    }
+}
+
+/* Standard errors of rare events: at least that of a binomial with the true probability. */
+static struct oa_measured share_at(struct oa_theory *t, long k, long count)
+{
+    double v[DRAWS], p = oa_law_distortion((double)t->d, (double)k, epsilon);
+    char name[64];
+    struct cloud s = { .epsilon = epsilon };
+    struct oa_measured m = { 0 };
+    snprintf(name, sizeof name, "theory/distortion/%ld", k);
+    struct oa_draws draws = { .kind = "haar",
+                              .name = name,
+                              .d = t->d,
+                              .k = k,
+                              .count = count,
+                              .heads = 1,
+                              .statistics = 1,
+                              .measure = measure_share,
+                              .argument = &s };
+    if (oa_vectors_make(t->context, t->d, PAIRS, 0, &s.pairs) == OA_OK && oa_draws_run(t->context, &draws, v) == OA_OK)
+        m = oa_measured_of(v, count);
+    m.error = fmax(m.error, sqrt(p * (1 - p) / (double)(count * PAIRS)));
+    oa_vectors_free(&s.pairs);
+    return m;
+}
+
+/* The largest |ratio − 1| over all distances of the points. */
+static void measure_worst(const struct oa_draw *w, double *out)
+{
+    const struct cloud *s = w->argument;
+    long n = s->pairs.count;
+    double *y = oa_arena_take(w->room, (size_t)(n * w->k) * sizeof *y);
+    out[0] = 0;
+    for (long i = 0; y && i < n; i++) {
+        oa_project_row(w, 0, s->pairs.x + i * w->d, y + i * w->k);
+        for (long j = 0; j < i; j++) {
+            double before = 0, after = 0;
+            for (long r = 0; r < w->d; r++)
+                before += pow(s->pairs.x[i * w->d + r] - s->pairs.x[j * w->d + r], 2);
+            for (long l = 0; l < w->k; l++)
+                after += pow(y[i * w->k + l] - y[j * w->k + l], 2);
+            out[0] = fmax(out[0], fabs(after / before * (double)w->d / (double)w->k - 1));
+        }
+    }
+}
+
+/* ---- findings
+ * -------------------------------------------------------------------------------------------------------- */
+
+static void add_share(struct oa_theory *t)
+{
+    double d = (double)t->d, k = (double)t->k, bound = oa_law_jl_bound(k, epsilon);
+    struct oa_measured m = share_at(t, t->k, DRAWS);
+    char number[OA_NUMBER];
+    struct oa_finding f = { .part = OA_PART_DISTORTION,
+                            .name = "distortion",
+                            .meaning =
+                                "How often (d/k)|xU|²/|x|² is off by more than a half. The bound of the lemma holds, "
+                                "with much to spare where heads are wide; the law is the Beta tail.",
+                            .proposition = "P(off by > 0.5) ≤ 2exp(−k(ε²/4 − ε³/6))",
+                            .claim = NAN,
+                            .formula = "Beta law",
+                            .law = oa_law_distortion(d, k, epsilon),
+                            .measured = m.mean,
+                            .error = m.error,
+                            .holds = m.mean <= bound + 5 * m.error };
+    snprintf(f.claimed, sizeof f.claimed, "≤ %s", oa_number(number, bound, 3));
+    snprintf(f.verdict, sizeof f.verdict, f.holds ? "holds" : "fails");
+    oa_theory_add(t, &f);
+}
+
+static void add_worst(struct oa_theory *t)
+{
+    enum { COUNT = 24 };
+    double v[COUNT];
+    struct cloud s = { .epsilon = epsilon };
+    struct oa_draws draws = { .kind = "haar",
+                              .name = "theory/points",
+                              .d = t->d,
+                              .k = t->k,
+                              .count = COUNT,
+                              .heads = 1,
+                              .statistics = 1,
+                              .measure = measure_worst,
+                              .argument = &s };
+    if (oa_vectors_make(t->context, t->d, POINTS, 0, &s.pairs) == OA_OK &&
+        oa_draws_run(t->context, &draws, v) == OA_OK) {
+        struct oa_measured m = oa_measured_of(v, COUNT);
+        struct oa_finding f = { .part = OA_PART_DISTORTION,
+                                .name = "hundred-points",
+                                .proposition = "100 tokens keep their distances to 50 %",
+                                .claimed = "≤ 0.5",
+                                .claim = NAN,
+                                .meaning =
+                                    "The largest error among the 4950 squared distances of 100 random tokens, mean "
+                                    "over draws.",
+                                .law = NAN,
+                                .measured = m.mean,
+                                .error = m.error,
+                                .holds = m.mean <= epsilon };
+        char number[OA_NUMBER];
+        snprintf(f.verdict, sizeof f.verdict, f.holds ? "holds" : "fails: %s off", oa_number(number, m.mean, 2));
+        oa_theory_add(t, &f);
+    }
+    oa_vectors_free(&s.pairs);
+}
+
+static void add_promises(struct oa_theory *t)
+{
+    double k = (double)t->k, points = floor(oa_law_jl_points(k, epsilon)),
+           width = ceil(oa_law_jl_width(POINTS, epsilon)), fine = ceil(oa_law_jl_width(POINTS, 0.1));
+    struct oa_finding f = { .part = OA_PART_DISTORTION,
+                            .name = "promised",
+                            .claimed = "100",
+                            .claim = NAN,
+                            .proposition = "the lemma promises it for 100 tokens",
+                            .formula = "exp(k(ε²/2 − ε³/3)/4)",
+                            .law = oa_law_jl_points(k, epsilon),
+                            .measured = NAN,
+                            .holds = points >= POINTS };
+    snprintf(
+        f.meaning, sizeof f.meaning,
+        "Points whose distances the lemma keeps to 50 %% at width %ld, with a probability of 1/n or more. 100 points "
+        "need a head of %.0f for that, and of %.0f for 10 %%.",
+        t->k, width, fine);
+    if (f.holds)
+        snprintf(f.verdict, sizeof f.verdict, "holds");
+    else
+        snprintf(f.verdict, sizeof f.verdict, "fails: for %.0f point%s", points, points == 1 ? "" : "s");
+    oa_theory_add(t, &f);
+}
+
+/* ---- the plot
+ * -------------------------------------------------------------------------------------------------------------- */
+
+enum { STEPS = 80 };
+static const double least = 1e-6; /* probabilities below are not drawn */
+
+static void draw_line(struct oa_theory *t, struct oa_plot *p, const char *name, int color, bool law)
+{
+    struct oa_curve *c = oa_plot_curve(t, p, name, color, STEPS);
+    double d = (double)t->d, top = d / 2;
+    for (int i = 0; c && i < STEPS; i++) {
+        double k = 4 + (top - 4) * i / (STEPS - 1),
+               y = law ? oa_law_distortion(d, k, epsilon) : oa_law_jl_bound(k, epsilon);
+        c->x[i] = k;
+        c->y[i] = y >= least ? y : NAN;
+    }
+}
+
+static void plot(struct oa_theory *t)
+{
+    long k[16];
+    int n = 0;
+    struct oa_plot *p = oa_theory_plot(
+        t, &(struct oa_plot){ .part = OA_PART_DISTORTION,
+                              .name = "distortion",
+                              .title = "How often a length is off by more than a half",
+                              .caption =
+                                  "P(|(d/k)|xU|²/|x|² − 1| > 0.5) over the width of a head: the bound of the lemma, "
+                                  "which says nothing above 1; the Beta law; and what was measured.",
+                              .x_label = "width of a head, k",
+                              .y_label = "probability",
+                              .y_log = true });
+    for (long w = 4; w <= t->d / 2 && n < 16; w *= 2)
+        k[n++] = w;
+    draw_line(t, p, "JL bound", 1, false);
+    draw_line(t, p, "Beta law", 7, true);
+    struct oa_curve *c = oa_plot_curve(t, p, "haar", 0, n);
+    if (!c)
+        return;
+    c->dots = c->loose = true;
+    for (int i = 0; i < n; i++) {
+        c->x[i] = (double)k[i];
+        c->y[i] = share_at(t, k[i], oa_draws_affordable(t->d, k[i], DRAWS)).mean;
+    }
+}
+
+void oa_measure_distortion(struct oa_theory *t)
+{
+    add_share(t);
+    add_worst(t);
+    add_promises(t);
+    plot(t);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Do orthogonal columns keep heads apart? Columns are orthogonal within a head. Two heads drawn apart share
+ *
+ *     tr(P_h P_g)/k = |U_hᵀ U_g|²/k,   P = U Uᵀ,   k/d on average
+ *
+ * of their subspaces: as much as any two random subspaces. Only the slices of one matrix are orthogonal to each other.
+ */
+#include "theory/closed_forms.h"
+#include "theory/draws.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { DRAWS = 64, VECTORS = 32 };
+enum { OVERLAP, PARSEVAL, NUMBERS };
+
+static double overlap(const struct oa_draw *w, int h, int g)
+{
+    double sum = 0;
+    for (long a = 0; a < w->k; a++)
+        for (long b = 0; b < w->k; b++)
+            sum += pow(oa_dot(w->d, w->u + (h * w->k + a) * w->d, w->u + (g * w->k + b) * w->d), 2);
+    return sum / (double)w->k;
+}
+
+/* Overlap of the first two heads; mean square of Σ_h |xU_h|²/|x|² − 1 over all. */
+static void measure(const struct oa_draw *w, double *out)
+{
+    const struct oa_vectors *p = w->argument;
+    double *y = oa_arena_take(w->room, (size_t)w->k * sizeof *y);
+    memset(out, 0, NUMBERS * sizeof *out);
+    for (int i = 0; y && i < p->count; i++) {
+        double sum = 0;
+        for (int h = 0; h < w->heads; h++) {
+            oa_project_row(w, h, p->x + i * w->d, y);
+            sum += oa_dot(w->k, y, y) / (double)w->d;
+        }
+        out[PARSEVAL] += (sum - 1) * (sum - 1) / p->count;
+    }
+    out[OVERLAP] = overlap(w, 0, 1);
+}
+
+static enum oa_error run(struct oa_theory *t, const char *kind, long k, int heads, long count,
+                         const struct oa_vectors *p, double *v)
+{
+    struct oa_draws draws = { .kind = kind,
+                              .name = "theory/heads",
+                              .d = t->d,
+                              .k = k,
+                              .count = count,
+                              .heads = heads,
+                              .statistics = NUMBERS,
+                              .measure = measure,
+                              .argument = p };
+    return oa_draws_run(t->context, &draws, v);
+}
+
+/* ---- findings
+ * -------------------------------------------------------------------------------------------------------- */
+
+static void add_independent(struct oa_theory *t, const struct oa_vectors *p)
+{
+    double v[NUMBERS * DRAWS], d = (double)t->d, k = (double)t->k, heads = (double)t->heads;
+    if (run(t, "haar", t->k, (int)t->heads, DRAWS, p, v) != OA_OK)
+        return;
+    struct oa_measured shared = oa_measured_of(v, DRAWS),
+                       sum = oa_measured_root(oa_measured_of(v + PARSEVAL * DRAWS, DRAWS));
+    oa_theory_add(t, &(struct oa_finding){
+                         .part = OA_PART_HEADS,
+                         .name = "heads-apart",
+                         .proposition = "tr(P_h P_g) = 0, heads drawn apart",
+                         .meaning = "The proposal: orthogonal columns decorrelate heads. They are orthogonal within a "
+                                    "head. Share of one head's subspace that another one sees too.",
+                         .claimed = "0",
+                         .claim = 0,
+                         .formula = "k/d",
+                         .law = k / d,
+                         .measured = shared.mean,
+                         .error = shared.error });
+    oa_theory_add(t,
+                  &(struct oa_finding){
+                      .part = OA_PART_HEADS,
+                      .name = "heads-together",
+                      .proposition = "Σ_h |xU_h|² = |x|², heads drawn apart",
+                      .meaning = "Together the heads have d columns. Drawn apart they count some directions twice and "
+                                 "miss others: standard deviation of the ratio, which is 1 on average.",
+                      .claimed = "0 off",
+                      .claim = 0,
+                      .formula = "√(H · 2k(d − k)/(d²(d + 2)))",
+                      .law = sqrt(heads * oa_law_norm_variance(d, k)),
+                      .measured = sum.mean,
+                      .error = sum.error });
+}
+
+static void add_slices(struct oa_theory *t, const struct oa_vectors *p)
+{
+    enum { SLICES = 2 };
+    double v[NUMBERS * SLICES], shared = 0, sum = 0;
+    if (run(t, "slice", t->k, (int)t->heads, SLICES, p, v) != OA_OK)
+        return;
+    for (int i = 0; i < SLICES; i++) {
+        shared = fmax(shared, v[i]);
+        sum = fmax(sum, sqrt(v[PARSEVAL * SLICES + i]));
+    }
+    oa_theory_add(t, &(struct oa_finding){ .part = OA_PART_HEADS,
+                                           .name = "slices-apart",
+                                           .proposition = "tr(P_h P_g) = 0, slices of one matrix",
+                                           .meaning = "The option qk=slice: here heads are orthogonal to each other.",
+                                           .claimed = "0",
+                                           .claim = 0,
+                                           .law = 0,
+                                           .measured = shared });
+    oa_theory_add(t, &(struct oa_finding){ .part = OA_PART_HEADS,
+                                           .name = "slices-together",
+                                           .proposition = "Σ_h |xU_h|² = |x|², slices of one matrix",
+                                           .meaning = "And together they lose nothing of a token.",
+                                           .claimed = "0 off",
+                                           .claim = 0,
+                                           .law = 0,
+                                           .measured = sum });
+}
+
+/* ---- logits of two heads
+ * -------------------------------------------------------------------------------------------------- */
+
+/* Mean over pairs of S¹_ij S²_ij for two heads of unit logits; matrices U¹, T¹, U², T². */
+static void measure_logits(const struct oa_draw *w, double *out)
+{
+    const struct oa_vectors *p = w->argument;
+    double *row = oa_arena_take(w->room, 4 * (size_t)w->k * sizeof *row);
+    out[0] = 0;
+    for (int i = 0; row && i < p->count; i++) {
+        for (int m = 0; m < 4; m++)
+            oa_project_row(w, m, m % 2 ? p->y + i * w->d : p->x + i * w->d, row + m * w->k);
+        double first = oa_dot(w->k, row, row + w->k), second = oa_dot(w->k, row + 2 * w->k, row + 3 * w->k);
+        out[0] += first * second / (double)w->k / p->count;
+    }
+}
+
+static void add_logits(struct oa_theory *t, const struct oa_vectors *p)
+{
+    enum { COUNT = 64 };
+    double v[COUNT];
+    struct oa_draws draws = { .kind = "haar",
+                              .name = "theory/head logits",
+                              .d = t->d,
+                              .k = t->k,
+                              .count = COUNT,
+                              .heads = 4,
+                              .statistics = 1,
+                              .measure = measure_logits,
+                              .argument = p };
+    if (oa_draws_run(t->context, &draws, v) != OA_OK)
+        return;
+    struct oa_measured m = oa_measured_of(v, COUNT);
+    oa_theory_add(t,
+                  &(struct oa_finding){
+                      .part = OA_PART_HEADS,
+                      .name = "head-logits",
+                      .proposition = "logits of two heads are uncorrelated",
+                      .meaning = "True of frozen heads drawn apart, but for another reason: the signs of their random "
+                                 "forms are independent. Correlation over draws.",
+                      .claimed = "0",
+                      .claim = 0,
+                      .law = 0,
+                      .measured = m.mean,
+                      .error = m.error });
+}
+
+/* ---- the plot
+ * -------------------------------------------------------------------------------------------------------------- */
+
+static void draw_law(struct oa_theory *t, struct oa_plot *p)
+{
+    struct oa_curve *c = oa_plot_curve(t, p, "k/d", 7, 2);
+    if (!c)
+        return;
+    c->x[0] = 0;
+    c->x[1] = c->y[1] = 0.5;
+    c->x[1] *= (double)t->d;
+    c->y[0] = 0;
+}
+
+static void add_points(struct oa_theory *t, struct oa_plot *p, const struct oa_vectors *pairs, const char *kind,
+                       int color)
+{
+    enum { MOST = 5, COUNT = 3 };
+    long k[MOST], count = strcmp(kind, "slice") == 0 ? 1 : COUNT; /* there is no chance in slices */
+    int n = 0;
+    for (long heads = 32; heads >= 2; heads /= 2)
+        if (t->d % heads == 0 && t->d / heads >= 4)
+            k[n++] = t->d / heads;
+    struct oa_curve *c = oa_plot_curve(t, p, kind, color, n);
+    if (!c)
+        return;
+    c->dots = c->loose = true;
+    for (int i = 0; i < n; i++) {
+        double v[NUMBERS * COUNT];
+        c->x[i] = (double)k[i];
+        c->y[i] = run(t, kind, k[i], 2, count, pairs, v) == OA_OK ? oa_measured_of(v, count).mean : NAN;
+    }
+}
+
+static void plot(struct oa_theory *t, const struct oa_vectors *pairs)
+{
+    struct oa_plot *p = oa_theory_plot(
+        t, &(struct oa_plot){ .part = OA_PART_HEADS,
+                              .name = "overlap",
+                              .title = "What two heads see in common",
+                              .caption =
+                                  "tr(P_h P_g)/k, the share of a head's subspace that lies in another's, for models "
+                                  "with 2, 4, 8 … heads. Heads drawn apart (haar) overlap as random subspaces do, "
+                                  "slices of one matrix not at all.",
+                              .x_label = "width of a head, k",
+                              .y_label = "shared" });
+    draw_law(t, p);
+    add_points(t, p, pairs, "haar", 0);
+    add_points(t, p, pairs, "slice", 2);
+}
+
+void oa_measure_heads(struct oa_theory *t)
+{
+    struct oa_vectors pairs;
+    if (oa_vectors_make(t->context, t->d, VECTORS, 0.5, &pairs) == OA_OK) {
+        add_independent(t, &pairs);
+        add_slices(t, &pairs);
+        add_logits(t, &pairs);
+        plot(t, &pairs);
+    }
+    oa_vectors_free(&pairs);
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a projection to k < d dimensions keeps of lengths and inner products. The proposal: WᵀW = I, so ⟨xW, yW⟩ =
+ * ⟨x, y⟩. But ⟨xW, yW⟩ = x (W Wᵀ) yᵀ, and W Wᵀ is a projector of rank k, not I: equality needs k = d, or x and y in the
+ * span of the columns. On average k/d of it is left; times d/k that is the right mean, with a spread.
+ */
+#include "theory/closed_forms.h"
+#include "theory/draws.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { PAIRS = 32, DRAWS = 200 };
+static const double cosine = 0.5;
+
+/* ---- numbers of a draw ----------------------------------------------------------------------------------------------
+ */
+
+enum { DEFECT, NORM, PRODUCT, PRODUCT_SQUARE, NORM_SQUARE, INSIDE, FIRST, FIRST_SIZE, SPAN, NUMBERS };
+
+static double defect(const struct oa_draw *w)
+{
+    double worst = 0;
+    for (long a = 0; a < w->k; a++)
+        for (long b = 0; b <= a; b++)
+            worst = fmax(worst, fabs(oa_dot(w->d, w->u + a * w->d, w->u + b * w->d) - (a == b)));
+    return worst;
+}
+
+/* Vectors that are combinations of the columns: x = a Uᵀ gives xU = a. */
+static double span_error(const struct oa_draw *w)
+{
+    double worst = 0, *x = oa_arena_take(w->room, (size_t)w->d * sizeof *x), a[2] = { 0.6, 0.8 };
+    if (!x)
+        return NAN;
+    for (long i = 0; i < w->d; i++)
+        x[i] = a[0] * w->u[i] + a[1] * w->u[w->d + i];
+    for (long l = 0; l < w->k; l++)
+        worst = fmax(worst, fabs(oa_dot(w->d, x, w->u + l * w->d) - (l < 2 ? a[l] : 0)));
+    return worst;
+}
+
+struct study {
+    struct oa_vectors pairs;
+    double low, high; /* of the central 90 % of the Beta law */
+};
+
+static void measure(const struct oa_draw *w, double *out)
+{
+    const struct study *s = w->argument;
+    double *x = oa_arena_take(w->room, 2 * (size_t)w->k * sizeof *x), *y = x + w->k, d = (double)w->d,
+           up = d / (double)w->k;
+    memset(out, 0, NUMBERS * sizeof *out);
+    if (!x)
+        return;
+    for (int i = 0; i < PAIRS; i++) {
+        oa_project_row(w, 0, s->pairs.x + i * w->d, x);
+        oa_project_row(w, 0, s->pairs.y + i * w->d, y);
+        double norm = up * oa_dot(w->k, x, x) / d, product = up * oa_dot(w->k, x, y) / d;
+        out[NORM] += norm / PAIRS;
+        out[NORM_SQUARE] += (norm - 1) * (norm - 1) / PAIRS;
+        out[PRODUCT] += product / PAIRS;
+        out[PRODUCT_SQUARE] += (product - cosine) * (product - cosine) / PAIRS;
+        out[INSIDE] += (norm > s->low && norm < s->high) / (double)PAIRS;
+    }
+    out[DEFECT] = defect(w);
+    out[SPAN] = span_error(w);
+    out[FIRST] = w->u[0];
+    out[FIRST_SIZE] = fabs(w->u[0]);
+}
+
+/* ---- findings
+ * -------------------------------------------------------------------------------------------------------- */
+
+static double largest(const double *x, long n)
+{
+    double most = 0;
+    for (long i = 0; i < n; i++)
+        most = fmax(most, x[i]);
+    return most;
+}
+
+static void add_exact(struct oa_theory *t, const double *v)
+{
+    oa_theory_add(t,
+                  &(struct oa_finding){
+                      .part = OA_PART_LENGTHS,
+                      .name = "orthonormal",
+                      .proposition = "UᵀU = I",
+                      .meaning = "Columns of unit length, at right angles to each other. The largest deviation in all "
+                                 "draws is rounding.",
+                      .claimed = "0 off",
+                      .claim = 0,
+                      .law = 0,
+                      .measured = largest(v + DEFECT * DRAWS, DRAWS) });
+    oa_theory_add(t, &(struct oa_finding){
+                         .part = OA_PART_LENGTHS,
+                         .name = "kept-in-span",
+                         .proposition = "⟨xU, yU⟩ = ⟨x, y⟩ for x, y in the span of U",
+                         .meaning = "The proposition is true there: such a vector loses nothing. But a span is k "
+                                    "directions out of d, and texts do not know which.",
+                         .claimed = "0 off",
+                         .claim = 0,
+                         .law = 0,
+                         .measured = largest(v + SPAN * DRAWS, DRAWS) });
+}
+
+static void add_means(struct oa_theory *t, const double *v)
+{
+    double d = (double)t->d, k = (double)t->k, share = k / d;
+    struct oa_measured norm = oa_measured_of(v + NORM * DRAWS, DRAWS),
+                       product = oa_measured_of(v + PRODUCT * DRAWS, DRAWS);
+    oa_theory_add(t,
+                  &(struct oa_finding){ .part = OA_PART_LENGTHS,
+                                        .name = "norm-kept",
+                                        .proposition = "|xU|² = |x|²",
+                                        .meaning = "The proposal takes W Wᵀ for I; it is a projector of rank k. Mean "
+                                                   "of |xU|²/|x|².",
+                                        .claimed = "1",
+                                        .claim = 1,
+                                        .formula = "k/d",
+                                        .law = share,
+                                        .measured = share * norm.mean,
+                                        .error = share * norm.error });
+    oa_theory_add(t,
+                  &(struct oa_finding){
+                      .part = OA_PART_LENGTHS,
+                      .name = "product-kept",
+                      .proposition = "⟨xU, yU⟩ = ⟨x, y⟩",
+                      .meaning = "Proposition 1 of the proposal, from the same step. Mean of the ratio for vectors at "
+                                 "60°; angles go with it.",
+                      .claimed = "1",
+                      .claim = 1,
+                      .formula = "k/d",
+                      .law = share,
+                      .measured = share * product.mean / cosine,
+                      .error = share * product.error / cosine });
+    oa_theory_add(t, &(struct oa_finding){
+                         .part = OA_PART_LENGTHS,
+                         .name = "product-mean",
+                         .proposition = "(d/k) E⟨xU, yU⟩ = ⟨x, y⟩",
+                         .meaning = "What is left of Proposition 1: scaled by d/k (the option scale=jl) inner products "
+                                    "are right on average, when queries and keys share U (the option tie).",
+                         .claimed = "1",
+                         .claim = 1,
+                         .law = 1,
+                         .measured = product.mean / cosine,
+                         .error = product.error / cosine });
+}
+
+static void add_spreads(struct oa_theory *t, const double *v)
+{
+    double d = (double)t->d, k = (double)t->k;
+    struct oa_measured norm = oa_measured_root(oa_measured_of(v + NORM_SQUARE * DRAWS, DRAWS));
+    struct oa_measured product = oa_measured_root(oa_measured_of(v + PRODUCT_SQUARE * DRAWS, DRAWS));
+    oa_theory_add(t,
+                  &(struct oa_finding){
+                      .part = OA_PART_LENGTHS,
+                      .name = "product-error",
+                      .proposition = "(d/k)⟨xU, yU⟩ = ⟨x, y⟩, one draw",
+                      .meaning = "How far a single draw is off, as a root mean square in units of |x||y|, for vectors "
+                                 "at 60°. A model has one draw a head.",
+                      .claimed = "0 off",
+                      .claim = 0,
+                      .formula = "(d/k) √Var⟨xU, yU⟩",
+                      .law = d / k * sqrt(oa_law_product_variance(d, k, cosine)),
+                      .measured = product.mean,
+                      .error = product.error });
+    oa_theory_add(t, &(struct oa_finding){ .part = OA_PART_LENGTHS,
+                                           .name = "norm-spread",
+                                           .proposition = "(d/k)|xU|² = |x|², one draw",
+                                           .meaning = "Standard deviation of (d/k)|xU|²/|x|².",
+                                           .claimed = "0 off",
+                                           .claim = 0,
+                                           .formula = "√(2(d − k)/(k(d + 2)))",
+                                           .law = d / k * sqrt(oa_law_norm_variance(d, k)),
+                                           .measured = norm.mean,
+                                           .error = norm.error });
+}
+
+static void add_laws(struct oa_theory *t, const double *v)
+{
+    struct oa_measured inside = oa_measured_of(v + INSIDE * DRAWS, DRAWS),
+                       first = oa_measured_of(v + FIRST * DRAWS, DRAWS),
+                       size = oa_measured_of(v + FIRST_SIZE * DRAWS, DRAWS);
+    oa_theory_add(t, &(struct oa_finding){
+                         .part = OA_PART_LENGTHS,
+                         .name = "beta-law",
+                         .proposition = "|xU|²/|x|² ~ Beta(k/2, (d − k)/2)",
+                         .meaning = "Share of draws inside the central 90 % of that law: the draws are uniform among "
+                                    "matrices with orthonormal columns.",
+                         .claimed = "90 %",
+                         .claim = 0.9,
+                         .law = 0.9,
+                         .measured = inside.mean,
+                         .error = inside.error });
+    oa_theory_add(t, &(struct oa_finding){ .part = OA_PART_LENGTHS,
+                                           .name = "first-entry",
+                                           .proposition = "E U₁₁ = 0",
+                                           .meaning = "A uniform matrix prefers no direction.",
+                                           .claimed = "0",
+                                           .claim = 0,
+                                           .law = 0,
+                                           .measured = first.mean,
+                                           .error = first.error });
+    oa_theory_add(t, &(struct oa_finding){
+                         .part = OA_PART_LENGTHS,
+                         .name = "unsigned-qr",
+                         .proposition = "E Q₁₁ = 0 for Q of any QR",
+                         .meaning = "Widespread Performers take Q of a Householder QR as it comes. Its first entry is "
+                                    "never positive, here −|U₁₁| of the same draws: all directions lean to one side.",
+                         .claimed = "0",
+                         .claim = 0,
+                         .formula = "−Γ(d/2)/(√π Γ((d + 1)/2))",
+                         .law = -oa_law_first_entry((double)t->d),
+                         .measured = -size.mean,
+                         .error = size.error });
+}
+
+/* ---- square matrices, and the Gaussian control
+ * -------------------------------------------------------------------------- */
+
+static void measure_square(const struct oa_draw *w, double *out)
+{
+    const struct oa_vectors *p = w->argument;
+    double *x = oa_arena_take(w->room, 2 * (size_t)w->k * sizeof *x), *y = x + w->k;
+    out[0] = 0;
+    for (int i = 0; x && i < p->count; i++) {
+        oa_project_row(w, 0, p->x + i * w->d, x);
+        oa_project_row(w, 0, p->y + i * w->d, y);
+        double off = oa_dot(w->k, x, y) - oa_dot(w->d, p->x + i * w->d, p->y + i * w->d);
+        out[0] = fmax(out[0], fabs(off) / (double)w->d);
+    }
+}
+
+static void add_square(struct oa_theory *t)
+{
+    enum { SQUARES = 3 };
+    double off[SQUARES];
+    struct oa_vectors pairs;
+    long d = t->d < 512 ? t->d : 512;
+    struct oa_draws draws = { .kind = "haar",
+                              .name = "theory/square",
+                              .d = d,
+                              .k = d,
+                              .count = SQUARES,
+                              .heads = 1,
+                              .statistics = 1,
+                              .measure = measure_square,
+                              .argument = &pairs };
+    if (oa_vectors_make(t->context, d, PAIRS, cosine, &pairs) == OA_OK &&
+        oa_draws_run(t->context, &draws, off) == OA_OK)
+        oa_theory_add(t,
+                      &(struct oa_finding){
+                          .part = OA_PART_LENGTHS,
+                          .name = "product-kept-square",
+                          .proposition = "⟨xU, yU⟩ = ⟨x, y⟩ for k = d",
+                          .meaning = "One head as wide as the model: then U is orthogonal, and Proposition 1 is true.",
+                          .claimed = "0 off",
+                          .claim = 0,
+                          .law = 0,
+                          .measured = largest(off, SQUARES) });
+    oa_vectors_free(&pairs);
+}
+
+static void add_control(struct oa_theory *t, struct study *s, double *v)
+{
+    double d = (double)t->d, k = (double)t->k, haar = sqrt(oa_law_norm_variance(d, k));
+    struct oa_draws draws = { .kind = "gaussian",
+                              .name = "theory/gaussian",
+                              .d = t->d,
+                              .k = t->k,
+                              .count = DRAWS,
+                              .heads = 1,
+                              .statistics = NUMBERS,
+                              .measure = measure,
+                              .argument = s };
+    if (oa_draws_run(t->context, &draws, v) != OA_OK)
+        return;
+    struct oa_measured spread = oa_measured_root(oa_measured_of(v + NORM_SQUARE * DRAWS, DRAWS));
+    double less = 1 - haar / sqrt(oa_law_gaussian_norm_variance(d, k));
+    struct oa_finding f = { .part = OA_PART_LENGTHS,
+                            .name = "gaussian-spread",
+                            .proposition = "orthonormal columns keep lengths better than Gaussian ones",
+                            .meaning = "True, and by little: the deviation of (d/k)|xG|²/|x|² for Gaussian G against "
+                                       "that of U above. The factor is √((d − k)/(d + 2)).",
+                            .claimed = "better",
+                            .claim = NAN,
+                            .formula = "√(2/k)",
+                            .law = sqrt(2 / k),
+                            .measured = spread.mean,
+                            .error = spread.error,
+                            .holds = true };
+    snprintf(f.verdict, sizeof f.verdict, "holds: %.1f %% less spread", 100 * less);
+    oa_theory_add(t, &f);
+}
+
+/* ---- all
+ * ---------------------------------------------------------------------------------------------------------------- */
+
+void oa_measure_lengths(struct oa_theory *t)
+{
+    double d = (double)t->d, k = (double)t->k, *v = oa_alloc(t->context, NUMBERS * DRAWS * sizeof *v);
+    struct study s = { .low = oa_law_norm_quantile(d, k, 0.05), .high = oa_law_norm_quantile(d, k, 0.95) };
+    struct oa_draws draws = { .kind = "haar",
+                              .name = "theory/lengths",
+                              .d = t->d,
+                              .k = t->k,
+                              .count = DRAWS,
+                              .heads = 1,
+                              .statistics = NUMBERS,
+                              .measure = measure,
+                              .argument = &s };
+    if (v && oa_vectors_make(t->context, t->d, PAIRS, cosine, &s.pairs) == OA_OK &&
+        oa_draws_run(t->context, &draws, v) == OA_OK) {
+        add_exact(t, v);
+        add_means(t, v);
+        add_square(t);
+        add_spreads(t, v);
+        add_laws(t, v);
+        add_control(t, &s, v);
+    }
+    oa_vectors_free(&s.pairs);
+    oa_free(v);
+    oa_plot_lengths(t);
+}

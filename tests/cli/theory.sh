@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# theory: the table, the page, the JSON, and what is refused.
+. "$2/tests/cli/common"
+
+expect 0 theory --model.width 32 --model.heads 2 --out page.html --quiet
+says out '^Of [0-9]* propositions on frozen orthogonal projections [0-9]* hold and [0-9]* fail\.$'
+says out '^width d = 32, H = 2 heads of k = 16;'
+says out '^Johnson'
+says out '|xU|² = |x|² .* k/d .* fails by −0\.'
+says out '^page     page.html$'
+says page.html '</html>'
+expect 0 theory --model.width 32 --model.heads 2 --json
+says out '"schema": "orthant.theory/1"'
+cp out first
+expect 0 theory --model.width 32 --model.heads 2 --json --threads 1
+same out first
+expect 1 theory --model.width 33 --model.heads 2
+says err 'must divide'
+expect 1 theory --model.width 32 --model.heads 2 --out no/such/folder/page.html
+expect 2 theory word
