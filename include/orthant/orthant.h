@@ -161,8 +161,9 @@ OA_API enum oa_error oa_decode(oa_context *c, const char *tokenizer, const int32
 OA_API enum oa_error oa_bench_peak(oa_context *c, const struct oa_output *out);
 /* Every version of every kernel on one core, beside the plain C one. Some seconds. */
 OA_API enum oa_error oa_bench_kernels(oa_context *c, const struct oa_output *out);
-/* Attention layers, forward and backward, over lengths: time, rate, share of the peak, memory, ratio to softmax (when
- * "softmax" is among them), and the exponent of the time in the length. */
+/* Attention layers, forward and backward, over lengths: time, FLOPs, share of the peak, memory, ratios to softmax
+ * (which is measured as well when it is not among them), and the exponents of time and memory in the length. An
+ * attention that is refused at a length is shown with the reason. */
 struct oa_bench_request {
     const char *const *attentions;
     int count;
@@ -172,6 +173,7 @@ struct oa_bench_request {
     long width, heads;
     int causal;
     const char *precision; /* "f32", "bf16", "f64"; NULL = f32 */
+    int processor_time;    /* 1: of all threads, against one core's peak; for machines that do other work */
 };
 OA_API enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r, const struct oa_output *out);
 

@@ -14,7 +14,7 @@ struct series { /* one attention */
     const char *name;
     struct oa_spec spec;
     struct oa_layer_cost cost[MOST_LENGTHS];
-    double exponent; /* of the time of a sequence in its length, at the long end */
+    double time_exponent, memory_exponent; /* of a sequence in its length, at the long end */
 };
 
 struct bench {
@@ -25,19 +25,39 @@ struct bench {
     int lengths;
     struct series *series;
     int count;
-    int softmax; /* which series is plain softmax; -1: none */
-    double peak; /* FLOP/s of this precision, all threads */
+    const struct series *softmax; /* the one that is plain softmax */
+    double peak;                  /* FLOP/s of this precision: of all threads, or in processor time of one core */
 };
 
 /* ---- measuring ---- */
 
-/* Slope of log time over log length through the last few lengths, by least squares. NaN with fewer than two. */
-static double fit_exponent(const struct bench *b, const struct series *s)
+static bool measured(const struct oa_layer_cost *cost)
 {
-    int first = b->lengths > FITTED ? b->lengths - FITTED : 0, n = b->lengths - first;
+    return cost->why_not[0] == 0;
+}
+
+static double sequence_time(const struct bench *b, const struct series *s, int i)
+{
+    return s->cost[i].both / (double)b->batch[i];
+}
+
+static double sequence_memory(const struct bench *b, const struct series *s, int i)
+{
+    return s->cost[i].parameters + s->cost[i].pass / (double)b->batch[i];
+}
+
+/* Slope of the logarithm of a cost over that of the length, through the last few lengths measured, by least squares.
+ * NaN with fewer than two. */
+static double fit_exponent(const struct bench *b, const struct series *s,
+                           double (*cost)(const struct bench *, const struct series *, int))
+{
+    int n = 0;
     double sx = 0, sy = 0, sxx = 0, sxy = 0;
-    for (int i = first; i < b->lengths; i++) {
-        double x = log((double)b->length[i]), y = log(s->cost[i].both / (double)b->batch[i]);
+    for (int i = b->lengths - 1; i >= 0 && n < FITTED; i--) {
+        if (!measured(&s->cost[i]))
+            continue;
+        double x = log((double)b->length[i]), y = log(cost(b, s, i));
+        n++;
         sx += x;
         sy += y;
         sxx += x * x;
@@ -56,7 +76,8 @@ static enum oa_error measure(struct bench *b, struct series *s)
         oa_log(b->c, 1, "%s: %ld sequences of %ld tokens", s->name, what.batch, what.length);
         OA_TRY(oa_layer_measure(b->c, &what, &s->cost[i]));
     }
-    s->exponent = fit_exponent(b, s);
+    s->time_exponent = fit_exponent(b, s, sequence_time);
+    s->memory_exponent = fit_exponent(b, s, sequence_memory);
     return OA_OK;
 }
 
@@ -77,64 +98,119 @@ static enum oa_error check(struct bench *b)
     return OA_OK;
 }
 
+static enum oa_error add_series(struct bench *b, const char *name)
+{
+    struct series *s = &b->series[b->count++];
+    s->name = name;
+    if (strcmp(name, "softmax") == 0)
+        b->softmax = s;
+    return oa_spec_parse(b->c, name, &s->spec);
+}
+
+/* Softmax comes first when it is not asked for. */
+static enum oa_error add_all_series(struct bench *b)
+{
+    const struct oa_bench_request *r = b->r;
+    bool asked = false;
+    b->series = oa_alloc(b->c, (size_t)(r->count + 1) * sizeof *b->series);
+    if (!b->series)
+        return OA_NO_MEMORY;
+    for (int i = 0; i < r->count; i++)
+        asked |= strcmp(r->attentions[i], "softmax") == 0;
+    if (!asked)
+        OA_TRY(add_series(b, "softmax"));
+    for (int i = 0; i < r->count; i++)
+        OA_TRY(add_series(b, r->attentions[i]));
+    return OA_OK;
+}
+
+static void find_peak(struct bench *b)
+{
+    struct oa_peak p;
+    oa_log(b->c, 1, "measuring the peaks of the machine");
+    oa_kernels_peak(b->c, &p);
+    if (b->form.precision == OA_PRECISION_BF16)
+        b->peak = 1e9 * (b->r->processor_time ? p.bf16_one : p.bf16_all);
+    else
+        b->peak = 1e9 * (b->r->processor_time ? p.f32_one : p.f32_all);
+}
+
 static enum oa_error prepare(struct bench *b)
 {
     const struct oa_bench_request *r = b->r;
-    struct oa_peak peak;
     OA_TRY(check(b));
     b->form.width = r->width;
     b->form.heads = r->heads;
     b->form.causal = r->causal != 0;
+    b->form.clock = r->processor_time ? oa_processor_clock : oa_clock;
     for (b->lengths = 0; b->lengths < r->lengths; b->lengths++) {
         b->length[b->lengths] = r->length[b->lengths];
         b->batch[b->lengths] = r->tokens > r->length[b->lengths] ? r->tokens / r->length[b->lengths] : 1;
     }
-    b->series = oa_alloc(b->c, (size_t)r->count * sizeof *b->series);
-    if (!b->series)
-        return OA_NO_MEMORY;
-    for (b->count = 0; b->count < r->count; b->count++) {
-        struct series *s = &b->series[b->count];
-        s->name = r->attentions[b->count];
-        if (strcmp(s->name, "softmax") == 0)
-            b->softmax = b->count;
-        OA_TRY(oa_spec_parse(b->c, s->name, &s->spec));
-    }
-    oa_log(b->c, 1, "measuring the peaks of the machine");
-    oa_kernels_peak(b->c, &peak);
-    b->peak = 1e9 * (b->form.precision == OA_PRECISION_BF16 ? peak.bf16_all : peak.f32_all);
+    OA_TRY(add_all_series(b));
+    find_peak(b);
     return OA_OK;
 }
 
 /* ---- as text ---- */
 
-static const struct oa_column columns[] = {
-    { .title = "attention", .shorten = true }, { .title = "length", .right = true },
-    { .title = "forward", .right = true },     { .title = "forward +\nbackward", .right = true },
-    { .title = "GFLOP/s", .right = true },     { .title = "of\npeak", .right = true },
-    { .title = "memory", .right = true },      { .title = "time of\nsoftmax", .right = true },
-    { .title = "time ∝ n^", .right = true }
-};
+static const struct oa_column columns[] = { { .title = "attention", .shorten = true },
+                                            { .title = "length", .right = true },
+                                            { .title = "forward", .right = true },
+                                            { .title = "forward +\nbackward", .right = true },
+                                            { .title = "GFLOP", .right = true },
+                                            { .title = "of\npeak", .right = true },
+                                            { .title = "memory", .right = true },
+                                            { .title = "time of\nsoftmax", .right = true },
+                                            { .title = "FLOPs of\nsoftmax", .right = true },
+                                            { .title = "time\n∝ n^", .right = true },
+                                            { .title = "memory\n∝ n^", .right = true } };
 enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static void exponent_cell(struct oa_table *t, double exponent, bool last)
+{
+    if (last && isfinite(exponent))
+        oa_table_cell(t, "%.2f", exponent);
+    else
+        oa_table_cell(t, " ");
+}
 
 static void add_row(const struct bench *b, const struct series *s, int i, struct oa_table *t)
 {
     char number[OA_NUMBER];
-    const struct oa_layer_cost *cost = &s->cost[i];
+    const struct oa_layer_cost *cost = &s->cost[i], *softmax = &b->softmax->cost[i];
     oa_table_cell(t, "%s", i ? "" : s->name);
     oa_table_cell(t, "%ld", b->length[i]);
-    oa_table_cell(t, "%s", oa_number_seconds(number, cost->forward));
-    oa_table_cell(t, "%s", oa_number_seconds(number, cost->both));
-    oa_table_cell(t, "%s", oa_number(number, cost->flops / cost->both / 1e9, 3));
-    oa_table_cell(t, "%.0f %%", 100 * cost->flops / cost->both / b->peak);
-    oa_table_cell(t, "%s", oa_number_bytes(number, cost->memory));
-    if (b->softmax < 0)
-        oa_table_cell(t, "–");
-    else
-        oa_table_cell(t, "%.2f", cost->both / b->series[b->softmax].cost[i].both);
-    if (i + 1 == b->lengths && isfinite(s->exponent))
-        oa_table_cell(t, "%.2f", s->exponent);
-    else
-        oa_table_cell(t, " ");
+    if (measured(cost)) {
+        oa_table_cell(t, "%s", oa_number_seconds(number, cost->forward));
+        oa_table_cell(t, "%s", oa_number_seconds(number, cost->both));
+        oa_table_cell(t, "%s", oa_number(number, cost->flops / 1e9, 3));
+        oa_table_cell(t, "%.0f %%", 100 * cost->flops / cost->both / b->peak);
+        oa_table_cell(t, "%s", oa_number_bytes(number, cost->parameters + cost->pass));
+        oa_table_cell(t, "%.2f", cost->both / softmax->both);
+        oa_table_cell(t, "%.2f", cost->flops / softmax->flops);
+    } else {
+        for (int k = 2; k < COLUMNS - 2; k++)
+            oa_table_cell(t, "–");
+    }
+    exponent_cell(t, s->time_exponent, i + 1 == b->lengths);
+    exponent_cell(t, s->memory_exponent, i + 1 == b->lengths);
+}
+
+/* Why there are dashes, and how far the repeats were apart. */
+static void add_notes(const struct bench *b, struct oa_text *out)
+{
+    double spread = 0;
+    oa_text_printf(out, "\n");
+    for (int k = 0; k < b->count; k++) {
+        for (int i = 0; i < b->lengths; i++) {
+            const struct oa_layer_cost *cost = &b->series[k].cost[i];
+            spread = fmax(spread, cost->spread);
+            if (!measured(cost))
+                oa_text_printf(out, "%s at %ld: %s\n", b->series[k].name, b->length[i], cost->why_not);
+        }
+    }
+    oa_text_printf(out, "The repeats of a measurement were at most %.0f %% apart; the least counts.\n", 100 * spread);
 }
 
 static void text(const struct bench *b, int width, struct oa_text *out)
@@ -142,28 +218,41 @@ static void text(const struct bench *b, int width, struct oa_text *out)
     struct oa_table t;
     oa_text_printf(out,
                    "one layer with its projections, width %ld, %ld heads, %s, %s; about %ld tokens a pass; %d threads, "
-                   "peak %.0f GFLOP/s\n\n",
+                   "%s, peak %.0f GFLOP/s\n\n",
                    b->form.width, b->form.heads, oa_precision_name(b->form.precision),
-                   b->form.causal ? "causal" : "bidirectional", b->r->tokens, oa_thread_count(b->c), b->peak / 1e9);
+                   b->form.causal ? "causal" : "bidirectional", b->r->tokens, oa_thread_count(b->c),
+                   b->r->processor_time ? "processor time" : "wall time", b->peak / 1e9);
     oa_table_init(&t, b->c, columns, COLUMNS);
     for (int k = 0; k < b->count; k++)
         for (int i = 0; i < b->lengths; i++)
             add_row(b, &b->series[k], i, &t);
     oa_table_text(&t, width, out);
     oa_table_free(&t);
+    add_notes(b, out);
 }
 
 /* ---- as JSON ---- */
+
+static json_t *cost_json(const struct bench *b, const struct series *s, int i)
+{
+    const struct oa_layer_cost *cost = &s->cost[i], *softmax = &b->softmax->cost[i];
+    if (!measured(cost))
+        return json_pack("{s:I, s:I, s:s}", "length", (json_int_t)b->length[i], "batch", (json_int_t)b->batch[i],
+                         "refused", cost->why_not);
+    return json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "length", (json_int_t)b->length[i],
+                     "batch", (json_int_t)b->batch[i], "forward_seconds", cost->forward, "seconds", cost->both,
+                     "spread", cost->spread, "flops", cost->flops, "of_peak", cost->flops / cost->both / b->peak,
+                     "memory_parameters", cost->parameters, "memory_pass", cost->pass, "time_of_softmax",
+                     cost->both / softmax->both, "flops_of_softmax", cost->flops / softmax->flops);
+}
 
 static json_t *series_json(const struct bench *b, const struct series *s)
 {
     json_t *rows = json_array();
     for (int i = 0; i < b->lengths; i++)
-        json_array_append_new(rows,
-                              json_pack("{s:I, s:I, s:f, s:f, s:f, s:f}", "length", (json_int_t)b->length[i], "batch",
-                                        (json_int_t)b->batch[i], "forward_seconds", s->cost[i].forward, "seconds",
-                                        s->cost[i].both, "flops", s->cost[i].flops, "memory", s->cost[i].memory));
-    return json_pack("{s:s, s:o, s:o}", "attention", s->name, "exponent", oa_json_number(s->exponent), "lengths", rows);
+        json_array_append_new(rows, cost_json(b, s, i));
+    return json_pack("{s:s, s:o, s:o, s:o}", "attention", s->name, "time_exponent", oa_json_number(s->time_exponent),
+                     "memory_exponent", oa_json_number(s->memory_exponent), "lengths", rows);
 }
 
 static json_t *bench_json(const struct bench *b)
@@ -171,15 +260,15 @@ static json_t *bench_json(const struct bench *b)
     json_t *series = json_array();
     for (int k = 0; k < b->count; k++)
         json_array_append_new(series, series_json(b, &b->series[k]));
-    return json_pack("{s:I, s:I, s:s, s:b, s:i, s:f, s:o}", "width", (json_int_t)b->form.width, "heads",
+    return json_pack("{s:I, s:I, s:s, s:b, s:i, s:s, s:f, s:o}", "width", (json_int_t)b->form.width, "heads",
                      (json_int_t)b->form.heads, "precision", oa_precision_name(b->form.precision), "causal",
-                     (int)b->form.causal, "threads", oa_thread_count(b->c), "peak_flops", b->peak, "attentions",
-                     series);
+                     (int)b->form.causal, "threads", oa_thread_count(b->c), "clock",
+                     b->r->processor_time ? "processor" : "wall", "peak_flops", b->peak, "attentions", series);
 }
 
 enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r, const struct oa_output *out)
 {
-    struct bench b = { .c = c, .r = r, .softmax = -1 };
+    struct bench b = { .c = c, .r = r };
     struct oa_text t;
     OA_TRY(oa_status(c));
     enum oa_error e = prepare(&b);
@@ -190,7 +279,7 @@ enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r
         oa_json_add(&t, bench_json(&b));
     else if (e == OA_OK)
         text(&b, out ? out->width : 0, &t);
-    for (int k = 0; b.series && k < r->count; k++)
+    for (int k = 0; k < b.count; k++)
         oa_spec_free(&b.series[k].spec);
     oa_free(b.series);
     return oa_emit(out, &t);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs an attention layer, projections included, on the plan device for its FLOPs and on the CPU for its time. */
 #include "api/bench_layer.h"
+#include "report/report.h"
 
 #include <math.h>
 
 enum { LEAST_RUNS = 3, MOST_RUNS = 50 };
-static const double enough = 0.25; /* seconds of measuring, warm-up left out */
+static const double enough = 0.25;      /* seconds of measuring, warm-up left out */
+static const double patience = 5;       /* seconds after which LEAST_RUNS are not insisted on */
+static const double most_memory = 0.75; /* of the machine's */
 
 struct bench {
     oa_context *c;
@@ -89,49 +92,95 @@ static enum oa_error pass(struct bench *b, bool backward)
     return oa_status(b->c);
 }
 
-/* The least of several runs, since other programs can only make them slower. */
-static enum oa_error time_pass(struct bench *b, bool backward, double *least)
+struct runs {
+    int count;
+    double sum, least, most; /* seconds */
+};
+
+static enum oa_error time_run(struct bench *b, bool backward, struct runs *r)
 {
-    double sum = 0;
-    *least = INFINITY;
+    double start = b->what->clock();
     OA_TRY(pass(b, backward));
-    for (int i = 0; i < MOST_RUNS && (i < LEAST_RUNS || sum < enough); i++) {
-        double start = oa_clock();
-        OA_TRY(pass(b, backward));
-        double seconds = oa_clock() - start;
-        *least = fmin(*least, seconds);
-        sum += seconds;
-        if (oa_stop_requested(b->c))
-            return oa_fail(b->c, OA_INTERRUPTED, "the bench was stopped");
-    }
+    double seconds = b->what->clock() - start;
+    r->count++;
+    r->sum += seconds;
+    r->least = fmin(r->least, seconds);
+    r->most = fmax(r->most, seconds);
+    if (oa_stop_requested(b->c))
+        return oa_fail(b->c, OA_INTERRUPTED, "the bench was stopped");
     return OA_OK;
 }
 
-static enum oa_error count_flops(struct bench *b, struct oa_layer_cost *out)
+/* The least of several runs, since other programs can only make them slower. The first one warms up, and counts only
+ * when it takes so long that nothing is gained by another. */
+static enum oa_error time_pass(struct bench *b, bool backward, struct runs *r)
 {
+    const struct runs none = { .least = INFINITY };
+    *r = none;
+    OA_TRY(time_run(b, backward, r));
+    if (r->sum > patience)
+        return OA_OK;
+    *r = none;
+    while (r->count < MOST_RUNS && (r->sum < enough || (r->count < LEAST_RUNS && r->sum < patience)))
+        OA_TRY(time_run(b, backward, r));
+    return OA_OK;
+}
+
+static void read_memory(struct bench *b, struct oa_layer_cost *out)
+{
+    out->parameters = (double)b->store.arena.peak;
+    out->pass = (double)(b->tape.arena.peak + b->d->scratch.peak);
+}
+
+static enum oa_error count_layer(struct bench *b, struct oa_layer_cost *out)
+{
+    double limit = most_memory * (double)oa_context_cpu(b->c)->memory;
+    char needed[OA_NUMBER];
     OA_TRY(open_bench(b, true));
     b->d->flops = 0;
     OA_TRY(pass(b, true));
     out->flops = b->d->flops;
+    read_memory(b, out);
+    if (limit > 0 && out->parameters + out->pass > limit)
+        return oa_fail(b->c, OA_UNSUPPORTED, "a layer of %ld tokens needs %s, too much for this machine",
+                       b->what->length, oa_number_bytes(needed, out->parameters + out->pass));
     return OA_OK;
 }
 
 static enum oa_error time_layer(struct bench *b, struct oa_layer_cost *out)
 {
+    struct runs forward, both;
+    oa_scratch_peak(b->c);
     OA_TRY(open_bench(b, false));
-    OA_TRY(time_pass(b, false, &out->forward));
-    OA_TRY(time_pass(b, true, &out->both));
-    out->memory = (double)(b->tape.arena.peak + b->d->scratch.peak);
+    OA_TRY(time_pass(b, false, &forward));
+    OA_TRY(time_pass(b, true, &both));
+    out->forward = forward.least;
+    out->both = both.least;
+    out->spread = both.most / both.least - 1;
+    read_memory(b, out);
+    out->pass += (double)oa_scratch_peak(b->c);
+    return OA_OK;
+}
+
+static enum oa_error note_refusal(struct bench *b, enum oa_error e, struct oa_layer_cost *out)
+{
+    const char *sentence;
+    if (e != OA_UNSUPPORTED && e != OA_SHAPE)
+        return e;
+    oa_last_error(b->c, &sentence);
+    snprintf(out->why_not, sizeof out->why_not, "%s", sentence);
+    oa_clear_error(b->c);
     return OA_OK;
 }
 
 enum oa_error oa_layer_measure(oa_context *c, const struct oa_layer_case *what, struct oa_layer_cost *out)
 {
     struct bench dry = { .c = c, .what = what }, real = dry;
-    enum oa_error e = count_flops(&dry, out);
+    *out = (struct oa_layer_cost){ 0 };
+    enum oa_error e = count_layer(&dry, out);
     close_bench(&dry);
     if (e != OA_OK)
-        return e;
+        return note_refusal(&dry, e, out);
     e = time_layer(&real, out);
     close_bench(&real);
     return e;

@@ -89,6 +89,8 @@ void oa_parallel(oa_context *c, long items, oa_task *task, void *argument);
 /* Gives every worker as much scratch as the hungriest one has needed so far. Which worker meets which item is chance,
  * so without this a worker could still allocate long after the first step. */
 void oa_scratch_share(oa_context *c);
+/* The most scratch that one worker has needed since the last call: forgets it, and counts anew. */
+size_t oa_scratch_peak(oa_context *c);
 int oa_thread_count(const oa_context *c);
 
 /* ---- randomness ---------------------------------------------------------------------------------------------- */
@@ -243,5 +245,6 @@ const char *oa_isa_name(enum oa_isa isa);         /* "ref", "avx2", "avx512", "a
 const struct oa_cpu *oa_context_cpu(const oa_context *c);
 enum oa_isa oa_context_isa(const oa_context *c); /* after --isa */
 double oa_clock(void);                           /* monotonic seconds */
+double oa_processor_clock(void);                 /* seconds of processor time of all threads of the program */
 
 #endif

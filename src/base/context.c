@@ -70,11 +70,21 @@ const char *oa_version(void)
     return ORTHANT_VERSION;
 }
 
-double oa_clock(void)
+static double seconds_of(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double oa_clock(void)
+{
+    return seconds_of(CLOCK_MONOTONIC);
+}
+
+double oa_processor_clock(void)
+{
+    return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* ---- opening and closing ------------------------------------------------------------------------------------- */

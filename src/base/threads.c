@@ -220,17 +220,31 @@ int oa_thread_count(const oa_context *c)
     return c->pool->threads;
 }
 
-void oa_scratch_share(oa_context *c)
+static size_t largest_scratch(const struct oa_pool *p)
 {
-    struct oa_pool *p = c->pool;
     size_t peak = 0;
     for (int i = 0; i < p->threads; i++)
         peak = p->members[i].scratch.peak > peak ? p->members[i].scratch.peak : peak;
+    return peak;
+}
+
+void oa_scratch_share(oa_context *c)
+{
+    struct oa_pool *p = c->pool;
+    size_t peak = largest_scratch(p);
     for (int i = 0; i < p->threads; i++) {
         struct oa_arena *scratch = &p->members[i].scratch;
         if (scratch->peak < peak)
             oa_arena_reserve(scratch, peak);
     }
+}
+
+size_t oa_scratch_peak(oa_context *c)
+{
+    size_t peak = largest_scratch(c->pool);
+    for (int i = 0; i < c->pool->threads; i++)
+        c->pool->members[i].scratch.peak = 0;
+    return peak;
 }
 
 /* ---- making and freeing -------------------------------------------------------------------------------------- */

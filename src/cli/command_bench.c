@@ -43,14 +43,17 @@ static enum oa_error bench_attentions(struct call *call)
     long length[MOST_LENGTHS];
     struct oa_bench_request r = { .length = length, .lengths = parse_lengths(call, length) };
     r.causal = !flag_given(call, "bidirectional");
+    r.processor_time = strcmp(flag_value(call, "clock"), "processor") == 0;
     r.precision = flag_value(call, "precision");
     enum oa_error e = OA_ARGUMENT;
     if (given && r.lengths && flag_number(call, "tokens", 1, 1 << 24, &r.tokens) &&
         flag_number(call, "width", 1, 65536, &r.width) && flag_number(call, "heads", 1, 1024, &r.heads)) {
         r.count = flag_values(call, "attention", given);
-        r.attentions = r.count ? given : all;
-        if (!r.count)
+        r.attentions = given;
+        if (r.count == 0 || (r.count == 1 && strcmp(given[0], "all") == 0)) {
+            r.attentions = all;
             r.count = all_mechanisms(all);
+        }
         e = oa_bench_attention(call->context, &r, &call->out);
     }
     free(given);
@@ -73,7 +76,7 @@ static const struct flag flags[] = {
     { .name = "kernels", .help = "every version of every kernel beside the plain C one" },
     { .name = "attention",
       .argument = "SPEC",
-      .help = "an attention to time; given once for each (default: all mechanisms)" },
+      .help = "an attention to time; given once for each (default: all, which means every mechanism)" },
     { .name = "lengths", .argument = "LIST", .fallback = "128,256,512,1024,2048", .help = "tokens of a sequence" },
     { .name = "tokens",
       .argument = "N",
@@ -82,6 +85,11 @@ static const struct flag flags[] = {
     { .name = "width", .argument = "N", .fallback = "256", .help = "width of the layer" },
     { .name = "heads", .argument = "N", .fallback = "4", .help = "heads of the layer" },
     { .name = "precision", .argument = "NAME", .fallback = "f32", .help = "f32, bf16 or f64", .words = "f32|bf16|f64" },
+    { .name = "clock",
+      .argument = "NAME",
+      .fallback = "wall",
+      .help = "wall, or processor: processor time of all threads, against the peak of one core",
+      .words = "wall|processor" },
     { .name = "bidirectional", .help = "every token sees every token; otherwise none sees a later one" },
     { .name = NULL },
 };
@@ -89,7 +97,7 @@ static const struct flag flags[] = {
 const struct command command_bench = {
     .name = "bench",
     .sentence = "times attention layers and kernels against the peaks of this machine",
-    .usage = "[--attention SPEC]... [--lengths LIST] [--precision NAME] [--width N] [--heads N]\n"
+    .usage = "[--attention SPEC]... [--lengths LIST] [--precision NAME] [--width N] [--heads N] [--clock NAME]\n"
              "--peak\n"
              "--kernels",
     .text = "A layer is timed with its projections, forward and backward, as the least of several runs. Its rate is "
@@ -98,7 +106,8 @@ const struct command command_bench = {
             "Other programs make the numbers worse, never better: run it on an idle machine.",
     .examples = "$ orthant bench --peak\n"
                 "$ orthant bench --attention softmax --attention linear --lengths 512,1024,2048,4096\n"
-                "$ orthant bench --precision bf16 --threads 1",
+                "$ orthant bench --attention all --lengths 512,2048,8192,32768 --width 512 --heads 8 --threads 1 "
+                "--clock processor",
     .flags = flags,
     .see = "doctor plan",
     .run = run,
