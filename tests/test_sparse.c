@@ -65,6 +65,50 @@ static void rectangles_are_exact(void **state)
     }
 }
 
+static long place_in(const struct oa_row_order *o, long sequence, long i)
+{
+    return i / o->take * o->stride + o->first + sequence + i % o->take;
+}
+
+/* Adds the pairs of a piece to `seen` [n, n]; `cut`: causality is the engine's. */
+static void mark_piece(const struct oa_piece *p, const struct oa_attention_shape *a, long head, bool cut, int *seen)
+{
+    for (long r = 0; r < p->queries.sequences; r++) {
+        long before[2] = { 0, 0 };
+        for (long i = 0; place_in(&p->queries, r, i) < a->queries; i++) {
+            long low, high, row = place_in(&p->queries, r, i);
+            p->support.row(&p->support, a, head, i, &low, &high);
+            assert_true(low >= before[0] && high >= before[1]);
+            before[0] = low;
+            before[1] = high;
+            for (long j = low, column; j < high && (column = place_in(&p->keys, r, j)) < a->keys; j++)
+                seen[row * a->keys + column] += !cut || column <= row;
+        }
+    }
+}
+
+/* Every visible pair lies in one piece, and no other pair in any. */
+static void pieces_are_a_partition(void **state)
+{
+    (void)state;
+    enum { N = 31 };
+    struct oa_stream stream = oa_stream_named(1, "pieces");
+    for (uint64_t r = 0; r < 400; r++) {
+        struct oa_stream one = oa_stream_child(stream, r);
+        long n = 1 + (long)oa_random_below(one, 0, N), head = (long)oa_random_below(one, 1, 2);
+        struct oa_support s =
+            oa_support_sparse(r & 1, 1 + (long)oa_random_below(one, 2, 9), 1 + (long)oa_random_below(one, 3, 4), r & 2);
+        struct oa_attention_shape a = { .batch = 1, .queries = n, .keys = n, .heads = 2, .causal = r & 4 };
+        int seen[N * N] = { 0 };
+        struct oa_piece p;
+        for (int k = 0; s.piece(&s, &a, k, &p); k++)
+            mark_piece(&p, &a, head, a.causal && k == 0, seen);
+        for (long i = 0; i < n; i++)
+            for (long j = 0; j < n; j++)
+                assert_int_equal(seen[i * n + j], s.visible(&s, &a, head, i, j));
+    }
+}
+
 /* Child et al.: two heads reach every earlier token in two hops. */
 static void two_hops_reach_everything(void **state)
 {
@@ -191,6 +235,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_counts),
         cmocka_unit_test(rectangles_are_exact),
+        cmocka_unit_test(pieces_are_a_partition),
         cmocka_unit_test(two_hops_reach_everything),
         cmocka_unit_test(bigbird_draws_what_it_says),
         cmocka_unit_test(layouts_are_read),

@@ -10,8 +10,9 @@
  * A1, the others A2, and two of them reach every earlier token in two hops. A1 has l keys, as in the authors' code; the
  * paper's has one more. Rows that see nothing (fixed, split: before the first summary) give 0.
  *
- * Cost: pairs·(2K + 2V + 5), pairs about 2n√n for l = √n. The engine skips tiles that are empty: all but those near
- * the diagonal in heads of A1; those that no stride or summary column crosses in the others.
+ * Cost: pairs·(2K + 2V + 5), pairs about 2n√n for l = √n. Summary columns and strides cross every tile, so the engine
+ * runs over pieces (support_sparse.c): A1 in the order of the sequence, A2 among rows of the same residue modulo l, or
+ * over the summary columns gathered next to each other.
  */
 #include "attention/attention.h"
 #include "attention/support.h"
@@ -48,14 +49,9 @@ const struct oa_mechanism oa_mechanism_sparse = {
     .citation = "Child et al. 2019, arXiv 1904.10509",
     .formula =
         "softmax attention over A1 ∪ A2; strided: i − l < j ≤ i, l | i − j; fixed: ⌊j/l⌋ = ⌊i/l⌋, j mod l ≥ l − c",
-    .caveats =
-        "The engine skips tiles of 64 keys in which nothing is visible. Columns nearer to each other than that cross "
-        "every tile, so up to about 4000 tokens (strided: 16000) heads that see A2 take the time of softmax or more, "
-        "whatever the count of pairs says; for time take block-sparse, local or longformer.",
-    .mistakes = "The paper: {max(0, i − l) … i} has l + 1 keys; its own code has l, and so has this.\n"
-                "The paper: j mod l ∈ {l − c … l} never meets its end, counted from 0. Long Range Arena adds j "
-                "mod l = 0 for it; the authors' code, and this, do not.",
-    .cost = "O(n√n·(K + V)) counted pairs, O(n) memory; see what to mind",
+    .caveats = "Rows of the far sets are copied into an order in which they are dense; below about 500 tokens that and "
+               "small tiles cost as much as the pairs save.",
+    .cost = "O(n√n·(K + V)) time, O(n) memory",
     .state = "split: l keys and values, or every l-th (fixed: the summaries); merged: both",
     .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_HAS_WEIGHTS,
     .arguments = arguments,

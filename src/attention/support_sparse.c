@@ -2,6 +2,15 @@
  *
  * The supports of the Sparse Transformer (key_sets.h has the sets): strided = BAND ∪ STRIDED, fixed = CELL ∪ SUMMARY,
  * united in every head or, split, in turn over the heads.
+ *
+ * As disjoint pieces, with l the stride:
+ *
+ *              strided                                            fixed
+ *     near     BAND                                               CELL
+ *     before   row i and j < i of the same residue modulo l       row i and the summary columns of earlier cells
+ *     after    the same with j > i                                the rows of summary columns and all later cells
+ *
+ * The last is there without causality only. In split heads without a near set, near is what the far one holds nearby.
  */
 #include "attention/key_sets.h"
 #include "attention/support.h"
@@ -55,6 +64,115 @@ static double pairs(const struct oa_support *s, const struct oa_attention_shape 
     return oa_keys_count(&k, a->causal, a->queries);
 }
 
+/* ---- pieces: near, before, and without causality after ----------------------------------------------------------- */
+
+static long smaller(long a, long b)
+{
+    return a < b ? a : b;
+}
+
+static long larger(long a, long b)
+{
+    return a > b ? a : b;
+}
+
+/* A band or a cell; in heads without, what their far set holds nearby: the row itself, or the summary columns of its
+ * own cell, which only each other see. */
+static void near_row(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
+                     long *high)
+{
+    struct oa_key_sets k = sets_of(s, head);
+    long cell = i / k.stride * k.stride, summary = cell + k.stride - k.summary;
+    if (k.sets & OA_KEYS_BAND) {
+        *low = larger(0, i - k.stride + 1);
+        *high = i + k.stride;
+    } else if (k.sets & OA_KEYS_CELL) {
+        *low = cell;
+        *high = cell + k.stride;
+    } else if (k.sets & OA_KEYS_STRIDED) {
+        *low = i;
+        *high = i + 1;
+    } else {
+        *low = summary;
+        *high = i < summary ? summary : cell + k.stride;
+    }
+    *low = smaller(*low, a->keys);
+    *high = smaller(*high, a->keys);
+}
+
+static bool has_far(const struct oa_support *s, long head)
+{
+    return sets_of(s, head).sets & (OA_KEYS_STRIDED | OA_KEYS_SUMMARY);
+}
+
+/* Rows of a residue class modulo the stride: those before this one. */
+static void class_before(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
+                         long *high)
+{
+    (void)a;
+    *low = 0;
+    *high = has_far(s, head) ? i : 0;
+}
+
+static void class_after(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
+                        long *high)
+{
+    *low = smaller(i + 1, a->keys);
+    *high = has_far(s, head) ? a->keys : *low;
+}
+
+/* Keys are the summary columns: those of the cells before that of row i. */
+static void summary_before(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
+                           long *high)
+{
+    *low = 0;
+    *high = has_far(s, head) ? smaller(a->keys, i / s->parameter[STRIDE] * s->parameter[SUMMARY]) : 0;
+}
+
+/* Queries are the rows of the summary columns: all keys of the cells after that of summary i. */
+static void summary_after(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
+                          long *high)
+{
+    *low = smaller(a->keys, (i / s->parameter[SUMMARY] + 1) * s->parameter[STRIDE]);
+    *high = has_far(s, head) ? a->keys : *low;
+}
+
+/* Bounds do not fall from row to row. */
+static void piece_range(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
+                        long *low, long *high)
+{
+    long ignored;
+    s->row(s, a, head, i0, low, &ignored);
+    s->row(s, a, head, i1 - 1, &ignored, high);
+}
+
+/* Causality cuts the near piece and leaves nothing after. */
+static bool piece(const struct oa_support *s, const struct oa_attention_shape *a, int number, struct oa_piece *out)
+{
+    bool fixed = s->parameter[FIXED];
+    long l = s->parameter[STRIDE], c = s->parameter[SUMMARY];
+    const struct oa_row_order all = { 1, 1, 0, 1 }, classes = { l, l, 0, 1 }, summary = { 1, l, l - c, c };
+    *out = (struct oa_piece){ .queries = all, .keys = all, .support = *s };
+    out->support.empty = NULL;
+    out->support.visible = NULL;
+    out->support.piece = NULL;
+    out->support.range = piece_range;
+    out->support.row = near_row;
+    if (number > 0 && !fixed) {
+        out->queries = out->keys = classes;
+        out->support.row = number == 1 ? class_before : class_after;
+    } else if (number == 1) {
+        out->keys = summary;
+        out->support.row = summary_before;
+    } else if (number == 2) {
+        out->queries = summary;
+        out->support.row = summary_after;
+    }
+    return number < (a->causal ? 2 : 3);
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
 long oa_default_stride(long length)
 {
     long l = 1;
@@ -65,11 +183,12 @@ long oa_default_stride(long length)
 
 struct oa_support oa_support_sparse(bool fixed, long stride, long summary, bool split)
 {
-    return (
-        struct oa_support){ .name = "sparse",
-                            .parameter = { [FIXED] = fixed, [STRIDE] = stride, [SUMMARY] = summary, [SPLIT] = split },
-                            .range = range,
-                            .empty = empty,
-                            .visible = visible,
-                            .pairs = pairs };
+    long c = smaller(summary, stride);
+    return (struct oa_support){ .name = "sparse",
+                                .parameter = { [FIXED] = fixed, [STRIDE] = stride, [SUMMARY] = c, [SPLIT] = split },
+                                .range = range,
+                                .empty = empty,
+                                .visible = visible,
+                                .pairs = pairs,
+                                .piece = piece };
 }

@@ -140,6 +140,10 @@ void oa_cpu_logits(struct oa_device *d, const struct oa_logits *a)
         oa_tables_forward(d, a);
         return;
     }
+    if (oa_pieces_wanted(a)) {
+        oa_pieces_forward(d, a);
+        return;
+    }
     long heads = a->shape.batch * a->shape.heads;
     struct forward f = { .d = d, .a = a, .cuts = 1, .rows = a->shape.queries };
     if (heads < ENOUGH_ITEMS) {

@@ -570,6 +570,10 @@ void oa_cpu_logits_gradient(struct oa_device *d, const struct oa_logits *a)
         oa_tables_gradient(d, a);
         return;
     }
+    if (oa_pieces_wanted(a)) {
+        oa_pieces_gradient(d, a);
+        return;
+    }
     struct backward f = { .d = d, .a = a };
     size_t mark = oa_arena_mark(&d->scratch);
     find_shared(&f);

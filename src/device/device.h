@@ -51,6 +51,13 @@ struct oa_horizon {
     long span, block, sinks;
 };
 
+/* Rows of a sequence in an order of their own: sequence r of `sequences` has, of each `stride` rows, `take` from
+ * first + r on. {1, 1, 0, 1} is all of them as they stand, {l, l, 0, 1} the l residue classes modulo l. */
+struct oa_row_order {
+    long sequences, stride, first, take;
+};
+struct oa_piece;
+
 /* Which keys a query may see, beside causality and padding: sparse supports are iterated by tiles, never as n×n.
  * NULL = all. Positions of queries begin at `first` of the shape. Implementations: attention/support_*.c. */
 struct oa_support {
@@ -74,6 +81,16 @@ struct oa_support {
     bool (*visible)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j);
     /* Number of visible pairs of a head, for FLOP counts (causality included, padding not). */
     double (*pairs)(const struct oa_support *s, const struct oa_attention_shape *a, long head);
+    /* The same pairs of a sequence with itself as a union of disjoint pieces 0, 1, …, where the tiles of the whole
+     * would be nearly empty: each piece is dense in an order of its own; piece 0 in that of the sequence. False: there
+     * is no such piece. NULL: no such union. */
+    bool (*piece)(const struct oa_support *s, const struct oa_attention_shape *a, int number, struct oa_piece *out);
+};
+/* Its support has `row`, with bounds that do not fall from row to row, and speaks of rows in their new order. Causality
+ * is the engine's in piece 0 only. Queries and keys have equally many sequences. */
+struct oa_piece {
+    struct oa_row_order queries, keys;
+    struct oa_support support;
 };
 
 /* ---- logits engine: S = Σ_c α_c S_c, softmax over the visible keys, O = P V (mechanisms.md §1.4) --------------- */

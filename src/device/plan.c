@@ -263,11 +263,15 @@ static double logits_bytes(const struct oa_device *d, const struct oa_logits *a)
 
 static void logits(struct oa_device *d, const struct oa_logits *a)
 {
+    if (oa_pieces_wanted(a))
+        oa_pieces_count(d, a, false);
     work(d, logits_flops(a, false), logits_bytes(d, a));
 }
 
 static void logits_gradient(struct oa_device *d, const struct oa_logits *a)
 {
+    if (oa_pieces_wanted(a))
+        oa_pieces_count(d, a, true);
     work(d, logits_flops(a, false) + logits_flops(a, true), 2.5 * logits_bytes(d, a));
 }
 
