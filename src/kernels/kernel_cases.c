@@ -337,6 +337,64 @@ static void gelu_gradient_magnitude(const problem *p, double *const *b, double *
     (void)o;
 }
 
+static double gelu_exact_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->gelu_exact(p->cols, x[0], x[1]);
+    return 0;
+}
+
+static double gelu_exact_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->gelu_exact_gradient(p->cols, x[0], x[1], x[2]);
+    return 0;
+}
+
+/* a, b → y; backward a, b, dy → da, db. */
+static void gate_shape(problem *p)
+{
+    for (int i = 0; i < 2; i++)
+        put_row(p, CASE_ACT, CASE_IN, FILL_NORMAL);
+    put_row(p, CASE_ACT, CASE_OUT, FILL_NORMAL);
+}
+
+static double gate_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->gate(p->cols, x[0], x[1], x[2]);
+    return 0;
+}
+
+static void gate_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+{
+    for (long j = 0; j < p->cols; j++)
+        m[j] = 4 * fabs(a[o][j]);
+    (void)b;
+}
+
+static void gate_gradient_shape(problem *p)
+{
+    for (int i = 0; i < 3; i++)
+        put_row(p, CASE_ACT, CASE_IN, i == 1 ? FILL_WIDE : FILL_NORMAL);
+    for (int i = 0; i < 2; i++)
+        put_row(p, CASE_ACT, CASE_OUT, FILL_NORMAL);
+}
+
+static double gate_gradient_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->gate_gradient(p->cols, x[0], x[1], x[2], x[3], x[4]);
+    return 0;
+}
+
+/* 1 − σ(b) cancels in the plain version. */
+static void gate_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+{
+    for (long j = 0; j < p->cols; j++)
+        m[j] = 4 * fabs(a[o][j]) + (o == 4 ? 2 * fabs(b[0][j] * b[2][j]) : 0);
+}
+
 static double relu_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
 {
     (void)s;
@@ -813,16 +871,22 @@ static double quadratic_gradient_call(table *k, struct oa_gemm_state *s, const p
 
 static void quadratic_gradient_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
 {
-    for (long i = 0; i < p->rows; i++)
-        for (long j = 0; j < p->cols; j++) {
-            long rest = p->variant == 0 ? 1 + p->cols : 0;
-            double sum = p->variant == 0 ? fabs(b[1][at(p, 1, i, 1 + j)]) : 0;
-            for (long r = 0; r < p->cols; r++)
-                for (long c = r; c < p->cols; c++, rest++)
-                    if (r == j || c == j)
-                        sum += 2 * fabs(b[1][at(p, 1, i, rest)] * b[0][at(p, 0, i, r == j ? c : r)]);
-            m[at(p, o, i, j)] = roundings(p->cols) * sum;
+    long first = p->variant == 0 ? 1 + p->cols : 0;
+    for (long i = 0; i < p->rows; i++) {
+        const double *x = b[0] + at(p, 0, i, 0), *dy = b[1] + at(p, 1, i, 0), *pair = dy + first;
+        double *row = m + at(p, o, i, 0);
+        for (long j = 0; j < p->cols; j++)
+            row[j] = p->variant == 0 ? fabs(dy[1 + j]) : 0;
+        for (long r = 0; r < p->cols; r++) {
+            row[r] += 2 * fabs(*pair++ * x[r]);
+            for (long c = r + 1; c < p->cols; c++, pair++) {
+                row[r] += 2 * fabs(*pair * x[c]);
+                row[c] += 2 * fabs(*pair * x[r]);
+            }
         }
+        for (long j = 0; j < p->cols; j++)
+            row[j] *= roundings(p->cols);
+    }
     (void)a;
 }
 
@@ -1189,6 +1253,12 @@ static const struct kernel_case cases[] = {
     { CASE(gelu), .variants = 1, .bear = ALL, ROW, .shape = act_act_shape, .magnitude = gelu_magnitude },
     { CASE(gelu_gradient), .variants = 1, .bear = ALL, .same = { 1, 2 }, ROW, .shape = act_act_act_shape,
       .magnitude = gelu_gradient_magnitude },
+    { CASE(gelu_exact), .variants = 1, .bear = ALL, ROW, .shape = act_act_shape, .magnitude = gelu_magnitude },
+    { CASE(gelu_exact_gradient), .variants = 1, .bear = ALL, .same = { 1, 2 }, ROW, .shape = act_act_act_shape,
+      .magnitude = gelu_gradient_magnitude },
+    { CASE(gate), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, ROW, .shape = gate_shape, .magnitude = gate_magnitude },
+    { CASE(gate_gradient), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, ROW, .shape = gate_gradient_shape,
+      .magnitude = gate_gradient_magnitude },
     { CASE(relu), .variants = 1, .bear = ALL, ROW, .shape = act_act_shape },
     { CASE(relu_gradient), .variants = 1, .bear = ALL, .exact = true, .same = { 1, 2 }, ROW,
       .shape = act_act_act_shape },

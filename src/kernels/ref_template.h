@@ -524,7 +524,7 @@ static void place_gradient(long heads, long width, double cosine, double sine, c
         ACT *to = (ACT *)dx + h * width;
         for (long j = 0; j < width; j++) {
             REAL sum = (REAL)sine * LOAD(gradient[j]) + (REAL)cosine * LOAD(gradient[width + j]);
-            to[j] = STORE(LOAD(from[j]) <= 0 ? 0 : sum);
+            to[j] = STORE(LOAD(from[j]) > 0 ? sum : 0);
         }
     }
 }

@@ -684,6 +684,8 @@ static void feature_gradient(enum oa_feature f, int degree, long rows, long widt
     }
 }
 
+#include "kernels/vector_features.h"
+
 /* ---- structured projections ---- */
 
 /* Tiles of W columns go through a buffer: rows are read and written as vectors, only the buffer is crossed. */
@@ -924,6 +926,20 @@ static void fill_table(struct oa_kernels *k)
     k->row_dots = row_dots;
     k->feature = feature;
     k->feature_gradient = feature_gradient;
+    k->gelu_exact = gelu_exact;
+    k->gelu_exact_gradient = gelu_exact_gradient;
+    k->gate = gate;
+    k->gate_gradient = gate_gradient;
+    k->place = place;
+    k->place_gradient = place_gradient;
+    k->quadratic = quadratic;
+    k->quadratic_gradient = quadratic_gradient;
+    k->product = product;
+    k->random_features = random_features;
+    k->random_features_gradient = random_features_gradient;
+    k->decay_tile = decay_tile;
+    k->power = power;
+    k->power_gradient = power_gradient;
     k->lanes_in = lanes_in;
     k->lanes_out = lanes_out;
     k->hadamard = hadamard;

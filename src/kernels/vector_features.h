@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The part of vector_template.h that only some mechanisms need: exact GELU and gates, features of kernel attention.
+ * Same shape: f_lanes does at most W elements at `at`.
+ */
+
+/* ---- exact GELU, gates ---- */
+
+#define GELU_EXACT_FLAT 20.0f /* beyond, the density is 0 in float */
+
+/* ½·erfc(|x|/√2) = ½·t·P(t)·e^{−x²/2}, t = 1/(1 + 0.3275911·|x|/√2) (Hastings; Abramowitz & Stegun 7.1.26, absolute
+ * error 8·10⁻⁸); *e receives e^{−x²/2}. |x| ≤ GELU_EXACT_FLAT. */
+INLINE v_float upper_tail(v_float x, v_float *e)
+{
+    *e = v_exp2(v_mul(v_mul(x, x), v_set((float)(-0.5 * LOG2_E))));
+    v_float t = v_inverse(v_fma(v_abs(x), v_set((float)(0.3275911 * 0.70710678118654752440)), v_set(1)));
+    v_float p = v_fma(v_set(0.5307027145f), t, v_set(-0.726576013f));
+    p = v_fma(p, t, v_set(0.7107068705f));
+    p = v_fma(p, t, v_set(-0.142248368f));
+    p = v_fma(p, t, v_set(0.127414796f));
+    return v_mul(v_mul(p, t), *e);
+}
+
+/* Φ(x) */
+INLINE v_float normal_below(v_float x, v_float *e)
+{
+    v_float tail = upper_tail(x, e);
+    return v_select(v_less(x, v_set(0)), tail, v_sub(v_set(1), tail));
+}
+
+INLINE v_float gelu_exact_cut(v_float x)
+{
+    return v_max(v_set(-GELU_EXACT_FLAT), v_min(v_set(GELU_EXACT_FLAT), x)); /* NaN stays */
+}
+
+INLINE void gelu_exact_lanes(long at, long lanes, const ACT *x, ACT *y)
+{
+    v_float v = act_load(x + at, lanes), e;
+    act_store(y + at, v_mul(v, normal_below(gelu_exact_cut(v), &e)), lanes);
+}
+
+static void gelu_exact(long n, const void *x, void *y){ EACH(n, gelu_exact_lanes, x, y) }
+
+INLINE void gelu_exact_gradient_lanes(long at, long lanes, const ACT *x, const ACT *dy, ACT *dx)
+{
+    v_float in = gelu_exact_cut(act_load(x + at, lanes)), e;
+    v_float below = normal_below(in, &e);
+    v_float slope = v_fma(v_mul(in, v_set(0.39894228040143267794f)), e, below);
+    act_store(dx + at, v_mul(act_load(dy + at, lanes), slope), lanes);
+}
+
+static void gelu_exact_gradient(long n, const void *x, const void *dy,
+                                void *dx){ EACH(n, gelu_exact_gradient_lanes, x, dy, dx) }
+
+/* 1/(1 + q) with q = e^{−|x|}: σ(|x|), and σ'(x) = q σ². */
+INLINE v_float sigmoid_above(v_float x, v_float *q)
+{
+    *q = v_exp(v_sub(v_set(0), v_abs(x)));
+    return v_inverse(v_add(v_set(1), *q));
+}
+
+INLINE v_float sigmoid_of(v_float x, v_float above, v_float q)
+{
+    return v_mul(v_select(v_less(x, v_set(0)), q, v_set(1)), above);
+}
+
+INLINE void gate_lanes(long at, long lanes, const ACT *a, const ACT *b, ACT *y)
+{
+    v_float x = act_load(b + at, lanes), q, above = sigmoid_above(x, &q);
+    act_store(y + at, v_mul(act_load(a + at, lanes), sigmoid_of(x, above, q)), lanes);
+}
+
+static void gate(long n, const void *a, const void *b, void *y){ EACH(n, gate_lanes, a, b, y) }
+
+INLINE void gate_gradient_lanes(long at, long lanes, const ACT *a, const ACT *b, const ACT *dy, ACT *da, ACT *db)
+{
+    v_float x = act_load(b + at, lanes), g = act_load(dy + at, lanes), q, above = sigmoid_above(x, &q);
+    v_float slope = v_mul(v_mul(q, above), above);
+    v_float value = act_load(a + at, lanes);
+    act_store(da + at, v_mul(g, sigmoid_of(x, above, q)), lanes);
+    act_store(db + at, v_mul(v_mul(g, value), slope), lanes);
+}
+
+static void gate_gradient(long n, const void *a, const void *b, const void *dy, void *da,
+                          void *db){ EACH(n, gate_gradient_lanes, a, b, dy, da, db) }
+
+/* ---- positions as angles, polynomials ---- */
+
+INLINE void place_lanes(long at, long lanes, long width, v_float cosine, v_float sine, const ACT *x, ACT *y)
+{
+    v_float r = relu_of(act_load(x + at, lanes));
+    act_store(y + at, v_mul(sine, r), lanes);
+    act_store(y + width + at, v_mul(cosine, r), lanes);
+}
+
+static void place(long heads, long width, double cosine, double sine, const void *x, void *y)
+{
+    v_float c = v_set((float)cosine), s = v_set((float)sine);
+    for (long h = 0; h < heads; h++) {
+        const ACT *from = (const ACT *)x + h * width;
+        ACT *to = (ACT *)y + 2 * h * width;
+        EACH(width, place_lanes, width, c, s, from, to)
+    }
+}
+
+INLINE void place_gradient_lanes(long at, long lanes, long width, v_float cosine, v_float sine, const ACT *x,
+                                 const ACT *dy, ACT *dx)
+{
+    v_float sum = v_fma(sine, act_load(dy + at, lanes), v_mul(cosine, act_load(dy + width + at, lanes)));
+    act_store(dx + at, v_keep(v_less(v_set(0), act_load(x + at, lanes)), sum), lanes);
+}
+
+static void place_gradient(long heads, long width, double cosine, double sine, const void *x, const void *dy, void *dx)
+{
+    v_float c = v_set((float)cosine), s = v_set((float)sine);
+    for (long h = 0; h < heads; h++) {
+        const ACT *from = (const ACT *)x + h * width, *gradient = (const ACT *)dy + 2 * h * width;
+        ACT *to = (ACT *)dx + h * width;
+        EACH(width, place_gradient_lanes, width, c, s, from, gradient, to)
+    }
+}
+
+INLINE void times_lanes(long at, long lanes, v_float factor, const ACT *x, ACT *y)
+{
+    act_store(y + at, v_mul(factor, act_load(x + at, lanes)), lanes);
+}
+
+/* The squares come out of the rows of pairs with the factor of pairs, and are put right one by one. */
+static void quadratic(long rows, long width, const double c[3], const void *x, long ldx, void *y, long ldy)
+{
+    const float square = (float)c[2], cross = (float)(c[2] * sqrt(2.0));
+    v_float linear = v_set((float)c[1]);
+    for (long i = 0; i < rows; i++) {
+        const ACT *from = (const ACT *)x + i * ldx;
+        ACT *to = (ACT *)y + i * ldy;
+        if (c[0] != 0)
+            *to++ = STORE((float)c[0]);
+        if (c[1] != 0) {
+            EACH(width, times_lanes, linear, from, to)
+            to += width;
+        }
+        for (long a = 0; a < width; to += width - a, a++) {
+            float v = LOAD(from[a]);
+            v_float factor = v_set(cross * v);
+            const ACT *rest = from + a;
+            EACH(width - a, times_lanes, factor, rest, to)
+            to[0] = STORE(square * v * v);
+        }
+    }
+}
+
+/* Σ_j x_j y_j of acts. */
+INLINE float dot_acts(long n, const ACT *x, const ACT *y)
+{
+    v_float sum = v_set(0);
+    for (long j = 0; j < n; j += W)
+        sum = v_fma(act_load(x + j, lanes_left(n, j)), act_load(y + j, lanes_left(n, j)), sum);
+    return v_sum(sum);
+}
+
+/* W elements of dx at once: the pairs (b, a) with b before all of them lie side by side for each b; of those among them
+ * and after, each element takes its own row. pairs: row a begins at a·width − a(a−1)/2, with its square. */
+INLINE void quadratic_gradient_lanes(long at, long lanes, long width, float linear, float square, float cross,
+                                     const ACT *x, const ACT *first, const ACT *pairs, ACT *dx)
+{
+    float own[W] = { 0 };
+    v_float sum = v_set(0);
+    for (long b = 0, row = 0; b < at; row += width - b, b++)
+        sum = v_fma(v_set(LOAD(x[b])), act_load(pairs + row + at - b, lanes), sum);
+    for (long l = 0; l < lanes; l++) {
+        long a = at + l, row = a * width - a * (a - 1) / 2;
+        own[l] += dot_acts(width - a - 1, pairs + row + 1, x + a + 1);
+        for (long k = l + 1; k < lanes; k++)
+            own[k] += LOAD(pairs[row + k - l]) * LOAD(x[a]);
+    }
+    sum = v_mul(v_set(cross), v_add(sum, v_load(own, W)));
+    for (long l = 0; l < lanes; l++) {
+        long a = at + l;
+        own[l] = square * LOAD(pairs[a * width - a * (a - 1) / 2]) * LOAD(x[a]);
+    }
+    sum = v_add(sum, v_load(own, W));
+    if (linear != 0)
+        sum = v_fma(v_set(linear), act_load(first + at, lanes), sum);
+    act_store(dx + at, sum, lanes);
+}
+
+static void quadratic_gradient(long rows, long width, const double c[3], const void *x, long ldx, const void *dy,
+                               long lddy, void *dx, long lddx)
+{
+    const float linear = (float)c[1], square = (float)(2 * c[2]), cross = (float)(c[2] * sqrt(2.0));
+    for (long i = 0; i < rows; i++) {
+        const ACT *from = (const ACT *)x + i * ldx, *first = (const ACT *)dy + i * lddy + (c[0] != 0);
+        const ACT *pairs = first + (c[1] != 0 ? width : 0);
+        ACT *to = (ACT *)dx + i * lddx;
+        EACH(width, quadratic_gradient_lanes, width, linear, square, cross, from, first, pairs, to)
+    }
+}
+
+INLINE void product_lanes(long at, long lanes, v_float a, const ACT *x, const ACT *y, ACT *z)
+{
+    act_store(z + at, v_mul(v_mul(a, act_load(x + at, lanes)), act_load(y + at, lanes)), lanes);
+}
+
+static void product(long n, double a, const void *x, const void *y, void *z)
+{
+    v_float factor = v_set((float)a);
+    EACH(n, product_lanes, factor, x, y, z)
+}
+
+INLINE v_float whole_power(v_float x, int degree)
+{
+    v_float power = v_set(1);
+    for (; degree > 0; degree /= 2, x = v_mul(x, x))
+        if (degree % 2)
+            power = v_mul(power, x);
+    return power;
+}
+
+INLINE void whole_power_lanes(long at, long lanes, int degree, float *x)
+{
+    v_store(x + at, whole_power(v_load(x + at, lanes), degree), lanes);
+}
+
+static void power(long n, int degree, void *x){ EACH(n, whole_power_lanes, degree, x) }
+
+INLINE void whole_power_gradient_lanes(long at, long lanes, int degree, const float *g, float *x)
+{
+    v_float slope = v_mul(v_set((float)degree), whole_power(v_load(x + at, lanes), degree - 1));
+    v_store(x + at, v_mul(slope, v_load(g + at, lanes)), lanes);
+}
+
+static void power_gradient(long n, int degree, const void *g, void *x)
+{
+    EACH(n, whole_power_gradient_lanes, degree, g, x)
+}
+
+/* ---- random features ---- */
+
+#define RELU_FLOOR 1e-3f
+
+struct random_row {
+    float scale;
+    const float *bias, *u; /* bias NULL = 0 */
+};
+
+INLINE v_float random_argument(const struct random_row *r, long at, long lanes)
+{
+    v_float u = v_load(r->u + at, lanes), scale = v_set(r->scale);
+    return r->bias ? v_fma(scale, u, v_load(r->bias + at, lanes)) : v_mul(scale, u);
+}
+
+INLINE void random_top_lanes(long at, long lanes, const struct random_row *r, bool both, v_float *top)
+{
+    v_float t = random_argument(r, at, lanes), least = v_set(-INFINITY);
+    t = both ? v_abs(t) : t;
+    *top = v_max(lanes == W ? t : v_select(v_first(lanes), t, least), *top);
+}
+
+INLINE float random_top(long width, const struct random_row *r, bool both)
+{
+    v_float top = v_set(-INFINITY);
+    EACH(width, random_top_lanes, r, both, &top)
+    return v_largest(top);
+}
+
+INLINE void random_exp_lanes(long at, long lanes, const struct random_row *r, v_float top, ACT *y)
+{
+    act_store(y + at, v_exp(v_sub(random_argument(r, at, lanes), top)), lanes);
+}
+
+INLINE void random_hyperbolic_lanes(long at, long lanes, const struct random_row *r, v_float top, long width, ACT *y)
+{
+    v_float t = random_argument(r, at, lanes), minus = v_sub(v_set(0), top);
+    act_store(y + at, v_exp(v_sub(t, top)), lanes);
+    act_store(y + width + at, v_exp(v_sub(minus, t)), lanes);
+}
+
+INLINE void random_trig_lanes(long at, long lanes, const struct random_row *r, v_float root, long width, ACT *y)
+{
+    v_float t = random_argument(r, at, lanes);
+    act_store(y + at, v_mul(root, v_sine(t, 1)), lanes);
+    act_store(y + width + at, v_mul(root, v_sine(t, 0)), lanes);
+}
+
+INLINE void random_relu_lanes(long at, long lanes, const struct random_row *r, v_float root, ACT *y)
+{
+    v_float t = relu_of(random_argument(r, at, lanes));
+    act_store(y + at, v_fma(root, t, v_set(RELU_FLOOR)), lanes);
+}
+
+static void random_features(enum oa_random_feature f, long rows, long width, double scale, const void *bias,
+                            const void *u, long ldu, void *y, long ldy, void *top)
+{
+    v_float root = v_set((float)(1 / sqrt((double)width)));
+    for (long i = 0; i < rows; i++) {
+        struct random_row row = { (float)scale, bias, (const float *)u + i * ldu };
+        ACT *to = (ACT *)y + i * ldy;
+        float most = f <= OA_RANDOM_HYPERBOLIC ? random_top(width, &row, f == OA_RANDOM_HYPERBOLIC) : 0;
+        v_float all = v_set(most);
+        if (f == OA_RANDOM_EXP)
+            EACH(width, random_exp_lanes, &row, all, to)
+        else if (f == OA_RANDOM_HYPERBOLIC)
+            EACH(width, random_hyperbolic_lanes, &row, all, width, to)
+        else if (f == OA_RANDOM_TRIG)
+            EACH(width, random_trig_lanes, &row, root, width, to)
+        else
+            EACH(width, random_relu_lanes, &row, root, to)
+        ((float *)top)[i] = most;
+    }
+}
+
+struct random_gradient {
+    const ACT *y, *dy;
+    ACT *du;
+    long width;
+    v_float scale, sum;
+};
+
+INLINE void random_exp_gradient_lanes(long at, long lanes, struct random_gradient *g)
+{
+    v_float t = v_mul(act_load(g->y + at, lanes), act_load(g->dy + at, lanes));
+    g->sum = v_add(g->sum, t);
+    act_store(g->du + at, v_mul(g->scale, t), lanes);
+}
+
+INLINE void random_hyperbolic_gradient_lanes(long at, long lanes, struct random_gradient *g)
+{
+    v_float plus = v_mul(act_load(g->y + at, lanes), act_load(g->dy + at, lanes));
+    v_float minus = v_mul(act_load(g->y + g->width + at, lanes), act_load(g->dy + g->width + at, lanes));
+    g->sum = v_add(g->sum, v_add(plus, minus));
+    act_store(g->du + at, v_mul(g->scale, v_sub(plus, minus)), lanes);
+}
+
+INLINE void random_trig_gradient_lanes(long at, long lanes, struct random_gradient *g)
+{
+    v_float c = act_load(g->y + at, lanes), s = act_load(g->y + g->width + at, lanes);
+    v_float dc = act_load(g->dy + at, lanes), ds = act_load(g->dy + g->width + at, lanes);
+    g->sum = v_add(g->sum, v_fma(c, dc, v_mul(s, ds)));
+    act_store(g->du + at, v_mul(g->scale, v_fnma(s, dc, v_mul(c, ds))), lanes);
+}
+
+INLINE void random_relu_gradient_lanes(long at, long lanes, struct random_gradient *g, v_float factor, v_float floor)
+{
+    v_mask on = v_less(floor, act_load(g->y + at, lanes));
+    act_store(g->du + at, v_keep(on, v_mul(factor, act_load(g->dy + at, lanes))), lanes);
+}
+
+static void random_features_gradient(enum oa_random_feature f, long rows, long width, double scale, const void *y,
+                                     long ldy, const void *dy, long lddy, void *du, long lddu, void *sums)
+{
+    v_float factor = v_set((float)(scale / sqrt((double)width))), floor = v_set(LOAD(STORE(RELU_FLOOR)));
+    for (long i = 0; i < rows; i++) {
+        struct random_gradient g = { (const ACT *)y + i * ldy, (const ACT *)dy + i * lddy,
+                                     (ACT *)du + i * lddu,     width,
+                                     v_set((float)scale),      v_set(0) };
+        if (f == OA_RANDOM_EXP)
+            EACH(width, random_exp_gradient_lanes, &g)
+        else if (f == OA_RANDOM_HYPERBOLIC)
+            EACH(width, random_hyperbolic_gradient_lanes, &g)
+        else if (f == OA_RANDOM_TRIG)
+            EACH(width, random_trig_gradient_lanes, &g)
+        else
+            EACH(width, random_relu_gradient_lanes, &g, factor, floor)
+        ((float *)sums)[i] = v_sum(g.sum);
+    }
+}
+
+INLINE void decay_lanes(long at, long lanes, const float *column, v_float row, float *x)
+{
+    v_float factor = v_exp(v_sub(v_load(column + at, lanes), row));
+    v_store(x + at, v_mul(v_load(x + at, lanes), factor), lanes);
+}
+
+static void decay_tile(long rows, long cols, const int32_t *low, const int32_t *high, const void *column,
+                       const void *row, void *x, long ldx)
+{
+    for (long i = 0; i < rows; i++) {
+        struct span see = span_of(low, high, i, cols);
+        const float *from = (const float *)column + see.begin;
+        float *to = (float *)x + i * ldx + see.begin;
+        v_float own = v_set(((const float *)row)[i]);
+        EACH(see.end - see.begin, decay_lanes, from, own, to)
+    }
+}
