@@ -227,6 +227,7 @@ struct oa_attend_options {
     const char *precision; /* "f32", "bf16", "f64"; NULL = f32 */
     uint64_t seed;         /* of parameters that `in` does not hold */
     int weights;           /* 1: write the attention map, by the oracle in double */
+    int steps;             /* 1: y by decoding, one token at a time (with `causal`, or a memory) */
 };
 OA_API enum oa_error oa_attend(oa_context *c, const struct oa_attend_options *o);
 

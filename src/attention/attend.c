@@ -128,9 +128,12 @@ static enum oa_error run(struct attend *a, struct results *r)
                                  .keys = a->keys,
                                  .lengths = a->lengths,
                                  .words = a->words };
-    oa_tensor *y = oa_layer_forward(t, &a->layer, &in);
+    void *stepped = NULL;
+    if (a->options->steps)
+        OA_TRY(oa_attend_steps(a, &in, &stepped));
+    oa_tensor *y = stepped && !a->dy ? NULL : oa_layer_forward(t, &a->layer, &in);
     OA_TRY(oa_status(a->context));
-    put(r, "y", 3, (const long[]){ a->batch, a->queries, D }, y->data, false);
+    put(r, "y", 3, (const long[]){ a->batch, a->queries, D }, stepped ? stepped : y->data, false);
     if (!a->dy)
         return oa_status(a->context);
     y->gradient = read_acts(a, a->dy, rows * D);
