@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * generate: a trained model goes on from a prompt. The model sees the last model.context tokens. */
+ * generate: a trained model goes on from a prompt, token by token. */
 #include "api/api.h"
 #include "decode/decode.h"
 
@@ -9,6 +9,7 @@
 struct generation {
     struct oa_trained t;
     const struct oa_options *o; /* generate.* */
+    struct oa_decoding decoding;
     struct oa_sampler *sampler;
     struct oa_ids ids; /* prompt and all that followed */
     float *logits;
@@ -37,6 +38,7 @@ static enum oa_error prepare(struct generation *g, const char *folder)
                                .top_p = g->o->generate_top_p,
                                .seed = (uint64_t)g->o->generate_seed };
     OA_TRY(oa_sampler_open(c, &how, g->t.model->vocabulary, &g->sampler));
+    OA_TRY(oa_decoding_open(g->t.model, &g->decoding));
     g->logits = oa_alloc(c, (size_t)g->t.model->vocabulary * sizeof *g->logits);
     return g->logits ? encode_prompt(g) : OA_NO_MEMORY;
 }
@@ -59,10 +61,9 @@ static void mask_unused(struct generation *g)
 
 static enum oa_error next_token(struct generation *g, long index)
 {
-    long context = g->t.options.model_context, have = (long)g->ids.count, seen = have < context ? have : context;
     int32_t token;
     size_t length;
-    OA_TRY(oa_model_next(&g->t.tape, g->t.model, g->ids.id + have - seen, seen, g->logits));
+    OA_TRY(oa_decoding_continue(&g->decoding, g->ids.id, (long)g->ids.count, g->logits));
     mask_unused(g);
     OA_TRY(oa_sample(g->sampler, g->logits, (uint64_t)index, &token));
     OA_TRY(oa_ids_add(&g->ids, token));
@@ -110,6 +111,7 @@ enum oa_error oa_generate(const oa_config *config, const char *folder, const str
     oa_ids_free(&g.ids);
     oa_free(g.logits);
     oa_sampler_close(g.sampler);
+    oa_decoding_close(&g.decoding);
     oa_trained_close(&g.t);
     return e;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of `orthant attend` share: attend.c (the course of it), attend_steps.c (the decoding path), attend_input.c (tensors of the file, checked),
- * attend_parameters.c (the layer that they describe).
+ * What the files of `orthant attend` share: attend.c (the course of it), attend_steps.c (the decoding path),
+ * attend_input.c (tensors of the file, checked), attend_parameters.c (the layer that they describe).
  */
 #ifndef ORTHANT_ATTENTION_ATTEND_H
 #define ORTHANT_ATTENTION_ATTEND_H

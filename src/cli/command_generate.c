@@ -33,7 +33,10 @@ const struct command command_generate = {
     .sentence = "writes text with a trained model",
     .usage = "DIR [--prompt TEXT] [--tokens N] [--seed N] [--temperature X] [--top-k N] [--top-p X]",
     .text = "The prompt is printed first and the text follows token by token. The same folder, prompt, seed and "
-            "options give the same text. The model sees the last model.context tokens.",
+            "options give the same text. A token is made from the state that the ones before it left, so it costs "
+            "the same however long the text is, but for attention over all keys. When model.context is full, the "
+            "model goes on from the last half of it, which it reads again: it sees the last model.context / 2 to "
+            "model.context tokens.",
     .examples = "$ orthant generate runs/a --prompt \"To be\" --tokens 200 --seed 1",
     .sections = "generate",
     .flags = flags,

@@ -41,8 +41,31 @@ void oa_model_close(struct oa_model *m);
 /* Sum of −log p(target) over the batch's targets, in nats. When the tape records, the gradient of scale times it flows
  * to the output layer, and oa_tape_backward does the rest. */
 double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double scale);
-/* log-odds of the token after ids[0 … n-1] (n ≤ context): logits [vocabulary], as float. */
-enum oa_error oa_model_next(oa_tape *t, struct oa_model *m, const int32_t *ids, long n, float *logits);
+/* Hidden states [rows·length, D] after the last norm. layer: decoding states, one a layer, of a single row that goes on
+ * (attention.h); NULL: rows are whole. */
+oa_tensor *oa_model_hidden(oa_tape *t, struct oa_model *m, const int32_t *ids, long rows, long length,
+                           struct oa_state *const *layer);
+
+/* ---- reading on, token by token (decoding.c) ---- */
+
+struct oa_decoding {
+    struct oa_model *model;  /* borrowed; must outlive this */
+    struct oa_state **layer; /* of each layer */
+    oa_tape tape;            /* of one call */
+    long tokens;             /* in the states */
+    long end;                /* tokens of the text that were read */
+};
+enum oa_error oa_decoding_open(struct oa_model *m, struct oa_decoding *out); /* close also after an error */
+void oa_decoding_close(struct oa_decoding *r);
+void oa_decoding_reset(struct oa_decoding *r); /* forgets all tokens; memory stays */
+/* The same tokens in another decoding of the same model: both then go on independently. */
+enum oa_error oa_decoding_copy(const struct oa_decoding *from, struct oa_decoding *to);
+/* n more tokens, no more than the context has room for; logits [vocabulary]: log-odds of the next one (may be NULL).
+ * After the first calls, one token at a time, nothing allocates. */
+enum oa_error oa_decoding_read(struct oa_decoding *r, const int32_t *ids, long n, float *logits);
+/* The same with ids[0 … n-1] the whole text, of which it reads what is new; a full context starts again from
+ * its last half. */
+enum oa_error oa_decoding_continue(struct oa_decoding *r, const int32_t *ids, long n, float *logits);
 
 /* ---- files ---- a run's folder holds model.safetensors, config.json, tokenizer.json, log.jsonl, and checkpoints. */
 

@@ -202,12 +202,13 @@ static oa_tensor *feed_forward(oa_tape *t, const struct oa_block *b, oa_tensor *
     return oa_linear(t, oa_gelu(t, oa_linear(t, x, b->in, b->in_bias)), b->out, b->out_bias);
 }
 
-/* Hidden states [rows·length, D] after the last norm. */
-static oa_tensor *hidden(oa_tape *t, struct oa_model *m, const int32_t *ids, long rows, long length)
+oa_tensor *oa_model_hidden(oa_tape *t, struct oa_model *m, const int32_t *ids, long rows, long length,
+                           struct oa_state *const *layer)
 {
     const struct oa_options *o = &m->options;
     double dropout = o->model_dropout;
-    oa_tensor *x = oa_embed(t, ids, rows * length, length, 0, m->embedding, m->position, dropout);
+    long first = layer ? layer[0]->tokens : 0;
+    oa_tensor *x = oa_embed(t, ids, rows * length, length, first, m->embedding, m->position, dropout);
     oa_tensor *branch = NULL;
     struct oa_layer_input in = { .batch = rows,
                                  .queries = length,
@@ -218,6 +219,7 @@ static oa_tensor *hidden(oa_tape *t, struct oa_model *m, const int32_t *ids, lon
     for (int i = 0; i < o->model_layers; i++) {
         const struct oa_block *b = &m->block[i];
         in.x = oa_residual_norm_op(t, x, branch, dropout, b->attention_norm, b->attention_norm_bias, &x);
+        in.state = layer ? layer[i] : NULL;
         branch = oa_layer_forward(t, &b->attention, &in);
         oa_tensor *y = oa_residual_norm_op(t, x, branch, dropout, b->ffn_norm, b->ffn_norm_bias, &x);
         branch = feed_forward(t, b, y);
@@ -227,28 +229,6 @@ static oa_tensor *hidden(oa_tape *t, struct oa_model *m, const int32_t *ids, lon
 
 double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double scale)
 {
-    oa_tensor *h = hidden(t, m, batch->input, batch->rows, batch->length);
+    oa_tensor *h = oa_model_hidden(t, m, batch->input, batch->rows, batch->length, NULL);
     return oa_linear_loss_op(t, h, m->embedding, batch->target, scale);
-}
-
-enum oa_error oa_model_next(oa_tape *t, struct oa_model *m, const int32_t *ids, long n, float *logits)
-{
-    struct oa_device *d = m->device;
-    oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
-    oa_tensor *h = hidden(t, m, ids, 1, n);
-    void *row = oa_tape_take(t, (size_t)m->vocabulary * d->kernels.real_size);
-    OA_TRY(oa_status(m->context));
-    d->ops->gemm(d,
-                 &(struct oa_gemm){ .m = 1,
-                                    .n = m->vocabulary,
-                                    .k = h->cols,
-                                    .lda = h->ld,
-                                    .ldb = h->cols,
-                                    .ldc = m->vocabulary,
-                                    .tb = true,
-                                    .real_out = true },
-                 oa_act_at(d, h->data, (n - 1) * h->ld), m->embedding->act, row);
-    for (long i = 0; i < m->vocabulary; i++)
-        logits[i] = (float)oa_real_get(d, row, i);
-    return oa_status(m->context);
 }
