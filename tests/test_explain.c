@@ -101,6 +101,20 @@ static void cost_is_what_runs(void **state)
     oa_text_free(&text);
 }
 
+/* Keys and values grow with the text, a recurrence does not, and what is not causal keeps nothing. */
+static void states_have_their_size(void **state)
+{
+    (void)state;
+    assert_says("softmax", "decoding      keeps 16384 numbers after 64 tokens (64 KiB in f32), 8192 after 32");
+    assert_says("random", "keeps 8192 numbers after 64 tokens (32 KiB in f32), 4096 after 32");
+    assert_says("polysketch(sketch=4)", "keeps 1324 numbers after 64 tokens"); /* 4 heads · (10 · (32 + 1) + 1) */
+    struct oa_text text = explained("linformer", oa_attention_explain_json);
+    json_t *root = json_loads(text.s, 0, NULL), *layer = json_array_get(json_object_get(root, "layers"), 0);
+    assert_true(json_is_null(json_object_get(layer, "decoding")));
+    json_decref(root);
+    oa_text_free(&text);
+}
+
 /* Every known mistake is a sentence of its own, and the page and the JSON have it. */
 static void mistakes_are_told(void **state)
 {
@@ -180,6 +194,7 @@ int main(void)
                                         cmocka_unit_test(words_and_numbers),
                                         cmocka_unit_test(cost_is_what_runs),
                                         cmocka_unit_test(mistakes_are_told),
+                                        cmocka_unit_test(states_have_their_size),
                                         cmocka_unit_test(mistakes_are_errors),
                                         cmocka_unit_test(forms_in_json) };
     return cmocka_run_group_tests(tests, open_context, close_context);

@@ -6,6 +6,7 @@
 #include "attention/explain.h"
 #include "attention/language.h"
 
+#include <math.h>
 #include <string.h>
 
 #define COLUMNS 100
@@ -303,17 +304,44 @@ static void write_heads(struct oa_text *out, const struct oa_group *g)
     oa_text_printf(out, "\n");
 }
 
+/* x in the largest unit of which there is at least one. */
+static const char *scaled(char *out, size_t size, double x, double step, const char *const *units, int count)
+{
+    int u = 0;
+    for (; u + 1 < count && x >= step; u++)
+        x /= step;
+    snprintf(out, size, "%.4g %s", x, units[u]);
+    return out;
+}
+
+static const char *flops_text(char *out, size_t size, double x)
+{
+    static const char *const units[] = { "FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP" };
+    return scaled(out, size, x, 1000, units, 6);
+}
+
+static const char *bytes_text(char *out, size_t size, double x)
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+    return scaled(out, size, x, 1024, units, 5);
+}
+
 static void write_cost(struct oa_text *out, const struct oa_shown *s, const struct oa_show_cost *cost)
 {
-    char text[240];
-    double n = (double)s->shape.length;
-    snprintf(text, sizeof text, "%.4g MFLOP forward (%.4g kFLOP a token), %.4g with the backward pass%s",
-             cost->forward / 1e6, cost->forward / 1e3 / n, cost->training / 1e6,
-             s->can[OA_MODE_CAUSAL] ? "; causal" : "");
+    char text[240], a[40], b[40], c[40];
+    long n = s->shape.length;
+    snprintf(text, sizeof text, "%s forward (%s a token), %s with the backward pass%s",
+             flops_text(a, sizeof a, cost->forward), flops_text(b, sizeof b, cost->forward / (double)n),
+             flops_text(c, sizeof c, cost->training), s->can[OA_MODE_CAUSAL] ? "; causal" : "");
     line(out, 2, "work", text);
-    snprintf(text, sizeof text, "%.4g KiB of activations and gradients in training (%.4g KiB a token), in f32",
-             cost->memory / 1024, cost->memory / 1024 / n);
+    snprintf(text, sizeof text, "%s of activations and gradients in training (%s a token), in f32",
+             bytes_text(a, sizeof a, cost->memory), bytes_text(b, sizeof b, cost->memory / (double)n));
     line(out, 2, "memory", text);
+    if (!isfinite(cost->state))
+        return;
+    snprintf(text, sizeof text, "keeps %.0f numbers after %ld tokens (%s in f32), %.0f after %ld", cost->state, n,
+             bytes_text(a, sizeof a, 4 * cost->state), cost->state_half, n / 2);
+    line(out, 2, "decoding", text);
 }
 
 static enum oa_error write_layer(struct oa_text *out, struct oa_shown *s)

@@ -40,6 +40,8 @@ void oa_show_parameters(const struct oa_shown *s, const char *prefix, long *trai
  * (explain_cost.c). FLOPs; bytes of activations, gradients and scratch while it is trained. Once a layer. */
 struct oa_show_cost {
     double forward, training, memory;
+    double state_half,
+        state; /* numbers that decoding keeps after half of the tokens, and after all; NaN: it cannot be */
 };
 enum oa_error oa_show_cost(struct oa_shown *s, struct oa_show_cost *out);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What one layer costs to run: a forward and a backward pass on the counting device, with dry arenas, so that what is
- * said is what would happen.
+ * What one layer costs to run: a forward and a backward pass, and a sequence token by token, on the counting device
+ * with dry arenas, so that what is said is what would happen.
  */
 #include "attention/explain.h"
 
+#include <math.h>
 #include <string.h>
 
 static void *dry_rows(struct oa_arena *a, const struct oa_shown *s)
@@ -33,20 +34,54 @@ static void pass(struct oa_shown *s, oa_tape *t, struct oa_arena *inputs, const 
     out->memory = (double)(t->arena.peak + s->device->scratch.peak);
 }
 
+/* The next `count` tokens of a sequence that is decoded. */
+static void decode(struct oa_shown *s, oa_tape *t, struct oa_arena *inputs, struct oa_state *state, long count)
+{
+    long width = s->shape.width;
+    oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
+    struct oa_layer_input in = { .x = oa_tensor_from(t, dry_rows(inputs, s), count, width, width, false),
+                                 .batch = 1,
+                                 .queries = count,
+                                 .keys = count,
+                                 .state = state };
+    oa_layer_forward(t, &s->layer, &in);
+}
+
+/* In two halves. */
+static void decode_all(struct oa_shown *s, oa_tape *t, struct oa_arena *inputs, struct oa_show_cost *out)
+{
+    long n = s->shape.length, half = n / 2;
+    struct oa_state *state = NULL;
+    if (oa_layer_state_open(&s->layer, n, &state) != OA_OK) {
+        if (oa_status(s->context) == OA_UNSUPPORTED)
+            oa_clear_error(s->context);
+        return;
+    }
+    if (half > 0)
+        decode(s, t, inputs, state, half);
+    out->state_half = oa_layer_state_numbers(&s->layer, state);
+    decode(s, t, inputs, state, n - half);
+    out->state = oa_layer_state_numbers(&s->layer, state);
+    oa_layer_state_close(&s->layer, state);
+}
+
 enum oa_error oa_show_cost(struct oa_shown *s, struct oa_show_cost *out)
 {
     oa_tape tape;
     struct oa_arena inputs;
     size_t bytes = (size_t)s->shape.length * sizeof(int32_t);
     int32_t *words = oa_alloc(s->context, bytes);
-    *out = (struct oa_show_cost){ 0 };
+    *out = (struct oa_show_cost){ .state = NAN };
     if (!words)
         return OA_NO_MEMORY;
     memset(words, 0, bytes);
     oa_tape_init(&tape, s->device);
     oa_arena_init(&inputs, s->context, true);
-    if (oa_store_allocate(&s->store, 1, true) == OA_OK)
+    if (oa_store_allocate(&s->store, 1, true) == OA_OK) {
         pass(s, &tape, &inputs, words, out);
+        if (s->can[OA_MODE_CAUSAL])
+            decode_all(s, &tape, &inputs, out);
+    }
     oa_tape_free(&tape);
     oa_arena_free(&inputs);
     oa_free(words);

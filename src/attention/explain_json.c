@@ -5,6 +5,7 @@
 #include "attention/explain.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,6 +160,10 @@ static json_t *layer(struct oa_shown *s)
     json_object_set_new(object, "flops", json_real(cost.forward));
     json_object_set_new(object, "training_flops", json_real(cost.training));
     json_object_set_new(object, "training_memory", json_real(cost.memory));
+    json_object_set_new(object, "decoding",
+                        isfinite(cost.state) ? json_pack("{s:f, s:f}", "state_numbers", cost.state,
+                                                         "state_numbers_half_way", cost.state_half)
+                                             : json_null());
     for (int m = 0; m < OA_MODES; m++)
         json_object_set_new(modes, oa_mode_name((enum oa_mode)m),
                             s->can[m] ? json_true() : json_pack("{s:s}", "refused", s->why_not[m]));

@@ -46,7 +46,8 @@ static void add_math(struct oa_text *out, const char *before, const char *text, 
         text += n + (text[n] == '_');
         while (n && (text[letters] | 32) >= 'a' && (text[letters] | 32) <= 'z')
             letters++;
-        oa_text_printf(out, letters ? "<sub>%.*s</sub>" : "", (int)letters, text);
+        if (letters)
+            oa_text_printf(out, "<sub>%.*s</sub>", (int)letters, text);
         text += letters;
     }
     oa_text_printf(out, "%s", after);
