@@ -51,6 +51,9 @@ const struct oa_mechanism oa_mechanism_sparse = {
         "softmax attention over A1 ∪ A2; strided: i − l < j ≤ i, l | i − j; fixed: ⌊j/l⌋ = ⌊i/l⌋, j mod l ≥ l − c",
     .caveats = "Rows of the far sets are copied into an order in which they are dense; below about 500 tokens that and "
                "small tiles cost as much as the pairs save.",
+    .mistakes = "The paper: {max(0, i − l) … i} has l + 1 keys; its own code has l, and so has this.\n"
+                "The paper: j mod l ∈ {l − c … l} never meets its end, counted from 0. Long Range Arena adds j "
+                "mod l = 0 for it; the authors' code, and this, do not.",
     .cost = "O(n√n·(K + V)) time, O(n) memory",
     .state = "split: l keys and values, or every l-th (fixed: the summaries); merged: both",
     .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_HAS_WEIGHTS,
