@@ -36,7 +36,7 @@ static void assert_near(double a, double b, double tolerance)
         fail_msg("%.10g instead of %.10g", a, b);
 }
 
-/* ---- closed forms ------------------------------------------------------------------------------------------------ */
+/* ---- closed forms ---------------------------------------------------------------------------------------------- */
 
 static void closed_forms_have_their_values(void **state)
 {
@@ -104,8 +104,7 @@ static void singular_values_are_found(void **state)
     assert_near(e.smallest, 5, 1e-9);
 }
 
-/* ---- what is measured ---------------------------------------------------------------------------------------------
- */
+/* ---- what is measured ------------------------------------------------------------------------------------------ */
 
 static void measure(oa_context *c, long width, long heads, struct oa_theory *t)
 {
@@ -201,8 +200,7 @@ static void generators_lie_on_the_law(void **state)
     oa_theory_free(&t);
 }
 
-/* ---- forms
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- forms ----------------------------------------------------------------------------------------------------- */
 
 static struct oa_text json_of(int threads)
 {

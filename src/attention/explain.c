@@ -12,7 +12,7 @@
 #define COLUMNS 100
 #define MARGIN 14 /* where the text of a labelled line begins */
 
-/* ---- facts ------------------------------------------------------------------------------------------------------- */
+/* ---- facts ----------------------------------------------------------------------------------------------------- */
 
 const char *oa_mode_name(enum oa_mode m)
 {
@@ -153,7 +153,7 @@ bool oa_show_option(const struct oa_atom *a, int i, struct oa_text *out, bool *i
     return true;
 }
 
-/* ---- text -------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------------------------ */
 
 static int columns_of(const char *word, size_t n)
 {
@@ -391,8 +391,7 @@ enum oa_error oa_attention_explain(oa_context *c, const char *spec, const struct
     return e;
 }
 
-/* ---- the list ------------------------------------------------------------------------------------------------------
- */
+/* ---- the list -------------------------------------------------------------------------------------------------- */
 
 static const char *mark(unsigned can, unsigned flag)
 {

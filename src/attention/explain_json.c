@@ -19,8 +19,7 @@ static enum oa_error finish(oa_context *c, json_t *root, struct oa_text *out)
     return text ? oa_status(c) : oa_fail(c, OA_NO_MEMORY, "out of memory while JSON was made");
 }
 
-/* ---- mechanisms ----------------------------------------------------------------------------------------------------
- */
+/* ---- mechanisms ------------------------------------------------------------------------------------------------ */
 
 static json_t *sentences(const char *text)
 {
@@ -95,8 +94,7 @@ enum oa_error oa_attention_list_json(oa_context *c, struct oa_text *out)
     return finish(c, root, out);
 }
 
-/* ---- an explanation
- * --------------------------------------------------------------------------------------------------- */
+/* ---- an explanation -------------------------------------------------------------------------------------------- */
 
 static json_t *text_of_atom(oa_context *c, const struct oa_atom *a)
 {

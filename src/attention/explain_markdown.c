@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+/* ---- pieces ---------------------------------------------------------------------------------------------------- */
 
 /* Text for a paragraph or a cell: what Markdown would take for its own gets a backslash. Code in `…` stays. */
 static void add_text(struct oa_text *out, const char *text)
@@ -44,8 +44,7 @@ static void add_choices(struct oa_text *out, const char *choices)
         oa_text_printf(out, "%s`%s`", i ? ", " : "", word);
 }
 
-/* ---- options ------------------------------------------------------------------------------------------------------
- */
+/* ---- options --------------------------------------------------------------------------------------------------- */
 
 static const struct oa_argument *find_row(const struct oa_argument *rows, const char *key)
 {
@@ -140,7 +139,7 @@ static void add_options(struct oa_text *out, const struct oa_mechanism *m)
         add_projection_line(out, m);
 }
 
-/* ---- modes ------------------------------------------------------------------------------------------------------- */
+/* ---- modes ----------------------------------------------------------------------------------------------------- */
 
 /* Tries an attention in every mode at the usual shape; false when it does not exist at all (options that clash). */
 static bool try_modes(oa_context *c, const char *spec, struct oa_shown *s)
@@ -199,7 +198,7 @@ static void add_modes(struct oa_text *out, oa_context *c, const struct oa_mechan
                    m->can & OA_BOUND_LENGTH ? "no, it has tables of the longest length N" : "yes");
 }
 
-/* ---- mechanisms -------------------------------------------------------------------------------------------------- */
+/* ---- mechanisms ------------------------------------------------------------------------------------------------ */
 
 static void add_mistakes(struct oa_text *out, const char *text)
 {
@@ -254,8 +253,7 @@ static void add_overview(struct oa_text *out)
     oa_text_printf(out, "\n");
 }
 
-/* ---- the language -------------------------------------------------------------------------------------------------
- */
+/* ---- the language ---------------------------------------------------------------------------------------------- */
 
 static void add_language(struct oa_text *out)
 {

@@ -40,8 +40,7 @@ static enum oa_error run(struct oa_theory *t, const char *kind, long d, long k, 
     return oa_draws_run(t->context, &draws, values);
 }
 
-/* ---- findings
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- findings -------------------------------------------------------------------------------------------------- */
 
 static void add_orthonormal(struct oa_theory *t)
 {
@@ -125,8 +124,7 @@ static void add_square(struct oa_theory *t)
     oa_theory_add(t, &f);
 }
 
-/* ---- the plot
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- the plot -------------------------------------------------------------------------------------------------- */
 
 enum { SHARES = 9, STEPS = 60 };
 static const double top_share = 0.8;

@@ -10,8 +10,7 @@
 enum { CHUNK_BYTES = 1 << 24 };
 static const uint64_t seed = 1;
 
-/* ---- running -------------------------------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------------------------- */
 
 struct chunk {
     const struct oa_draws *draws;
@@ -79,8 +78,7 @@ long oa_draws_affordable(long d, long k, long most)
     return n < 4 ? 4 : n > most ? most : n;
 }
 
-/* ---- statistics -----------------------------------------------------------------------------------------------------
- */
+/* ---- statistics ------------------------------------------------------------------------------------------------ */
 
 struct oa_measured oa_measured_of(const double *x, long n)
 {
@@ -93,8 +91,7 @@ struct oa_measured oa_measured_root(struct oa_measured m)
     return (struct oa_measured){ root, root > 0 ? m.error / (2 * root) : 0 };
 }
 
-/* ---- vectors --------------------------------------------------------------------------------------------------------
- */
+/* ---- vectors --------------------------------------------------------------------------------------------------- */
 
 double oa_dot(long n, const double *x, const double *y)
 {

@@ -38,7 +38,7 @@ struct oa_measured {
 struct oa_measured oa_measured_of(const double *x, long n);
 struct oa_measured oa_measured_root(struct oa_measured m); /* of its square root */
 
-/* ---- vectors ---- */
+/* ---- vectors --------------------------------------------------------------------------------------------------- */
 
 double oa_dot(long n, const double *x, const double *y);
 void oa_project_row(const struct oa_draw *draw, int head, const double *x, double *out); /* out [k] = x U */

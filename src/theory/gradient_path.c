@@ -20,8 +20,7 @@
 
 enum { DRAWS = 32, ROWS = 32 };
 
-/* ---- the projection alone
- * -------------------------------------------------------------------------------------------------- */
+/* ---- the projection alone -------------------------------------------------------------------------------------- */
 
 enum { WORST, MEAN, SQUARE, NUMBERS };
 
@@ -94,8 +93,7 @@ static void add_link(struct oa_theory *t)
     oa_theory_add(t, &f);
 }
 
-/* ---- the whole path
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- the whole path -------------------------------------------------------------------------------------------- */
 
 enum { TOKENS = 64, SPREADS = 11, PATH_DRAWS = 16 };
 static const double least_spread = 1.0 / 16; /* of the logits; each next one is twice as large */

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { DRAWS = 64, VECTORS = 32 };
+enum { DRAWS = 40, VECTORS = 32 };
 enum { OVERLAP, PARSEVAL, NUMBERS };
 
 static double overlap(const struct oa_draw *w, int h, int g)
@@ -56,8 +56,7 @@ static enum oa_error run(struct oa_theory *t, const char *kind, long k, int head
     return oa_draws_run(t->context, &draws, v);
 }
 
-/* ---- findings
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- findings -------------------------------------------------------------------------------------------------- */
 
 static void add_independent(struct oa_theory *t, const struct oa_vectors *p)
 {
@@ -121,8 +120,7 @@ static void add_slices(struct oa_theory *t, const struct oa_vectors *p)
                                            .measured = sum });
 }
 
-/* ---- logits of two heads
- * -------------------------------------------------------------------------------------------------- */
+/* ---- logits of two heads --------------------------------------------------------------------------------------- */
 
 /* Mean over pairs of S¹_ij S²_ij for two heads of unit logits; matrices U¹, T¹, U², T². */
 static void measure_logits(const struct oa_draw *w, double *out)
@@ -140,7 +138,7 @@ static void measure_logits(const struct oa_draw *w, double *out)
 
 static void add_logits(struct oa_theory *t, const struct oa_vectors *p)
 {
-    enum { COUNT = 64 };
+    enum { COUNT = 48 };
     double v[COUNT];
     struct oa_draws draws = { .kind = "haar",
                               .name = "theory/head logits",
@@ -168,8 +166,7 @@ static void add_logits(struct oa_theory *t, const struct oa_vectors *p)
                       .error = m.error });
 }
 
-/* ---- the plot
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- the plot -------------------------------------------------------------------------------------------------- */
 
 static void draw_law(struct oa_theory *t, struct oa_plot *p)
 {

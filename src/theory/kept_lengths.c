@@ -13,8 +13,7 @@
 enum { PAIRS = 32, DRAWS = 200 };
 static const double cosine = 0.5;
 
-/* ---- numbers of a draw ----------------------------------------------------------------------------------------------
- */
+/* ---- numbers of a draw ----------------------------------------------------------------------------------------- */
 
 enum { DEFECT, NORM, PRODUCT, PRODUCT_SQUARE, NORM_SQUARE, INSIDE, FIRST, FIRST_SIZE, SPAN, NUMBERS };
 
@@ -69,8 +68,7 @@ static void measure(const struct oa_draw *w, double *out)
     out[FIRST_SIZE] = fabs(w->u[0]);
 }
 
-/* ---- findings
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- findings -------------------------------------------------------------------------------------------------- */
 
 static double largest(const double *x, long n)
 {
@@ -217,8 +215,7 @@ static void add_laws(struct oa_theory *t, const double *v)
                          .error = size.error });
 }
 
-/* ---- square matrices, and the Gaussian control
- * -------------------------------------------------------------------------- */
+/* ---- square matrices, and the Gaussian control ----------------------------------------------------------------- */
 
 static void measure_square(const struct oa_draw *w, double *out)
 {
@@ -295,8 +292,7 @@ static void add_control(struct oa_theory *t, struct study *s, double *v)
     oa_theory_add(t, &f);
 }
 
-/* ---- all
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------------------------- */
 
 void oa_measure_lengths(struct oa_theory *t)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Lengths and inner products over the width of a head: the spread of lengths against the Beta law, and the error of
- * inner products for every generator. */
+ * inner products for every generator. The three charts are made of the same draws. */
 #include "attention/attention.h"
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
@@ -9,39 +9,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAIRS = 32, MOST_DRAWS = 64, STEPS = 60 };
+enum { PAIRS = 32, MOST_DRAWS = 64, STEPS = 60, MOST_WIDTHS = 16, LEVELS = 3 };
 static const double cosine = 0.5;
+static const double levels[LEVELS] = { 0.05, 0.5, 0.95 };
 
-static int widths_of(long d, long *k)
+/* ---- one generator at one width -------------------------------------------------------------------------------- */
+
+struct vectors {
+    struct oa_vectors dense, sparse;
+};
+
+/* Mean square error of the scaled inner products, in units of |x||y|; lengths into `ratios` unless NULL. */
+static double product_error(const struct oa_draw *w, const struct oa_vectors *p, double *ratios)
 {
-    int n = 0;
-    for (long w = 4; w <= d / 2 && n < 16; w *= 2)
-        k[n++] = w;
-    return n;
-}
-
-/* From 4 to d/2, evenly on a logarithmic axis. */
-static double width_step(const struct oa_theory *t, int i)
-{
-    return 4 * pow((double)t->d / 8, i / (double)(STEPS - 1));
-}
-
-/* ---- lengths
- * ------------------------------------------------------------------------------------------------------------- */
-
-static const double levels[] = { 0.05, 0.5, 0.95 };
-enum { LEVELS = sizeof levels / sizeof *levels };
-
-static void measure_lengths(const struct oa_draw *w, double *out)
-{
-    const struct oa_vectors *p = w->argument;
-    double *y = oa_arena_take(w->room, (size_t)w->k * sizeof *y);
-    for (int i = 0; i < PAIRS; i++) {
-        if (y)
-            oa_project_row(w, 0, p->x + i * w->d, y);
-        out[i] = y ? oa_dot(w->k, y, y) / (double)w->k : 0;
+    double *x = oa_arena_take(w->room, 2 * (size_t)w->k * sizeof *x), *y = x + w->k, sum = 0;
+    for (int i = 0; x && i < PAIRS; i++) {
+        oa_project_row(w, 0, p->x + i * w->d, x);
+        oa_project_row(w, 0, p->y + i * w->d, y);
+        sum += pow(oa_dot(w->k, x, y) / (double)w->k - p->cosine, 2) / PAIRS;
+        if (ratios)
+            ratios[i] = oa_dot(w->k, x, x) / (double)w->k;
     }
+    return sum;
 }
+
+/* PAIRS lengths, then the errors for dense and for sparse vectors. */
+static void measure(const struct oa_draw *w, double *out)
+{
+    const struct vectors *v = w->argument;
+    memset(out, 0, PAIRS * sizeof *out);
+    out[PAIRS] = product_error(w, &v->dense, out);
+    out[PAIRS + 1] = product_error(w, &v->sparse, NULL);
+}
+
+struct point {
+    double length[LEVELS], dense, sparse;
+};
 
 static int by_size(const void *a, const void *b)
 {
@@ -49,130 +52,45 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void quantiles_at(struct oa_theory *t, const struct oa_vectors *pairs, const char *kind, long k, double *out)
+static struct point point_at(struct oa_theory *t, const struct vectors *v, const char *kind, long k)
 {
-    double values[PAIRS * MOST_DRAWS];
+    static const struct point none = { { NAN, NAN, NAN }, NAN, NAN };
+    double values[(PAIRS + 2) * MOST_DRAWS];
     char name[64];
-    snprintf(name, sizeof name, "theory/spread/%s/%ld", kind, k);
+    snprintf(name, sizeof name, "theory/widths/%s/%ld", kind, k);
+    long count = oa_draws_affordable(t->d, k, MOST_DRAWS), n = PAIRS * count;
     struct oa_draws draws = { .kind = kind,
                               .name = name,
                               .d = t->d,
                               .k = k,
-                              .count = oa_draws_affordable(t->d, k, MOST_DRAWS),
+                              .count = count,
                               .heads = 1,
-                              .statistics = PAIRS,
-                              .measure = measure_lengths,
-                              .argument = pairs };
-    if (oa_draws_run(t->context, &draws, values) != OA_OK)
-        return;
-    long n = PAIRS * draws.count;
+                              .statistics = PAIRS + 2,
+                              .measure = measure,
+                              .argument = v };
+    if ((strcmp(kind, "block") == 0 && t->d % k) || oa_draws_run(t->context, &draws, values) != OA_OK)
+        return none;
+    struct point p = { .dense = oa_measured_root(oa_measured_of(values + n, count)).mean,
+                       .sparse = oa_measured_root(oa_measured_of(values + n + count, count)).mean };
     qsort(values, (size_t)n, sizeof *values, by_size);
     for (int i = 0; i < LEVELS; i++)
-        out[i] = values[(long)(levels[i] * (double)(n - 1) + 0.5)];
+        p.length[i] = values[(long)(levels[i] * (double)(n - 1) + 0.5)];
+    return p;
 }
 
-static void add_quantiles(struct oa_theory *t, struct oa_plot *p, const struct oa_vectors *pairs, const char *kind,
-                          int color)
-{
-    struct oa_curve *c[LEVELS];
-    long k[16];
-    int n = widths_of(t->d, k);
-    for (int i = 0; i < LEVELS; i++) {
-        c[i] = oa_plot_curve(t, p, i == LEVELS - 1 ? kind : "", color, n);
-        if (!c[i])
-            return;
-        c[i]->dots = c[i]->loose = true;
-    }
-    for (int j = 0; j < n; j++) {
-        double q[LEVELS] = { 0 };
-        quantiles_at(t, pairs, kind, k[j], q);
-        for (int i = 0; i < LEVELS; i++) {
-            c[i]->x[j] = (double)k[j];
-            c[i]->y[j] = q[i];
-        }
-    }
-}
+/* ---- the charts ------------------------------------------------------------------------------------------------ */
 
-static void draw_beta_law(struct oa_theory *t, struct oa_plot *p)
-{
-    for (int l = 0; l < LEVELS; l++) {
-        struct oa_curve *c = oa_plot_curve(t, p, l == LEVELS - 1 ? "Beta law" : "", 7, STEPS);
-        for (int i = 0; c && i < STEPS; i++) {
-            c->x[i] = width_step(t, i);
-            c->y[i] = oa_law_norm_quantile((double)t->d, c->x[i], levels[l]);
-        }
-    }
-}
-
-static void plot_spread(struct oa_theory *t, const struct oa_vectors *pairs)
-{
-    struct oa_plot *p = oa_theory_plot(
-        t, &(struct oa_plot){ .part = OA_PART_LENGTHS,
-                              .name = "length-spread",
-                              .title = "What one draw leaves of a length",
-                              .caption =
-                                  "(d/k)|xU|²/|x|²: nine of ten draws lie between the outer points, half below the "
-                                  "middle one. Lines: the Beta law of uniform orthonormal columns. The proposal says "
-                                  "1 at every width; that is so at k = d only.",
-                              .x_label = "width of a head, k",
-                              .y_label = "(d/k)|xU|²/|x|²",
-                              .x_log = true });
-    draw_beta_law(t, p);
-    add_quantiles(t, p, pairs, "haar", 0);
-    add_quantiles(t, p, pairs, "gaussian", 1);
-}
-
-/* ---- inner products
- * -------------------------------------------------------------------------------------------------------- */
-
-static void measure_error(const struct oa_draw *w, double *out)
-{
-    const struct oa_vectors *p = w->argument;
-    double *x = oa_arena_take(w->room, 2 * (size_t)w->k * sizeof *x), *y = x + w->k, sum = 0;
-    for (int i = 0; x && i < p->count; i++) {
-        oa_project_row(w, 0, p->x + i * w->d, x);
-        oa_project_row(w, 0, p->y + i * w->d, y);
-        double off = oa_dot(w->k, x, y) / (double)w->k - p->cosine;
-        sum += off * off / p->count;
-    }
-    out[0] = sum;
-}
-
-static double error_at(struct oa_theory *t, const struct oa_vectors *pairs, const char *kind, long k)
-{
-    double values[MOST_DRAWS];
-    char name[64];
-    snprintf(name, sizeof name, "theory/error/%s/%ld", kind, k);
-    struct oa_draws draws = { .kind = kind,
-                              .name = name,
-                              .d = t->d,
-                              .k = k,
-                              .count = oa_draws_affordable(t->d, k, MOST_DRAWS),
-                              .heads = 1,
-                              .statistics = 1,
-                              .measure = measure_error,
-                              .argument = pairs };
-    if (oa_draws_run(t->context, &draws, values) != OA_OK)
-        return NAN;
-    return oa_measured_root(oa_measured_of(values, draws.count)).mean;
-}
-
-/* slice is haar in one head, gram-schmidt the same matrix. */
-static bool is_shown(const char *kind)
-{
-    return strcmp(kind, "slice") != 0 && strcmp(kind, "gram-schmidt") != 0;
-}
-
-static void draw_law(struct oa_theory *t, struct oa_plot *p)
-{
-    struct oa_curve *c = oa_plot_curve(t, p, "law", 7, STEPS);
-    for (int i = 0; c && i < STEPS; i++) {
-        double k = width_step(t, i);
-        c->x[i] = k;
-        c->y[i] = (double)t->d / k * sqrt(oa_law_product_variance((double)t->d, k, cosine));
-    }
-}
-
+static const struct oa_plot spread = {
+    .part = OA_PART_LENGTHS,
+    .name = "length-spread",
+    .title = "What one draw leaves of a length",
+    .caption =
+        "(d/k)|xU|²/|x|²: nine of ten draws lie between the outer points, half below the middle one. Lines: the Beta "
+        "law of uniform orthonormal columns. The proposal says 1 at every width; that is so at k = d only.",
+    .x_label = "width of a head, k",
+    .y_label = "(d/k)|xU|²/|x|²",
+    .x_log = true
+};
 static const struct oa_plot dense = {
     .part = OA_PART_LENGTHS,
     .name = "product-error",
@@ -199,36 +117,88 @@ static const struct oa_plot sparse = {
     .y_log = true
 };
 
-static void plot_errors(struct oa_theory *t, const struct oa_plot *plot, const struct oa_vectors *pairs)
+static double length_law(double d, double k, int level)
+{
+    return oa_law_norm_quantile(d, k, levels[level]);
+}
+
+static double error_law(double d, double k, int level)
+{
+    (void)level;
+    return d / k * sqrt(oa_law_product_variance(d, k, cosine));
+}
+
+/* From 4 to d/2, evenly on a logarithmic axis. */
+static void draw_law(struct oa_theory *t, struct oa_plot *p, const char *name, double (*law)(double, double, int),
+                     int level)
+{
+    struct oa_curve *c = oa_plot_curve(t, p, name, 7, STEPS);
+    for (int i = 0; c && i < STEPS; i++) {
+        c->x[i] = 4 * pow((double)t->d / 8, i / (double)(STEPS - 1));
+        c->y[i] = law((double)t->d, c->x[i], level);
+    }
+}
+
+/* ---- curves ---------------------------------------------------------------------------------------------------- */
+
+struct widths {
+    long k[MOST_WIDTHS];
+    struct point at[MOST_WIDTHS];
+    int count;
+};
+
+/* The numbers at `offset` of struct point. */
+static void add_curve(struct oa_theory *t, struct oa_plot *p, const char *name, int color, const struct widths *w,
+                      size_t offset)
+{
+    struct oa_curve *c = oa_plot_curve(t, p, name, color, w->count);
+    if (!c)
+        return;
+    c->dots = true;
+    c->loose = strcmp(p->name, sparse.name) != 0;
+    for (int i = 0; i < w->count; i++) {
+        c->x[i] = (double)w->k[i];
+        c->y[i] = *(const double *)((const char *)&w->at[i] + offset);
+    }
+}
+
+/* slice is haar in one head, gram-schmidt the same matrix. */
+static bool is_shown(const char *kind)
+{
+    return strcmp(kind, "slice") != 0 && strcmp(kind, "gram-schmidt") != 0;
+}
+
+static void add_generators(struct oa_theory *t, struct oa_plot *const plot[3], const struct vectors *v)
 {
     const char *kind, *what;
-    long k[16];
-    int n = widths_of(t->d, k);
-    struct oa_plot *p = oa_theory_plot(t, plot);
-    draw_law(t, p);
+    struct widths w = { .count = 0 };
+    for (long k = 4; k <= t->d / 2 && w.count < MOST_WIDTHS; k *= 2)
+        w.k[w.count++] = k;
     for (int i = 0, color = 0; oa_projection_kind(i, &kind, &what) && oa_status(t->context) == OA_OK; i++) {
-        struct oa_curve *c = is_shown(kind) ? oa_plot_curve(t, p, kind, color, n) : NULL;
-        if (!c)
+        if (!is_shown(kind))
             continue;
+        for (int j = 0; j < w.count; j++)
+            w.at[j] = point_at(t, v, kind, w.k[j]);
+        for (int l = 0; color < 2 && l < LEVELS; l++) /* haar and gaussian */
+            add_curve(t, plot[0], l == LEVELS - 1 ? kind : "", color, &w, offsetof(struct point, length[l]));
+        add_curve(t, plot[1], kind, color, &w, offsetof(struct point, dense));
+        add_curve(t, plot[2], kind, color, &w, offsetof(struct point, sparse));
         color++;
-        c->dots = true;
-        c->loose = plot == &dense;
-        for (int j = 0; j < n; j++) {
-            c->x[j] = (double)k[j];
-            c->y[j] = strcmp(kind, "block") == 0 && t->d % k[j] ? NAN : error_at(t, pairs, kind, k[j]);
-        }
     }
 }
 
 void oa_plot_lengths(struct oa_theory *t)
 {
-    struct oa_vectors pairs, few;
-    oa_vectors_make(t->context, t->d, PAIRS, cosine, &pairs);
-    if (oa_vectors_make_sparse(t->context, t->d, PAIRS, cosine, &few) == OA_OK) {
-        plot_spread(t, &pairs);
-        plot_errors(t, &dense, &pairs);
-        plot_errors(t, &sparse, &few);
-    }
-    oa_vectors_free(&pairs);
-    oa_vectors_free(&few);
+    struct vectors v;
+    struct oa_plot *const plot[3] = { oa_theory_plot(t, &spread), oa_theory_plot(t, &dense),
+                                      oa_theory_plot(t, &sparse) };
+    for (int l = 0; l < LEVELS; l++)
+        draw_law(t, plot[0], l == LEVELS - 1 ? "Beta law" : "", length_law, l);
+    draw_law(t, plot[1], "law", error_law, 0);
+    draw_law(t, plot[2], "law", error_law, 0);
+    oa_vectors_make(t->context, t->d, PAIRS, cosine, &v.dense);
+    if (oa_vectors_make_sparse(t->context, t->d, PAIRS, cosine, &v.sparse) == OA_OK)
+        add_generators(t, plot, &v);
+    oa_vectors_free(&v.dense);
+    oa_vectors_free(&v.sparse);
 }

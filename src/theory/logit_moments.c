@@ -16,10 +16,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { DRAWS = 200, PAIRS = 32 };
+enum { DRAWS = 128, PAIRS = 32 };
 
-/* ---- moments
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- moments --------------------------------------------------------------------------------------------------- */
 
 enum { UNTIED, UNTIED_SQUARE, TIED, TIED_SQUARE, NUMBERS };
 
@@ -141,8 +140,7 @@ static void add_tied(struct oa_theory *t, const double *v)
     oa_theory_add(t, &f);
 }
 
-/* ---- what a frozen form can be
- * ------------------------------------------------------------------------------------------ */
+/* ---- what a frozen form can be --------------------------------------------------------------------------------- */
 
 /* B = A Cᵀ with Gaussian A, C [d, k]: what two trained projections make. */
 static void measure_share(const struct oa_draw *w, double *out)
@@ -188,7 +186,7 @@ static void add_share(struct oa_theory *t, struct oa_measured m, const struct oa
 
 static void add_shares(struct oa_theory *t)
 {
-    enum { COUNT = 100 };
+    enum { COUNT = 64 };
     double v[2 * COUNT], d = (double)t->d, k = (double)t->k;
     struct oa_draws draws = { .kind = "haar",
                               .name = "theory/form",
@@ -218,8 +216,7 @@ static void add_shares(struct oa_theory *t)
                                     .law = k / (d * d) });
 }
 
-/* ---- the plot
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- the plot -------------------------------------------------------------------------------------------------- */
 
 static void draw_band(struct oa_theory *t, struct oa_plot *p, const char *name, int color, const double *cosine,
                       const double *mean, const double *sd)

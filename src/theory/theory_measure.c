@@ -23,8 +23,7 @@ const char *oa_part_title(enum oa_theory_part p)
     return parts[p].title;
 }
 
-/* ---- findings ------------------------------------------------------------------------------------------------------
- */
+/* ---- findings -------------------------------------------------------------------------------------------------- */
 
 static void judge(struct oa_finding *f)
 {
@@ -58,8 +57,7 @@ int oa_theory_failing(const struct oa_theory *t)
     return failing;
 }
 
-/* ---- plots ----------------------------------------------------------------------------------------------------------
- */
+/* ---- plots ----------------------------------------------------------------------------------------------------- */
 
 struct oa_plot *oa_theory_plot(struct oa_theory *t, const struct oa_plot *p)
 {
@@ -79,8 +77,7 @@ struct oa_curve *oa_plot_curve(struct oa_theory *t, struct oa_plot *p, const cha
     return c->x && c->y ? c : NULL;
 }
 
-/* ---- all
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------------------------- */
 
 static enum oa_error check(oa_context *c, long width, long heads)
 {

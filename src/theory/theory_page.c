@@ -24,8 +24,7 @@ static const char *const leads[OA_PARTS] = {
     [OA_PART_DISTORTION] = "The lemma that random projections keep distances, at the widths that heads have.",
 };
 
-/* ---- pieces -------------------------------------------------------------------------------------------------------
- */
+/* ---- pieces ---------------------------------------------------------------------------------------------------- */
 
 static void add_tagged(struct oa_text *out, const char *before, const char *text, const char *after)
 {
@@ -60,8 +59,7 @@ static void add_fact(struct oa_text *out, long number, const char *what)
     oa_text_printf(out, "</span></li>\n");
 }
 
-/* ---- head ---------------------------------------------------------------------------------------------------------
- */
+/* ---- head ------------------------------------------------------------------------------------------------------ */
 
 static void add_head(struct oa_text *out, const struct oa_theory *t)
 {
@@ -108,8 +106,7 @@ static void add_overview(struct oa_text *out, const struct oa_theory *t)
     oa_text_printf(out, "</div>\n</section>\n");
 }
 
-/* ---- charts --------------------------------------------------------------------------------------------------------
- */
+/* ---- charts ---------------------------------------------------------------------------------------------------- */
 
 static int collect(const struct oa_plot *p, struct oa_series *series)
 {
@@ -163,8 +160,7 @@ static void add_plot(struct oa_text *out, const struct oa_plot *p)
     oa_text_printf(out, "</div>\n</figure>\n");
 }
 
-/* ---- propositions
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- propositions ---------------------------------------------------------------------------------------------- */
 
 static void add_row(struct oa_text *out, const struct oa_finding *f)
 {

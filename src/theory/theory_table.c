@@ -6,8 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- numbers -------------------------------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------------------------- */
 
 /* Significant digits, with a true minus, and 3.81·10⁻⁶ for what is small. */
 static char *show(char *out, double x, int digits)
@@ -65,8 +64,7 @@ void oa_theory_headline(const struct oa_theory *t, char *out, size_t size)
              t->findings - failing, failing);
 }
 
-/* ---- the table
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------------------------- */
 
 static const struct oa_column columns[] = {
     { .title = "proposition" },     { .title = "claimed", .right = true },  { .title = "closed form" },
