@@ -5,8 +5,10 @@
 
 #include "attention/key_sets.h"
 #include "attention/support.h"
-#include "attention_case.h"
+#include "verify/attention_case.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static oa_context *context;
@@ -131,13 +133,13 @@ static void two_hops_reach_everything(void **state)
 static void bigbird_draws_what_it_says(void **state)
 {
     (void)state;
-    struct attention_case a;
-    struct attention_setup setup = {
+    struct oa_case a;
+    struct oa_setup setup = {
         .spec = "bigbird(block=2, random=2)", .precision = OA_PRECISION_F64, .queries = 40, .length = 40
     };
     enum { P = 20 };
     bool differ = false;
-    assert_int_equal(attention_open(context, &setup, &a), OA_OK);
+    assert_int_equal(oa_case_open(context, &setup, &a), OA_OK);
     const double *layout = oa_store_find(&a.store, "block.layout")->value;
     for (long h = 0; h < 2; h++) {
         for (long p = 0; p < P; p++) {
@@ -153,14 +155,14 @@ static void bigbird_draws_what_it_says(void **state)
         }
     }
     assert_true(differ); /* from head to head */
-    attention_close(&a);
+    oa_case_close(&a);
 }
 
 /* ---- layout files ---------------------------------------------------------------------------------------------- */
 
 static char file[64];
 
-static enum oa_error open_layout(const char *text, struct attention_case *a)
+static enum oa_error open_layout(const char *text, struct oa_case *a)
 {
     char spec[128];
     FILE *f = text ? fopen(file, "w") : NULL;
@@ -171,18 +173,18 @@ static enum oa_error open_layout(const char *text, struct attention_case *a)
         remove(file);
     }
     snprintf(spec, sizeof spec, "block-sparse(block=3, layout=%s)", file);
-    struct attention_setup setup = { .spec = spec, .precision = OA_PRECISION_F64 };
-    return attention_open(context, &setup, a); /* 6 tokens of 7: 3 × 3 blocks */
+    struct oa_setup setup = { .spec = spec, .precision = OA_PRECISION_F64 };
+    return oa_case_open(context, &setup, a); /* 6 tokens of 7: 3 × 3 blocks */
 }
 
 static void assert_layout_refused(const char *text, const char *part)
 {
-    struct attention_case a;
+    struct oa_case a;
     const char *sentence;
     enum oa_error e = open_layout(text, &a);
     if (e == OA_OK)
-        e = attention_run(&a);
-    attention_close(&a);
+        e = oa_case_run(&a);
+    oa_case_close(&a);
     assert_int_not_equal(e, OA_OK);
     oa_last_error(context, &sentence);
     if (!strstr(sentence, part))
@@ -195,17 +197,17 @@ static void layouts_are_read(void **state)
     (void)state;
     static const char one[] = "# for every head\n100 1\n1 1 0 0 # and a remark\n0111\n\n";
     static const double want[] = { 1, 0, 0, 1, 1, 0, 0, 1, 1 };
-    struct attention_case a;
+    struct oa_case a;
     assert_int_equal(open_layout(one, &a), OA_OK);
     const double *layout = oa_store_find(&a.store, "block.layout")->value;
     for (int i = 0; i < 18; i++)
         assert_true(layout[i] == want[i % 9]);
-    assert_int_equal(attention_run(&a), OA_OK);
-    attention_close(&a);
+    assert_int_equal(oa_case_run(&a), OA_OK);
+    oa_case_close(&a);
     assert_int_equal(open_layout("111\n111\n111\n\n000\n010\n001\n", &a), OA_OK);
     layout = oa_store_find(&a.store, "block.layout")->value;
     assert_true(layout[8] == 1 && layout[9] == 0 && layout[13] == 1);
-    attention_close(&a);
+    oa_case_close(&a);
     assert_layout_refused("111\n1x1\n111\n", "line 2: there is something other than 0 and 1");
     assert_layout_refused("111\n11\n111\n", "line 2: the row is too short");
     assert_layout_refused("111\n111\n", "the head ends too early");

@@ -36,7 +36,8 @@ extern "C" {
     X(UNSUPPORTED, "this cannot be done")                                                                              \
     X(DIVERGED, "a number is not finite")                                                                              \
     X(INTERRUPTED, "stopped by a signal after saving")                                                                 \
-    X(INTERNAL, "internal error")
+    X(INTERNAL, "internal error")                                                                                      \
+    X(DISPROVED, "a check failed")
 
 enum oa_error {
 #define OA_ERROR_NAME(name, text) OA_##name,
@@ -176,6 +177,10 @@ struct oa_bench_request {
     int processor_time;    /* 1: of all threads, against one core's peak; for machines that do other work */
 };
 OA_API enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r, const struct oa_output *out);
+
+/* The proof that attentions do what they claim, on this machine: spec, or every mechanism when it is NULL. quick: fewer
+ * variants and draws. Returns OA_DISPROVED, after the text was written, when a check failed. */
+OA_API enum oa_error oa_verify(oa_context *c, const char *spec, int quick, const struct oa_output *out);
 
 /* Processor, kernels chosen and why not the others, libraries, threads, memory. */
 OA_API enum oa_error oa_doctor(oa_context *c, const struct oa_output *out);

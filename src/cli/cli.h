@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 /* Exit codes beside 128 + signal. */
-enum { DONE = 0, FAILED = 1, USAGE = 2, DIVERGED = 4 };
+enum { DONE = 0, FAILED = 1, USAGE = 2, DIVERGED = 4, DISPROVED = 5 };
 
 struct call;
 

@@ -11,6 +11,7 @@
     X(eval)                                                                                                            \
     X(generate)                                                                                                        \
     X(tokenizer)                                                                                                       \
+    X(verify)                                                                                                          \
     X(bench)                                                                                                           \
     X(list)                                                                                                            \
     X(explain)                                                                                                         \

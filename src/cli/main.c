@@ -24,7 +24,7 @@ static int exit_code(const struct call *call, enum oa_error e, int signal)
         oa_last_error(call->context, &sentence);
         print_error(sentence);
     }
-    return e == OA_ARGUMENT ? USAGE : e == OA_DIVERGED ? DIVERGED : FAILED;
+    return e == OA_ARGUMENT ? USAGE : e == OA_DIVERGED ? DIVERGED : e == OA_DISPROVED ? DISPROVED : FAILED;
 }
 
 /* What was printed may still be on its way: a full disk shows here. */

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The loop over subjects and attentions, and the list of what was found. */
+#include "verify/verify.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+/* ---- what was found ------------------------------------------------------------------------------------------------
+ */
+
+/* Room for one more in an array that grows by doubling; NULL after a recorded failure. */
+static void *add_room(struct oa_proof *p, void **array, int count, size_t size)
+{
+    bool full = count == 0 || (count >= 8 && (count & (count - 1)) == 0);
+    if (full) {
+        size_t capacity = count ? 2 * (size_t)count : 8;
+        void *grown = oa_grow(p->context, *array, (size_t)count * size, capacity * size);
+        if (!grown)
+            return NULL;
+        *array = grown;
+    }
+    return (char *)*array + (size_t)count * size;
+}
+
+static struct oa_proof_line *line_of(struct oa_proof *p, const char *mechanism)
+{
+    for (int i = p->lines - 1; i >= 0; i--) {
+        if (strcmp(p->line[i].subject, p->subject) == 0 && strcmp(p->line[i].mechanism, mechanism) == 0)
+            return &p->line[i];
+    }
+    void *array = p->line;
+    struct oa_proof_line *l = add_room(p, &array, p->lines, sizeof *l);
+    p->line = array;
+    if (!l)
+        return NULL;
+    *l = (struct oa_proof_line){ .subject = p->subject };
+    snprintf(l->mechanism, sizeof l->mechanism, "%s", mechanism);
+    p->lines++;
+    return l;
+}
+
+/* How near an error is to its bound; errors that must be 0 count as infinitely far beyond. */
+static double share(const struct oa_finding *f)
+{
+    if (isnan(f->error))
+        return INFINITY;
+    return f->error == 0 ? 0 : f->error / f->bound;
+}
+
+static void note(struct oa_proof *p, const char *mechanism, const struct oa_finding *f)
+{
+    struct oa_proof_line *l = line_of(p, mechanism);
+    if (!l)
+        return;
+    if (l->checks++ == 0 || share(f) > share(&l->worst))
+        l->worst = *f;
+    p->checks++;
+    if (f->error <= f->bound)
+        return;
+    l->failed++;
+    void *array = p->failure;
+    struct oa_finding *kept = add_room(p, &array, p->failures, sizeof *kept);
+    p->failure = array;
+    if (kept) {
+        *kept = *f;
+        p->failures++;
+    }
+}
+
+static const char *row_name(const struct oa_spec *s)
+{
+    return s->layers == 1 && s->layer[0].groups == 1 ? s->layer[0].group[0].atom.mechanism->name : "side by side";
+}
+
+void oa_proof_measure(struct oa_proof *p, const struct oa_case *a, double error, double bound, const char *what, ...)
+{
+    struct oa_finding f = { .subject = p->subject,
+                            .mode = oa_mode_name(a->setup.mode),
+                            .precision = oa_precision_name(a->setup.precision),
+                            .error = error,
+                            .bound = bound };
+    va_list arguments;
+    va_start(arguments, what);
+    oa_format(f.what, sizeof f.what, what, arguments);
+    va_end(arguments);
+    snprintf(f.spec, sizeof f.spec, "%s", a->setup.spec);
+    note(p, row_name(&a->spec), &f);
+}
+
+void oa_proof_law(struct oa_proof *p, const char *mechanism, double error, double bound, const char *law, ...)
+{
+    struct oa_finding f = { .subject = p->subject, .mode = "", .precision = "", .error = error, .bound = bound };
+    va_list arguments;
+    va_start(arguments, law);
+    oa_format(f.what, sizeof f.what, law, arguments);
+    va_end(arguments);
+    snprintf(f.spec, sizeof f.spec, "%s", mechanism);
+    note(p, mechanism, &f);
+}
+
+double oa_proof_difference(const double *a, const double *b, long count)
+{
+    double worst = 0;
+    for (long i = 0; i < count; i++) {
+        double d = fabs(a[i] - b[i]) / (1 + fabs(a[i]));
+        worst = d <= worst ? worst : d; /* NaN stays */
+    }
+    return worst;
+}
+
+/* ---- cases ---------------------------------------------------------------------------------------------------------
+ */
+
+bool oa_proof_stopped(const struct oa_proof *p)
+{
+    return oa_status(p->context) != OA_OK || oa_stop_requested(p->context);
+}
+
+static bool reads_files(const struct oa_mechanism *m)
+{
+    bool files = false;
+    for (const struct oa_argument *o = m->arguments; o->key; o++)
+        files |= o->kind == OA_VALUE_TEXT;
+    return files;
+}
+
+/* A mechanism without options has every mode that its table claims, and sees both sides in any case. (A file may be
+ * what a mode needs.) */
+static bool claimed(const struct oa_case *a)
+{
+    const struct oa_layer_spec *l = a->spec.layer;
+    if (a->spec.layers != 1 || l->groups != 1 || l->group[0].atom.children)
+        return false;
+    const struct oa_mechanism *m = l->group[0].atom.mechanism;
+    bool has =
+        a->setup.mode == OA_MODE_BOTH || (m->can & (a->setup.mode == OA_MODE_CAUSAL ? OA_CAN_CAUSAL : OA_CAN_CROSS));
+    return has && !reads_files(m) && strcmp(a->setup.spec, m->name) == 0;
+}
+
+static void refuse(struct oa_proof *p, const struct oa_case *a, const char *sentence)
+{
+    if (claimed(a)) {
+        oa_proof_measure(p, a, INFINITY, 0, "claimed, but refused: %s", sentence);
+        return;
+    }
+    struct oa_proof_line *l = line_of(p, row_name(&a->spec));
+    if (l)
+        l->refused++;
+    for (int i = 0; i < p->refusals; i++) {
+        if (p->refusal[i].mode == oa_mode_name(a->setup.mode) && strcmp(p->refusal[i].spec, a->setup.spec) == 0)
+            return;
+    }
+    void *array = p->refusal;
+    struct oa_refusal *r = p->only ? add_room(p, &array, p->refusals, sizeof *r) : NULL;
+    if (!r)
+        return;
+    p->refusal = array;
+    *r = (struct oa_refusal){ .mode = oa_mode_name(a->setup.mode) };
+    snprintf(r->spec, sizeof r->spec, "%s", a->setup.spec);
+    snprintf(r->sentence, sizeof r->sentence, "%s", sentence);
+    p->refusals++;
+}
+
+/* An error of a case, other than one that ends the proof, is something found. */
+static void note_error(struct oa_proof *p, const struct oa_case *a, enum oa_error e)
+{
+    const char *sentence;
+    char kept[OA_PROOF_TEXT];
+    if (e == OA_NO_MEMORY)
+        return;
+    oa_last_error(p->context, &sentence);
+    snprintf(kept, sizeof kept, "%s", sentence);
+    oa_clear_error(p->context);
+    if (e == OA_UNSUPPORTED || (e == OA_SHAPE && p->only))
+        refuse(p, a, kept);
+    else
+        oa_proof_measure(p, a, INFINITY, 0, "error: %s", kept);
+}
+
+bool oa_proof_open(struct oa_proof *p, const char *spec, enum oa_mode mode, const struct oa_setup *setup,
+                   struct oa_case *a)
+{
+    struct oa_setup s = *setup;
+    s.spec = spec;
+    s.mode = mode;
+    enum oa_error e = oa_case_open(p->context, &s, a);
+    if (e == OA_OK)
+        return true;
+    note_error(p, a, e);
+    oa_case_close(a);
+    return false;
+}
+
+bool oa_proof_run(struct oa_proof *p, struct oa_case *a)
+{
+    enum oa_error e = oa_case_run(a);
+    if (e != OA_OK)
+        note_error(p, a, e);
+    return e == OA_OK;
+}
+
+void oa_proof_modes(struct oa_proof *p, const char *spec, const struct oa_setup *setup, enum oa_mode first,
+                    enum oa_mode last, oa_property *check)
+{
+    for (int mode = first; mode <= (int)last && !oa_proof_stopped(p); mode++) {
+        struct oa_case a;
+        if (!oa_proof_open(p, spec, (enum oa_mode)mode, setup, &a))
+            continue;
+        check(p, &a);
+        oa_case_close(&a);
+    }
+}
+
+bool oa_proof_wants(const struct oa_proof *p, const char *mechanism)
+{
+    for (int l = 0; p->only && l < p->only_spec.layers; l++) {
+        for (int g = 0; g < p->only_spec.layer[l].groups; g++) {
+            const struct oa_atom *a = &p->only_spec.layer[l].group[g].atom;
+            if (strcmp(a->mechanism->name, mechanism) == 0)
+                return true;
+            for (int i = 0; i < a->children; i++) {
+                if (strcmp(a->child[i].mechanism->name, mechanism) == 0)
+                    return true;
+            }
+        }
+    }
+    return !p->only;
+}
+
+/* ---- the loop -------------------------------------------------------------------------------------------------------
+ */
+
+static const struct oa_subject *const subjects[] = {
+#define LIST(name) &oa_subject_##name,
+    OA_SUBJECTS(LIST)
+};
+enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
+
+/* Progress by the work of subjects so far: not all take the same time, so the rest is a guess that gets better. */
+static void report(const struct oa_proof *p, const struct oa_subject *s, int done, int count, double start)
+{
+    oa_log(p->context, 1, "%s: %d of %d attentions, %ld checks, %d failed, %.0f s", s->name, done, count, p->checks,
+           p->failures, oa_clock() - start);
+}
+
+static void look(struct oa_proof *p, const struct oa_subject *s, double start)
+{
+    p->subject = s->name;
+    for (int i = 0; s->each && i < p->spec_count && !oa_proof_stopped(p); i++) {
+        report(p, s, i, p->spec_count, start);
+        s->each(p, p->specs[i]);
+    }
+    if (s->once && !oa_proof_stopped(p)) {
+        report(p, s, 0, 1, start);
+        s->once(p);
+    }
+}
+
+static void close_others(struct oa_proof *p)
+{
+    for (int i = 0; i < 2; i++) {
+        oa_close(p->other[i]);
+        p->other[i] = NULL;
+    }
+}
+
+static enum oa_error open_all(struct oa_proof *p)
+{
+    OA_TRY(oa_status(p->context));
+    if (p->only)
+        OA_TRY(oa_spec_parse(p->context, p->only, &p->only_spec));
+    OA_TRY(oa_proof_collect(p));
+    for (int i = 0; i < 2; i++) {
+        int threads = oa_thread_count(p->context) + (i ? 2 : 1);
+        p->other[i] = oa_open(
+            &(struct oa_settings){ .threads = i ? threads : 1, .isa = oa_isa_name(oa_context_isa(p->context)) });
+        if (!p->other[i])
+            return oa_fail(p->context, OA_NO_MEMORY, "no memory for threads to compare with");
+    }
+    return OA_OK;
+}
+
+enum oa_error oa_proof_make(oa_context *c, const char *spec, bool quick, const char *subject, struct oa_proof *out)
+{
+    double start = oa_clock();
+    *out = (struct oa_proof){ .context = c, .only = spec, .quick = quick };
+    OA_TRY(open_all(out));
+    for (int i = 0; i < SUBJECTS; i++) {
+        if (!subject || strcmp(subject, subjects[i]->name) == 0)
+            look(out, subjects[i], start);
+    }
+    close_others(out);
+    out->seconds = oa_clock() - start;
+    if (oa_stop_requested(c))
+        return oa_fail(c, OA_INTERRUPTED, "the proof was stopped");
+    if (out->only && !out->checks && out->refusals)
+        return oa_fail(c, OA_UNSUPPORTED, "there is no form of %s to verify: %s", spec, out->refusal[0].sentence);
+    return oa_status(c);
+}
+
+void oa_proof_free(struct oa_proof *p)
+{
+    close_others(p);
+    oa_spec_free(&p->only_spec);
+    oa_free(p->specs);
+    oa_free(p->line);
+    oa_free(p->failure);
+    oa_free(p->refusal);
+    *p = (struct oa_proof){ .context = p->context };
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * verify: the proof, on the machine where it counts, that every attention does what it claims.
+ *
+ *     subjects (gradients, causality, …) × attentions (verify_cases.c: every mechanism of the registry with every
+ *     value of every option) × modes × precisions  →  measured error and its bound  →  a table, or JSON
+ *
+ * A subject is a const table in its own file and one line of SUBJECTS below. It looks at each attention of the list
+ * (`each`), or at relations between given ones and at laws of estimators (`once`). What it measures it hands to
+ * oa_proof_measure, which keeps the worst of each mechanism, and every failure in full. That the checks can fail is
+ * proved too: base/bugs.h.
+ */
+#ifndef ORTHANT_VERIFY_H
+#define ORTHANT_VERIFY_H
+
+#include "verify/attention_case.h"
+
+/* ---- what was found -----------------------------------------------------------------------------------------------
+ */
+
+enum { OA_PROOF_TEXT = 200 };
+/* One thing that was measured. A finding fails unless error ≤ bound (so NaN fails). */
+struct oa_finding {
+    const char *subject;
+    char spec[OA_PROOF_TEXT]; /* the attention, or the law */
+    const char *mode;         /* "" where it has no meaning */
+    const char *precision;    /* "f64", …; "" where it has no meaning */
+    char what[OA_PROOF_TEXT];
+    double error, bound;
+};
+/* All that a subject measured of one mechanism. */
+struct oa_proof_line {
+    const char *subject;
+    char mechanism[48];
+    long checks, failed, refused; /* refused: the mechanism says in a sentence that it has no such form */
+    struct oa_finding worst;      /* the largest error ÷ bound */
+};
+struct oa_refusal {
+    char spec[OA_PROOF_TEXT];
+    const char *mode;
+    char sentence[OA_PROOF_TEXT];
+};
+
+struct oa_proof {
+    oa_context *context;
+    bool quick;
+    const char *only;         /* one attention; NULL = the registry */
+    struct oa_spec only_spec; /* parsed */
+    const char *subject;      /* at hand */
+    char (*specs)[OA_PROOF_TEXT];
+    int spec_count;
+    struct oa_proof_line *line;
+    struct oa_finding *failure;
+    struct oa_refusal *refusal; /* kept with `only` */
+    int lines, failures, refusals;
+    long checks;
+    double seconds;
+    oa_context *other[2]; /* with other numbers of threads (verify_threads.c) */
+};
+
+/* ---- running ------------------------------------------------------------------------------------------------------
+ */
+
+/* spec: one attention, or NULL for all. quick: fewer variants and draws. subject: only the one of that name, or NULL.
+ * An error means that the proof could not be made, not that it failed: look at `failures`. Free in any case. */
+enum oa_error oa_proof_make(oa_context *c, const char *spec, bool quick, const char *subject, struct oa_proof *out);
+void oa_proof_free(struct oa_proof *p);
+void oa_proof_text(const struct oa_proof *p, int width, struct oa_text *out); /* 0 = as wide as it needs */
+void oa_proof_json(const struct oa_proof *p, struct oa_text *out);
+
+/* ---- subjects -----------------------------------------------------------------------------------------------------
+ */
+
+struct oa_subject {
+    const char *name;  /* "gradients" */
+    const char *claim; /* what holds if no check fails */
+    void (*each)(struct oa_proof *p, const char *spec);
+    void (*once)(struct oa_proof *p);
+};
+
+#define OA_SUBJECTS(X)                                                                                                 \
+    X(gradients)                                                                                                       \
+    X(causality)                                                                                                       \
+    X(padding)                                                                                                         \
+    X(batches)                                                                                                         \
+    X(oracles)                                                                                                         \
+    X(lengths)                                                                                                         \
+    X(order)                                                                                                           \
+    X(threads)                                                                                                         \
+    X(identities)                                                                                                      \
+    X(counts)
+#define OA_SUBJECT_DECLARE(name) extern const struct oa_subject oa_subject_##name;
+OA_SUBJECTS(OA_SUBJECT_DECLARE)
+#undef OA_SUBJECT_DECLARE
+
+/* ---- for subjects -------------------------------------------------------------------------------------------------
+ */
+
+/* Fills p->specs: all attentions that are looked at (verify_cases.c). */
+enum oa_error oa_proof_collect(struct oa_proof *p);
+/* Does the proof look at this mechanism? (With `only`, those of that attention alone.) */
+bool oa_proof_wants(const struct oa_proof *p, const char *mechanism);
+
+/* A measurement of a case; `what` names the quantity. */
+void oa_proof_measure(struct oa_proof *p, const struct oa_case *a, double error, double bound, const char *what, ...)
+    OA_PRINTF(5, 6);
+/* A measurement that belongs to a mechanism but to no case. `law` says what was measured, with its parameters. */
+void oa_proof_law(struct oa_proof *p, const char *mechanism, double error, double bound, const char *law, ...)
+    OA_PRINTF(5, 6);
+
+/* Opens a case of the setup with this spec and mode. False: it was refused (which is counted), or failed (which is a
+ * failure of the check); nothing is to be closed then. */
+bool oa_proof_open(struct oa_proof *p, const char *spec, enum oa_mode mode, const struct oa_setup *setup,
+                   struct oa_case *a);
+/* Runs it; false after an error, which is noted as a failure. */
+bool oa_proof_run(struct oa_proof *p, struct oa_case *a);
+/* Looks at the attention in every mode first … last that it has. */
+typedef void oa_property(struct oa_proof *p, struct oa_case *a);
+void oa_proof_modes(struct oa_proof *p, const char *spec, const struct oa_setup *setup, enum oa_mode first,
+                    enum oa_mode last, oa_property *check);
+/* Is the run to end early: a stop was asked for, or memory is out? */
+bool oa_proof_stopped(const struct oa_proof *p);
+double oa_proof_difference(const double *a, const double *b, long count); /* max |a − b| / (1 + |a|) */
+
+/* The properties themselves, for cases that tests open. */
+oa_property oa_gradients_are_differences;     /* verify_gradients.c */
+oa_property oa_later_tokens_change_nothing;   /* verify_causality.c */
+oa_property oa_outputs_are_the_map_of_values; /* verify_oracles.c */
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Parameters and FLOPs. Parameters of one layer against closed forms, and of whole models against published counts;
+ * FLOPs by the formula of each mechanism against what the counting device saw, and visible pairs one by one. */
+#include "verify/verify.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A layer of which only sizes are wanted: nothing is computed. */
+struct dry_layer {
+    struct oa_spec spec;
+    struct oa_device *device;
+    struct oa_store store;
+    struct oa_layer layer;
+    oa_tape tape;
+};
+
+static enum oa_error open_dry(oa_context *c, const char *text, const struct oa_layer_shape *shape, struct dry_layer *l)
+{
+    *l = (struct dry_layer){ 0 };
+    OA_TRY(oa_spec_parse(c, text, &l->spec));
+    OA_TRY(oa_device_open(c, OA_PRECISION_F32, true, &l->device));
+    oa_store_init(&l->store, l->device);
+    oa_tape_init(&l->tape, l->device);
+    OA_TRY(oa_layer_open(c, &l->spec, 0, shape, &l->store, "", &l->layer));
+    return oa_store_allocate(&l->store, 1, false);
+}
+
+static void close_dry(struct dry_layer *l)
+{
+    oa_layer_close(&l->layer);
+    if (l->device) {
+        oa_tape_free(&l->tape);
+        oa_store_free(&l->store);
+    }
+    oa_device_close(l->device);
+    oa_spec_free(&l->spec);
+}
+
+static void mechanism_name(const char *spec, char out[64])
+{
+    bool sum = strstr(spec, " + ") != NULL;
+    snprintf(out, 64, "%.*s", sum ? 3 : (int)strcspn(spec, "("), sum ? "mix" : spec);
+}
+
+/* ---- parameters ----------------------------------------------------------------------------------------------------
+ */
+
+/* Beyond values and output, of one layer with 8 heads, width 512, N = 256. */
+static const struct {
+    const char *spec;
+    long trainable, frozen;
+} layers[] = {
+    { "softmax", 2 * 512 * 512, 0 },
+    { "orthogonal", 0, 2 * 512 * 512 },
+    { "orthogonal(tie)", 0, 512 * 512 },
+    { "random", 8 * 256 * 256, 0 },
+    { "random(frozen)", 0, 8 * 256 * 256 },
+    { "dense", 8 * (64 * 64 + 64 * 256), 0 },
+    { "factorized-dense", 8 * (16 + 16) * 64, 0 },
+    { "factorized-dense(a=8, input=full)", 8 * (8 + 32) * 512, 0 },
+    { "factorized-random", 8 * 2 * 256 * 8, 0 },
+    { "linear", 2 * 512 * 512, 0 },
+    { "mixer(value)", 2 * 256 * 256 + 256 + 256, 0 },
+    { "linformer", 2 * 512 * 512 + 2 * 8 * 256 * 64, 0 },
+    { "linformer(rank=16, share=kv, qk=haar)", 256 * 16, 2 * 512 * 512 },
+    { "gaussian", 0, 0 },
+    { "lightconv", 8 * 7, 0 },
+    { "dynamicconv(glu)", 512 * 512 + 8 * 7 * 512, 0 },
+    { "cosformer", 2 * 512 * 512, 0 },
+    { "taylor", 2 * 128 * 512, 0 },
+    { "polysketch", 2 * 512 * 512, 2 * 64 * 32 },
+    { "performer(qk=haar)", 0, 2 * 512 * 512 + 266 * 64 },
+    { "pattern", 0, 0 },
+    { "random + softmax", 8 * 256 * 256 + 2 * 512 * 512 + 16, 0 },
+    { "softmax(temperature, diagonal)", 2 * 512 * 512 + 8 + 512, 0 },
+};
+
+static void check_layers(struct oa_proof *p)
+{
+    struct oa_layer_shape shape = { 512, 8, 64, 64, .length = 256 };
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
+        struct dry_layer l;
+        char name[64];
+        mechanism_name(layers[i].spec, name);
+        if (!oa_proof_wants(p, name))
+            continue;
+        if (open_dry(p->context, layers[i].spec, &shape, &l) == OA_OK) {
+            oa_proof_law(p, name, fabs((double)(l.store.trainable - 2 * 512 * 512 - layers[i].trainable)), 0,
+                         "%s: trainable parameters, expected %ld", layers[i].spec, layers[i].trainable);
+            oa_proof_law(p, name, fabs((double)(l.store.frozen - layers[i].frozen)), 0,
+                         "%s: frozen parameters, expected %ld", layers[i].spec, layers[i].frozen);
+        }
+        close_dry(&l);
+    }
+}
+
+/* ---- published counts ----------------------------------------------------------------------------------------------
+ */
+
+/* Narang et al. 2021 (arXiv 2102.11972), Table 1: T5-base in Mesh TensorFlow, 222.86 M parameters, 24 self-attention
+ * layers of 4·768²; its synthesizer layers have 8 heads of width 128, tables of length 512, and, in "plus", one query
+ * projection for both components. Tay et al. 2021 (arXiv 2005.00743), Table 2: 12 self-attention layers, 67 M with
+ * softmax attention, tables of length 256; frozen tables were not counted. In millions, as published. */
+static const struct published {
+    const char *what, *spec;
+    bool t5;
+    long shared; /* parameters that the published model shares between components */
+    double millions;
+} models[] = {
+    { "T5-base, dense", "dense(shared, input=full)", true, 0, 224 },
+    { "T5-base, dense_plus", "mix(dense(shared, input=full), softmax, alpha=sum)", true, 768 * 1024, 243 },
+    { "T5-base, random", "random", true, 0, 254 },
+    { "T5-base, random_plus", "mix(random, softmax, alpha=sum)", true, 0, 292 },
+    { "T5-base, factorized", "factorized-random(rank=16)", true, 0, 207 },
+    { "WMT, random", "random", false, 0, 67 },
+    { "WMT, fixed random", "random(frozen)", false, 0, 61 },
+    { "WMT, factorized random", "factorized-random(rank=8)", false, 0, 61 },
+    { "WMT, random + vanilla", "mix(random, softmax, alpha=sum)", false, 0, 73 },
+};
+
+static double model_size(const struct published *m, long layer)
+{
+    double softmax = m->t5 ? 4.0 * 768 * 768 : 4.0 * 512 * 512;
+    return m->t5 ? 222.86e6 + 24 * ((double)layer - softmax) : 67.0e6 + 12 * ((double)layer - softmax);
+}
+
+static void check_models(struct oa_proof *p)
+{
+    static const struct oa_layer_shape t5 = { 768, 8, 128, 128, .length = 512 },
+                                       wmt = { 512, 8, 64, 64, .length = 256 };
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        const struct published *m = &models[i];
+        struct dry_layer l;
+        char name[64];
+        mechanism_name(m->spec, name);
+        if (!oa_proof_wants(p, name))
+            continue;
+        if (open_dry(p->context, m->spec, m->t5 ? &t5 : &wmt, &l) == OA_OK) {
+            double size = model_size(m, l.store.trainable - m->shared) / 1e6;
+            oa_proof_law(p, name, fabs(size - m->millions), 0.5, "%s: %.2f million parameters, published %.0f", m->what,
+                         size, m->millions);
+        }
+        close_dry(&l);
+    }
+}
+
+/* ---- FLOPs ---------------------------------------------------------------------------------------------------------
+ */
+
+enum { LENGTH = 256, WIDTH = 64 };
+
+/* The formula leaves elementwise work out. */
+static void check_flops(struct oa_proof *p, const char *spec)
+{
+    struct dry_layer l;
+    struct oa_layer_shape shape = { WIDTH, 4, 16, 16, .length = LENGTH };
+    char name[64];
+    mechanism_name(spec, name);
+    if (open_dry(p->context, spec, &shape, &l) == OA_OK) {
+        oa_tape_reset(&l.tape, false, false, oa_stream_named(1, ""));
+        l.device->flops = 0;
+        struct oa_layer_input in = { .batch = 1, .queries = LENGTH, .keys = LENGTH };
+        in.x = oa_tensor_new(&l.tape, LENGTH, WIDTH);
+        oa_tensor *y = oa_layer_forward(&l.tape, &l.layer, &in);
+        double ratio = y ? l.device->flops / oa_layer_flops(&l.layer, LENGTH, LENGTH) : NAN;
+        oa_proof_law(p, name, fabs(log(ratio)), 0.14, "%s: FLOPs of the plan, %.3f times the formula", spec, ratio);
+    }
+    if (oa_status(p->context) != OA_NO_MEMORY)
+        oa_clear_error(p->context);
+    close_dry(&l);
+}
+
+/* Supports: pairs are counted by formula, and here one by one. */
+static void pairs_are_counted(struct oa_proof *p, struct oa_case *a)
+{
+    const struct oa_group *g = &a->layer.group[0];
+    struct oa_oracle in = { .queries = a->T, .keys = a->S, .length = a->S };
+    double pairs = 0;
+    a->no_gradients = true;
+    if (!g->support.pairs || a->layer.groups > 1 || !oa_proof_run(p, a)) /* a run reads the layout of blocks */
+        return;
+    for (long h = 0; h < g->shape.heads; h++) {
+        for (long i = 0; i < a->T; i++) {
+            for (long j = 0; j < a->S; j++)
+                pairs += oa_oracle_visible(g, &in, h, i, j);
+        }
+    }
+    oa_proof_measure(p, a, fabs(oa_visible_pairs(g, a->T, a->S) - pairs), 0, "visible pairs, %.0f one by one", pairs);
+}
+
+static void each(struct oa_proof *p, const char *spec)
+{
+    struct oa_setup setup = { .precision = OA_PRECISION_F32, .queries = 75, .length = 75 };
+    oa_proof_modes(p, spec, &setup, OA_MODE_BOTH, OA_MODE_CAUSAL, pairs_are_counted);
+}
+
+static void once(struct oa_proof *p)
+{
+    check_layers(p);
+    check_models(p);
+    const struct oa_mechanism *m;
+    for (int i = 0; (m = oa_mechanism_at(i)); i++) {
+        if (oa_proof_wants(p, m->name))
+            check_flops(p, strcmp(m->name, "mix") == 0 ? "random + softmax" : m->name);
+    }
+}
+
+const struct oa_subject oa_subject_counts = {
+    .name = "counts",
+    .claim = "parameters and FLOPs are those of the formulas and of published models",
+    .each = each,
+    .once = once,
+};

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * O = A V: the output of the engine against the map that the mechanism's oracle makes by the plainest code in double,
+ * times the values, in every precision. Maps of softmax have rows that sum to 1, or to 0 where no key is visible. */
+#include "verify/verify.h"
+
+#include "attention/convolution.h"
+
+#include <math.h>
+#include <string.h>
+
+static double projected(const struct oa_case *a, const struct oa_parameter *w, const struct oa_parameter *b, long out,
+                        const double *row, long width)
+{
+    double sum = b ? oa_real_get(a->device, b->value, out) : 0;
+    for (long i = 0; i < width; i++)
+        sum += oa_real_get(a->device, w->value, out * width + i) * row[i];
+    return sum;
+}
+
+/* How far rows are from the sum they must have. */
+static double check_rows(const struct oa_case *a, const struct oa_group *g, const double *map, long b)
+{
+    double worst = 0;
+    for (long r = 0; g->mechanism->scores && r < g->shape.heads * a->T; r++) {
+        double sum = 0;
+        for (long j = 0; j < a->S; j++)
+            sum += map[r * a->S + j];
+        bool empty = a->lengths && (a->memory ? a->lengths[b] == 0 : r % a->T >= a->lengths[b]);
+        empty |= sum == 0 && g->support.name; /* a sparse support may leave a row nothing */
+        worst = fmax(worst, fabs(sum - !empty));
+    }
+    return worst;
+}
+
+/* Rows of longformer that are global have values of their own; how many they are. */
+static long own_rows(const struct oa_group *g)
+{
+    return strcmp(g->mechanism->name, "longformer") == 0 ? oa_atom_int(g->atom, "global", 1) : 0;
+}
+
+/* What row t mixes. */
+static void row_values(const struct oa_case *a, const struct oa_group *g, long t, const double *source, double *values)
+{
+    char name[200];
+    snprintf(name, sizeof name, "%sglobal.value.weight", g->prefix);
+    const struct oa_parameter *w = t < own_rows(g) ? oa_store_find(&a->store, name) : NULL;
+    snprintf(name, sizeof name, "%sglobal.value.bias", g->prefix);
+    const struct oa_parameter *b = w ? oa_store_find(&a->store, name) : g->value_bias;
+    for (long j = 0; j < a->S; j++) {
+        for (long c = 0; c < g->shape.heads * (a->D / a->setup.heads); c++)
+            values[j * a->D + c] = g->value ? projected(a, w ? w : g->value, b, c, source + j * a->D, a->D)
+                                            : oa_convolution_value(g, source + j * a->D, c);
+    }
+}
+
+struct item { /* one item of the batch */
+    const struct oa_case *a;
+    long b;
+    const double *source; /* of keys and values */
+    double *map, *values, *o;
+    double condition;
+};
+
+static void mix_row(const struct item *m, const struct oa_group *g, long t)
+{
+    const struct oa_case *a = m->a;
+    long D = a->D, V = D / a->setup.heads;
+    for (long c = 0; c < g->shape.heads * V; c++) {
+        const double *row = m->map + (c / V * a->T + t) * a->S;
+        double *out = m->o + t * D + g->first_head * V + c;
+        *out = 0;
+        for (long j = 0; j < a->S; j++)
+            *out += row[j] * m->values[j * D + c];
+    }
+}
+
+/* How much the map can enlarge a rounding: weights of both signs, divided by a sum that is small, have rows of a large
+ * 1-norm, and both numerator and denominator are off. 1 for a map of positive weights that sum to 1. */
+static double condition(const struct item *m, const struct oa_group *g)
+{
+    double most = 1;
+    for (long r = 0; r < g->shape.heads * m->a->T; r++) {
+        double sum = 0;
+        for (long j = 0; j < m->a->S; j++)
+            sum += fabs(m->map[r * m->a->S + j]);
+        most = fmax(most, sum);
+    }
+    return most * most;
+}
+
+/* O = A V, all groups side by side. */
+static enum oa_error mix_values(struct oa_proof *p, struct item *m)
+{
+    const struct oa_case *a = m->a;
+    struct oa_oracle in = { .x = a->x + m->b * a->T * a->D,
+                            .memory = a->memory ? m->source : NULL,
+                            .queries = a->T,
+                            .keys = a->S,
+                            .length = a->lengths ? a->lengths[m->b] : a->S,
+                            .words = a->words + m->b * a->T,
+                            .cosine = a->cosine,
+                            .sine = a->sine };
+    m->condition = 1;
+    for (int i = 0; i < a->layer.groups; i++) {
+        const struct oa_group *g = &a->layer.group[i];
+        OA_TRY(g->mechanism->weights(g, &in, m->map));
+        if (a->setup.precision == OA_PRECISION_F64)
+            oa_proof_measure(p, a, check_rows(a, g, m->map, m->b), 1e-12, "sums of rows of the map");
+        m->condition = fmax(m->condition, condition(m, g));
+        for (long t = 0; t < a->T; t++) {
+            if (t == 0 || t == own_rows(g))
+                row_values(a, g, t, m->source, m->values);
+            mix_row(m, g, t);
+        }
+    }
+    return OA_OK;
+}
+
+/* The largest relative error of an output in double; in other precisions that of all together (their rounding is
+ * relative to what is summed, not to the sum). */
+static double compare(const struct item *m)
+{
+    const struct oa_case *a = m->a;
+    double worst = 0, off = 0, all = 0;
+    for (long t = 0; t < a->T; t++) {
+        bool padded = a->lengths && !a->memory && t >= a->lengths[m->b];
+        for (long c = 0; c < a->D; c++) {
+            double want = padded ? 0 : projected(a, a->layer.output, a->layer.output_bias, c, m->o + t * a->D, a->D);
+            double d = fabs(want - a->y[(m->b * a->T + t) * a->D + c]), relative = d / (1 + fabs(want));
+            worst = relative <= worst ? worst : relative; /* NaN stays */
+            off += d * d;
+            all += want * want;
+        }
+    }
+    if (a->setup.precision == OA_PRECISION_F64)
+        return worst;
+    return off == 0 ? 0 : sqrt(off / (all > 0 ? all : 1));
+}
+
+static bool has_map(const struct oa_case *a)
+{
+    bool all = true;
+    for (int i = 0; i < a->layer.groups; i++)
+        all &= a->layer.group[i].mechanism->weights != NULL;
+    return all;
+}
+
+void oa_outputs_are_the_map_of_values(struct oa_proof *p, struct oa_case *a)
+{
+    static const double bounds[] = {
+        [OA_PRECISION_F64] = 1e-11, [OA_PRECISION_F32] = 2e-5, [OA_PRECISION_BF16] = 5e-2
+    };
+    struct item m = { .a = a };
+    a->no_gradients = true;
+    if (!has_map(a) || !oa_proof_run(p, a))
+        return;
+    m.map = oa_case_room(a, a->setup.heads * a->T * a->S);
+    m.values = oa_case_room(a, a->S * a->D);
+    m.o = oa_case_room(a, a->T * a->D);
+    for (m.b = 0; m.b < a->B && oa_status(p->context) == OA_OK; m.b++) {
+        m.source = (a->memory ? a->memory : a->x) + m.b * a->S * a->D;
+        if (mix_values(p, &m) == OA_OK)
+            oa_proof_measure(p, a, compare(&m), bounds[a->setup.precision] * m.condition,
+                             "outputs and the oracle's, item %ld of %ld%s", m.b, a->B,
+                             a->setup.rotary ? ", rotary" : "");
+    }
+    a->no_gradients = false;
+}
+
+static void each(struct oa_proof *p, const char *spec)
+{
+    struct oa_setup exact = { .precision = OA_PRECISION_F64, .bias = true, .padding = true, .batch = 3 },
+                    rotary = { .precision = OA_PRECISION_F64, .rotary = true },
+                    single = { .precision = OA_PRECISION_F32,
+                               .padding = true,
+                               .queries = 40,
+                               .keys = 37,
+                               .length = 41 },
+                    half = { .precision = OA_PRECISION_BF16, .padding = true, .queries = 20, .keys = 18, .length = 21 };
+    oa_proof_modes(p, spec, &exact, OA_MODE_BOTH, OA_MODE_CROSS, oa_outputs_are_the_map_of_values);
+    oa_proof_modes(p, spec, &rotary, OA_MODE_BOTH, OA_MODE_CAUSAL, oa_outputs_are_the_map_of_values);
+    oa_proof_modes(p, spec, &single, OA_MODE_BOTH, OA_MODE_CROSS, oa_outputs_are_the_map_of_values);
+    oa_proof_modes(p, spec, &half, OA_MODE_BOTH, OA_MODE_CROSS, oa_outputs_are_the_map_of_values);
+}
+
+const struct oa_subject oa_subject_oracles = {
+    .name = "oracles",
+    .claim = "outputs are the map of the plain oracle times the values, in f64, f32 and bf16",
+    .each = each,
+};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Permutation laws: swapping two tokens swaps their outputs exactly when no part of the attention claims to look at
+ * positions; one that claims to must make a difference. */
+#include "verify/verify.h"
+
+#include <math.h>
+#include <string.h>
+
+static void swap_rows(double *x, long a, long b, long width)
+{
+    for (long i = 0; i < width; i++) {
+        double kept = x[a * width + i];
+        x[a * width + i] = x[b * width + i];
+        x[b * width + i] = kept;
+    }
+}
+
+static bool order_matters(const struct oa_group *g)
+{
+    bool matters = g->mechanism->can & OA_ORDER;
+    for (int i = 0; i < g->components; i++)
+        matters |= order_matters(&g->component[i]);
+    return matters;
+}
+
+/* A token that sees itself only, or everything, has no order, though the mechanism has. */
+static bool sees_one_or_all(const struct oa_case *a)
+{
+    const struct oa_group *g = &a->layer.group[0];
+    const char *spec = a->setup.spec;
+    bool pattern = strncmp(spec, "pattern", 7) == 0 && !strstr(spec, "left");
+    bool cycle = strcmp(spec, "local(dilation=3)") == 0; /* 0 and 3 see each other and nothing else */
+    bool all = g->support.name && oa_visible_pairs(g, a->T, a->T) == (double)(g->shape.heads * a->T * a->T);
+    return strstr(spec, "width=1)") || pattern || cycle || (all && a->layer.groups == 1);
+}
+
+static void swapped_tokens(struct oa_proof *p, struct oa_case *a)
+{
+    bool matters = false;
+    double difference = 0, *before = oa_case_room(a, a->B * a->T * a->D);
+    a->no_gradients = true;
+    if (!before || !oa_proof_run(p, a) || sees_one_or_all(a)) /* after a run: a layout of blocks is read */
+        return;
+    memcpy(before, a->y, (size_t)(a->B * a->T * a->D) * sizeof *before);
+    swap_rows(a->x, 0, 3, a->D);
+    if (!oa_proof_run(p, a))
+        return;
+    swap_rows(a->y, 0, 3, a->D);
+    for (long i = 0; i < a->T * a->D; i++)
+        difference = fmax(difference, fabs(before[i] - a->y[i]));
+    for (int i = 0; i < a->layer.groups; i++)
+        matters |= order_matters(&a->layer.group[i]);
+    if (matters)
+        oa_proof_measure(p, a, difference <= 1e-10, 0, "tokens are told from each other only by content (0: no)");
+    else
+        oa_proof_measure(p, a, difference, 1e-10, "outputs after swapping two tokens");
+}
+
+static void each(struct oa_proof *p, const char *spec)
+{
+    struct oa_setup setup = { .precision = OA_PRECISION_F64 };
+    oa_proof_modes(p, spec, &setup, OA_MODE_BOTH, OA_MODE_BOTH, swapped_tokens);
+}
+
+const struct oa_subject oa_subject_order = {
+    .name = "order",
+    .claim = "swapped tokens swap their outputs, unless the mechanism looks at positions, and then they do not",
+    .each = each,
+};
