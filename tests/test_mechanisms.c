@@ -51,8 +51,8 @@ static void what_the_user_can_prove(void **state)
         const char *subject;
         long checks;
     } subjects[] = { { "gradients", 3000 }, { "causality", 1000 }, { "padding", 3000 }, { "batches", 400 },
-                     { "oracles", 3000 },   { "lengths", 300 },    { "order", 200 },    { "threads", 1000 },
-                     { "identities", 60 },  { "counts", 100 } };
+                     { "oracles", 3000 },   { "decoding", 3000 },  { "lengths", 300 },  { "order", 200 },
+                     { "threads", 1000 },   { "identities", 60 },  { "counts", 100 } };
     (void)state;
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++)
         prove(subjects[i].subject, subjects[i].checks);

@@ -4,11 +4,7 @@
 # the program and the examples include the public header and nothing else of ours; file names are unique.
 set -eu
 cd "$(dirname "$0")/.."
-<<<<<<< HEAD
-order="base kernels device ops data attention model decode metrics train report theory api cli"
-=======
-order="base kernels device ops data attention model decode metrics train report verify api cli"
->>>>>>> 53285fe (verify: prove attentions on the user's machine)
+order="base kernels device ops data attention model decode metrics train report theory verify api cli"
 bad=$(mktemp)
 trap 'rm -f "$bad"' EXIT
 

@@ -223,6 +223,26 @@ enum oa_error oa_case_run(struct oa_case *a)
     return oa_status(a->context);
 }
 
+enum oa_error oa_case_step(struct oa_case *a, struct oa_state *s, long b, long first, long count, double *y)
+{
+    oa_tape *t = &a->tape;
+    long D = a->D, half = D / a->setup.heads / 2;
+    struct oa_layer_input in = { .batch = 1, .queries = count, .keys = a->S, .state = s };
+    oa_tape_reset(t, false, false, oa_stream_named(1, "step"));
+    in.x = oa_tensor_from(t, acts(a, a->x + (b * a->T + first) * D, count * D), count, D, D, false);
+    if (a->memory) {
+        in.memory = oa_tensor_from(t, acts(a, a->memory + b * a->S * D, a->S * D), a->S, D, D, false);
+        in.lengths = a->lengths ? a->lengths + b : NULL;
+    }
+    in.cosine = a->cosine ? reals(a, a->cosine, a->N * half) : NULL;
+    in.sine = a->sine ? reals(a, a->sine, a->N * half) : NULL;
+    OA_TRY(oa_status(a->context));
+    oa_tensor *out = oa_layer_forward(t, &a->layer, &in);
+    OA_TRY(oa_status(a->context));
+    read_acts(a, out->data, count * D, y);
+    return oa_status(a->context);
+}
+
 double *oa_case_results(struct oa_case *a, long *count)
 {
     long n = a->B * a->T * a->D, m = a->memory ? a->B * a->S * a->D : 0, at = 0;

@@ -40,6 +40,8 @@ enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct o
 void oa_case_close(struct oa_case *a);
 /* Forward, and backward from dy: fills y, dx, dmemory and the gradients in the store. */
 enum oa_error oa_case_run(struct oa_case *a);
+/* Decoding: tokens first … first+count−1 of item b through a state of the layer, their rows of y into `y`. */
+enum oa_error oa_case_step(struct oa_case *a, struct oa_state *s, long b, long first, long count, double *y);
 /* Room for numbers that lives as long as the case, not zeroed; NULL after a recorded failure. */
 double *oa_case_room(struct oa_case *a, long count);
 /* Such room with N(0, 1) from a stream of that name. */

@@ -162,14 +162,14 @@ static void refuse(struct oa_proof *p, const struct oa_case *a, const char *sent
     p->refusals++;
 }
 
-/* An error of a case, other than one that ends the proof, is something found. */
-static void note_error(struct oa_proof *p, const struct oa_case *a, enum oa_error e)
+/* An error other than one that ends the proof is something found. */
+void oa_proof_error(struct oa_proof *p, const struct oa_case *a)
 {
     const char *sentence;
     char kept[OA_PROOF_TEXT];
-    if (e == OA_NO_MEMORY)
+    enum oa_error e = oa_last_error(p->context, &sentence);
+    if (e == OA_OK || e == OA_NO_MEMORY)
         return;
-    oa_last_error(p->context, &sentence);
     snprintf(kept, sizeof kept, "%s", sentence);
     oa_clear_error(p->context);
     if (e == OA_UNSUPPORTED || (e == OA_SHAPE && p->only))
@@ -184,20 +184,18 @@ bool oa_proof_open(struct oa_proof *p, const char *spec, enum oa_mode mode, cons
     struct oa_setup s = *setup;
     s.spec = spec;
     s.mode = mode;
-    enum oa_error e = oa_case_open(p->context, &s, a);
-    if (e == OA_OK)
+    if (oa_case_open(p->context, &s, a) == OA_OK)
         return true;
-    note_error(p, a, e);
+    oa_proof_error(p, a);
     oa_case_close(a);
     return false;
 }
 
 bool oa_proof_run(struct oa_proof *p, struct oa_case *a)
 {
-    enum oa_error e = oa_case_run(a);
-    if (e != OA_OK)
-        note_error(p, a, e);
-    return e == OA_OK;
+    bool done = oa_case_run(a) == OA_OK;
+    oa_proof_error(p, a);
+    return done;
 }
 
 void oa_proof_modes(struct oa_proof *p, const char *spec, const struct oa_setup *setup, enum oa_mode first,

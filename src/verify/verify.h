@@ -84,6 +84,7 @@ struct oa_subject {
     X(padding)                                                                                                         \
     X(batches)                                                                                                         \
     X(oracles)                                                                                                         \
+    X(decoding)                                                                                                        \
     X(lengths)                                                                                                         \
     X(order)                                                                                                           \
     X(threads)                                                                                                         \
@@ -114,6 +115,8 @@ bool oa_proof_open(struct oa_proof *p, const char *spec, enum oa_mode mode, cons
                    struct oa_case *a);
 /* Runs it; false after an error, which is noted as a failure. */
 bool oa_proof_run(struct oa_proof *p, struct oa_case *a);
+/* Notes the error that the case left in the context, if there is one. */
+void oa_proof_error(struct oa_proof *p, const struct oa_case *a);
 /* Looks at the attention in every mode first … last that it has. */
 typedef void oa_property(struct oa_proof *p, struct oa_case *a);
 void oa_proof_modes(struct oa_proof *p, const char *spec, const struct oa_setup *setup, enum oa_mode first,
