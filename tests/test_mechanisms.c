@@ -115,7 +115,9 @@ static void supports_over_many_tiles(void **state)
                                          "longformer(window=9, global=2, shared)",
                                          "longformer(window=70)",
                                          "bigbird(block=16, random=1)",
-                                         "bigbird(block=7, random=2, window=1, global=1)" };
+                                         "bigbird(block=7, random=2, window=1, global=1)",
+                                         "polynomial", /* by features when there are so many pairs */
+                                         "polynomial(bias=0.5)" };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         for (int mode = OA_MODE_BOTH; mode <= OA_MODE_CAUSAL; mode++) {
             struct oa_case a;

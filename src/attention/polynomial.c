@@ -4,9 +4,15 @@
  *
  *     w_ij = (τ q_i·k_j)^p, p even, τ = 1/√K;   O_i = Σ_j w_ij v_j / (Σ_j w_ij + bias)
  *
- * Even powers are ≥ 0, so no exponential is needed; a row whose denominator is exactly 0 is 0. Evaluated pair by pair
- * on its own engine (device/cpu_polynomial.c): features of degree p would be K^p wide. Cost: 2(K + V) FLOPs a pair and
- * head, no n×n memory.
+ * Even powers are ≥ 0, so no exponential is needed; a row whose denominator is exactly 0 is 0. Two forms give the same:
+ *
+ *     pair by pair, on an engine of its own (device/cpu_polynomial.c): 2(K + V) FLOPs a pair and head
+ *     p = 2: (q·k)² = φ(q)·φ(k) with the r = K(K + 1)/2 products of the elements of a row, those off the diagonal times
+ *     √2, on the engine of linear attention, which makes them chunk by chunk: 4r(V + 1) a row and head, and inside the
+ *     chunks of the causal form 64(r + V)
+ *
+ * The second is taken when it is the cheaper one, but never in decoding, which goes on with keys and values either way.
+ * Features of higher degrees would be about K^p/p! wide. Neither form has n×n memory.
  */
 #include "attention/attention.h"
 
@@ -39,17 +45,39 @@ static double scale_of(const struct oa_group *g)
     return 1 / sqrt((double)g->shape.head_width);
 }
 
+/* FLOPs of the forward pass of all heads, pair by pair and by features. */
+static double pair_flops(const struct oa_group *g, long queries, long keys)
+{
+    return oa_visible_pairs(g, queries, keys) * (2 * (double)(g->shape.head_width + g->shape.value_width) + 2);
+}
+
+static double feature_flops(const struct oa_group *g, long queries, long keys)
+{
+    double K = (double)g->shape.head_width, V = (double)g->shape.value_width, r = K * (K + 1) / 2;
+    double rows = (double)g->shape.heads * (double)(queries + keys) / 2;
+    return rows * (4 * r * (V + 1) + 2 * r + (g->shape.causal ? 64 * (r + V) : 0));
+}
+
+static bool by_features(const struct oa_group *g, long queries, long keys)
+{
+    return degree_of(g) == 2 && feature_flops(g, queries, keys) < pair_flops(g, queries, keys);
+}
+
 static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
     oa_tensor *q, *k;
+    const double c[3] = { 0, 0, scale_of(g) }, bias = oa_atom_real(g->atom, "bias", 0);
     oa_project(t, g, in, &q, &k);
-    oa_polynomial_op(t, &shape, q, k, v, degree_of(g), scale_of(g), oa_atom_real(g->atom, "bias", 0), o);
+    if (!t->state && by_features(g, shape.queries, shape.keys))
+        oa_squared_attention_op(t, &shape, q, k, v, c, OA_DENOMINATOR_ADD, bias, o);
+    else
+        oa_polynomial_op(t, &shape, q, k, v, degree_of(g), scale_of(g), bias, o);
 }
 
 static double flops(const struct oa_group *g, long queries, long keys)
 {
-    return oa_visible_pairs(g, queries, keys) * (2 * (double)(g->shape.head_width + g->shape.value_width) + 2);
+    return by_features(g, queries, keys) ? feature_flops(g, queries, keys) : pair_flops(g, queries, keys);
 }
 
 static double kernel(const struct oa_group *g, const double *q, const double *k, long i, long j)
@@ -81,7 +109,7 @@ const struct oa_mechanism oa_mechanism_polynomial = {
                "ignored.",
     .mistakes = "PolySketchFormer's code: adds 1 to the denominator, which is another function than the paper's; "
                 "bias=1 gives it.",
-    .cost = "O(n²(K + V)) time, O(n) memory",
+    .cost = "O(n²(K + V)) time, degree 2 at most O(n·K²·V); O(n) memory",
     .state = "t(K + V)",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_HAS_WEIGHTS,
     .arguments = arguments,

@@ -38,23 +38,24 @@ static long sketch_of(const struct oa_group *g)
     return g->parameter[0]->dim[2];
 }
 
-static oa_tensor *features(oa_tape *t, const struct oa_group *g, oa_tensor *x)
+/* r(x) */
+static oa_tensor *sketches(oa_tape *t, const struct oa_group *g, oa_tensor *x)
 {
-    static const double square[3] = { 0, 0, 1 };
     long H = g->shape.heads;
     oa_tensor *row = oa_head_norm(t, x, H, EPSILON);
     oa_tensor *one = oa_sketch(t, row, H, g->parameter[0], 0), *two = oa_sketch(t, row, H, g->parameter[0], 1);
-    return oa_quadratic(t, oa_product(t, one, two, 1 / sqrt((double)sketch_of(g))), H, square);
+    return oa_product(t, one, two, 1 / sqrt((double)sketch_of(g)));
 }
 
 static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
 {
+    static const double square[3] = { 0, 0, 1 };
     struct oa_attention_shape shape = oa_group_shape(g, in);
     oa_tensor *q, *k;
     oa_project(t, g, in, &q, &k);
-    q = features(t, g, q);
-    k = features(t, g, k);
-    oa_linear_attention_op(t, &shape, q, k, v, OA_DENOMINATOR_NONE, 0, o);
+    q = sketches(t, g, q);
+    k = sketches(t, g, k);
+    oa_squared_attention_op(t, &shape, q, k, v, square, OA_DENOMINATOR_NONE, 0, o);
 }
 
 static double flops(const struct oa_group *g, long queries, long keys)

@@ -33,9 +33,7 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
     oa_tensor *q, *k;
     unturned.cosine = unturned.sine = NULL;
     oa_project(t, g, &unturned, &q, &k);
-    q = oa_quadratic(t, q, g->shape.heads, c);
-    k = oa_quadratic(t, k, g->shape.heads, c);
-    oa_linear_attention_op(t, &shape, q, k, v, OA_DENOMINATOR_NONE, 0, o);
+    oa_squared_attention_op(t, &shape, q, k, v, c, OA_DENOMINATOR_NONE, 0, o);
 }
 
 static double flops(const struct oa_group *g, long queries, long keys)

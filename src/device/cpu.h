@@ -70,6 +70,12 @@ static inline long oa_loss_rows(const struct oa_linear_loss *a)
     return oa_max(1, oa_min(a->rows, 64L * 1024 * 1024 / a->vocabulary));
 }
 
+/* Polynomials of degree 2 of rows of this width (kernels.h: quadratic). */
+static inline long oa_quadratic_features(long width, const double c[3])
+{
+    return (c[0] != 0) + (c[1] != 0) * width + width * (width + 1) / 2;
+}
+
 /* How far a Gaussian band reaches beyond its largest weight (cpu_band.c derives 9.2 σ), and its taps. */
 static inline long oa_band_reach(double sigma)
 {
@@ -129,9 +135,6 @@ void oa_cpu_place(struct oa_device *d, long tokens, long length, long heads, lon
                   const void *x, void *y);
 void oa_cpu_place_gradient(struct oa_device *d, long tokens, long length, long heads, long width, const double *angles,
                            const void *x, const void *dy, void *dx);
-void oa_cpu_quadratic(struct oa_device *d, long rows, long width, const double c[3], const void *x, void *y);
-void oa_cpu_quadratic_gradient(struct oa_device *d, long rows, long width, const double c[3], const void *x,
-                               const void *dy, void *dx);
 void oa_cpu_product(struct oa_device *d, long n, double a, const void *x, const void *y, void *z);
 
 /* cpu_random_statistics.c, cpu_random_features.c */

@@ -7,7 +7,7 @@
 struct features {
     struct oa_device *d;
     long rows, length, heads, width, block; /* block: rows an item */
-    const double *angles, *c;
+    const double *angles;
     double a;
     const void *x, *dy;
     void *y, *dx;
@@ -50,39 +50,6 @@ void oa_cpu_place_gradient(struct oa_device *d, long tokens, long length, long h
 {
     struct features f = { d, tokens, length, heads, width, .angles = angles, .x = x, .dy = dy, .dx = dx };
     by_rows(&f, 2 * heads * width, place);
-}
-
-/* ---- polynomials of degree 2 ------------------------------------------------------------------------------------ */
-
-static long quadratic_width(const struct features *f)
-{
-    return (f->c[0] != 0) + (f->c[1] != 0) * f->width + f->width * (f->width + 1) / 2;
-}
-
-static void quadratic(void *argument, long item, const struct oa_worker *worker)
-{
-    (void)worker;
-    const struct features *f = argument;
-    long first = item * f->block, rows = oa_min(f->block, f->rows - first), out = quadratic_width(f);
-    const void *x = oa_act_at(f->d, f->x, first * f->width);
-    if (f->dx)
-        f->d->kernels.quadratic_gradient(rows, f->width, f->c, x, f->width, oa_act_at(f->d, f->dy, first * out), out,
-                                         oa_act_at(f->d, f->dx, first * f->width), f->width);
-    else
-        f->d->kernels.quadratic(rows, f->width, f->c, x, f->width, oa_act_at(f->d, f->y, first * out), out);
-}
-
-void oa_cpu_quadratic(struct oa_device *d, long rows, long width, const double c[3], const void *x, void *y)
-{
-    struct features f = { d, rows, .width = width, .c = c, .x = x, .y = y };
-    by_rows(&f, quadratic_width(&f), quadratic);
-}
-
-void oa_cpu_quadratic_gradient(struct oa_device *d, long rows, long width, const double c[3], const void *x,
-                               const void *dy, void *dx)
-{
-    struct features f = { d, rows, .width = width, .c = c, .x = x, .dy = dy, .dx = dx };
-    by_rows(&f, quadratic_width(&f), quadratic);
 }
 
 /* ---- products --------------------------------------------------------------------------------------------------- */

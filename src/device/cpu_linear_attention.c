@@ -62,6 +62,7 @@ struct work {
     void *tile, *tile_act; /* [chunk, chunk] */
     void *sum;             /* real [chunk, max(r, V)] */
     void *row, *ones;      /* real [r], real [chunk] */
+    void *dphi;            /* act [chunk, r]: gradients of features that are made here */
     int32_t *low, *high;
     void *scale, *seen; /* real [S]: c_j, m_j; NULL without scales */
     double start;       /* the scale of a state that was begun before */
@@ -98,6 +99,8 @@ static void take_all(struct work *w)
     w->state = kept ? kept : take(w, r * v, real);
     w->z = kept ? oa_real_at(w->d, kept, r * v) : take(w, r, real);
     w->state_act = take(w, r * v, act);
+    if (w->a->squared_width && w->a->d_o)
+        w->dphi = take(w, w->chunk * r, act);
 }
 
 static void clear_state(struct work *w)
@@ -182,11 +185,30 @@ static void pack(const struct work *w, const void *x, long ld, long rows, long w
     memset((char *)to + (size_t)rows * bytes, 0, (size_t)(w->padded - rows) * bytes);
 }
 
+/* Features of rows of the chunk: packed, or made of the rows they belong to. */
+static void pack_features(const struct work *w, const void *x, long ld, long rows, void *to)
+{
+    const struct oa_linear_attention *a = w->a;
+    long r = a->features;
+    if (a->squared_width == 0) {
+        pack(w, x, ld, rows, r, to);
+        return;
+    }
+    w->d->kernels.quadratic(rows, a->squared_width, a->squared, x, ld, to, r);
+    memset(oa_act_at(w->d, to, rows * r), 0, (size_t)((w->padded - rows) * r) * w->d->kernels.act_size);
+}
+
+/* Columns of a head in fq and fk. */
+static long feature_columns(const struct oa_linear_attention *a)
+{
+    return a->squared_width ? a->squared_width : a->features;
+}
+
 /* Goes to the chunk at i0 and packs its queries, its keys and values, or both. */
 static void go_to(struct work *w, long i0, bool queries, bool keys)
 {
     const struct oa_linear_attention *a = w->a;
-    long r = a->features, v = a->shape.value_width;
+    long v = a->shape.value_width;
     w->i0 = i0;
     w->n = oa_act_at(w->d, w->all_n, i0 * v);
     w->e = oa_real_at(w->d, w->all_e, i0);
@@ -194,9 +216,9 @@ static void go_to(struct work *w, long i0, bool queries, bool keys)
     w->cols = keys ? oa_max(0, oa_min(w->chunk, w->keys - i0)) : 0;
     w->padded = oa_tile_round(oa_max(w->rows, w->cols));
     if (queries)
-        pack(w, query_place(w, a->fq, a->ldfq, r), a->ldfq, w->rows, r, w->q);
+        pack_features(w, query_place(w, a->fq, a->ldfq, feature_columns(a)), a->ldfq, w->rows, w->q);
     if (keys) {
-        pack(w, key_place(w, a->fk, a->ldfk, r), a->ldfk, w->cols, r, w->k);
+        pack_features(w, key_place(w, a->fk, a->ldfk, feature_columns(a)), a->ldfk, w->cols, w->k);
         pack(w, key_place(w, a->v, a->ldv, v), a->ldv, w->cols, v, w->v);
     }
     for (long i = 0; i < w->padded; i++) {
@@ -348,6 +370,21 @@ static void store(const struct work *w, long rows, long all, long width, void *x
     size_t size = w->d->kernels.act_size;
     w->d->kernels.tile_to_act(rows, width, w->sum, width, x, ld);
     oa_zero_rows(oa_act_at(w->d, x, rows * ld), (size_t)ld * size, (size_t)width * size, all - rows);
+}
+
+/* The gradient of the chunk's features, in w->sum, goes to those of the rows x that they were made of. */
+static void store_features(const struct work *w, long rows, long all, const void *x, long ld, void *dx)
+{
+    const struct oa_linear_attention *a = w->a;
+    size_t size = w->d->kernels.act_size;
+    long r = a->features, width = a->squared_width;
+    if (width == 0) {
+        store(w, rows, all, r, dx, ld);
+        return;
+    }
+    w->d->kernels.act_from_real(rows * r, w->sum, w->dphi);
+    w->d->kernels.quadratic_gradient(rows, width, a->squared, x, ld, w->dphi, r, dx, ld);
+    oa_zero_rows(oa_act_at(w->d, dx, rows * ld), (size_t)ld * size, (size_t)width * size, all - rows);
 }
 
 /* ---- forward -------------------------------------------------------------------------------------------------- */
@@ -546,7 +583,9 @@ static void finish_queries(struct work *w, int from)
         mixed_tile(w);
         product(w, w->padded, r, w->padded, w->tile_act, w->k, w->sum, from & STATE);
     }
-    store(w, w->rows, oa_min(w->chunk, a->shape.queries - w->i0), r, query_place(w, a->dfq, a->ldfq, r), a->ldfq);
+    long width = feature_columns(a);
+    store_features(w, w->rows, oa_min(w->chunk, a->shape.queries - w->i0), query_place(w, a->fq, a->ldfq, width),
+                   a->ldfq, query_place(w, a->dfq, a->ldfq, width));
 }
 
 static void finish_values(struct work *w, int from)
@@ -582,7 +621,9 @@ static void finish_keys(struct work *w, int from)
         mixed_tile(w);
         product_ta(w, w->padded, r, w->padded, w->tile_act, w->q, w->sum, from & STATE);
     }
-    store(w, w->cols, oa_min(w->chunk, a->shape.keys - w->i0), r, key_place(w, a->dfk, a->ldfk, r), a->ldfk);
+    long width = feature_columns(a);
+    store_features(w, w->cols, oa_min(w->chunk, a->shape.keys - w->i0), key_place(w, a->fk, a->ldfk, width), a->ldfk,
+                   key_place(w, a->dfk, a->ldfk, width));
 }
 
 static void finish_key_side(struct work *w, int from)

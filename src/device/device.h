@@ -162,6 +162,11 @@ struct oa_linear_attention {
     const void *query_scale;
     const void *fq, *fk; /* act [B·T, H·r], [B·S, H·r]: φ(q), φ(k); padded rows are never read */
     long ldfq, ldfk;
+    /* squared_width > 0: fq and fk hold q and k, rows of this width of a head, and dfq, dfk are their gradients. Their
+     * r features are the polynomials of degree 2 with coefficients `squared` (kernels.h: quadratic), made chunk by
+     * chunk and never stored. Not with scales. */
+    long squared_width;
+    double squared[3];
     void *dfq, *dfk; /* act, overwritten, same leading dimensions (0 at padded rows) */
     const void *v;
     long ldv;
@@ -447,10 +452,6 @@ struct oa_device_ops {
                   const void *x, void *y);
     void (*place_gradient)(struct oa_device *d, long tokens, long length, long heads, long width, const double *angles,
                            const void *x, const void *dy, void *dx);
-    /* Polynomials of degree 2 of contiguous rows (kernels.h: quadratic). */
-    void (*quadratic)(struct oa_device *d, long rows, long width, const double c[3], const void *x, void *y);
-    void (*quadratic_gradient)(struct oa_device *d, long rows, long width, const double c[3], const void *x,
-                               const void *dy, void *dx);
     void (*product)(struct oa_device *d, long n, double a, const void *x, const void *y, void *z); /* act z = a·x·y */
     void (*random_statistics)(struct oa_device *d, const struct oa_random_statistics *a);
     void (*random_features)(struct oa_device *d, const struct oa_random_features *a);

@@ -94,21 +94,6 @@ static void place_gradient(struct oa_device *d, long tokens, long length, long h
     place(d, tokens, length, heads, width, angles, x, dx);
 }
 
-static void quadratic(struct oa_device *d, long rows, long width, const double c[3], const void *x, void *y)
-{
-    (void)c, (void)x, (void)y;
-    double n = (double)rows * (double)width, out = n * (double)(width + 1) / 2;
-    work(d, out, act(d, n + out));
-}
-
-static void quadratic_gradient(struct oa_device *d, long rows, long width, const double c[3], const void *x,
-                               const void *dy, void *dx)
-{
-    (void)dy;
-    for (int pass = 0; pass < 2; pass++)
-        quadratic(d, rows, width, c, x, dx);
-}
-
 static void product(struct oa_device *d, long n, double a, const void *x, const void *y, void *z)
 {
     (void)a;
@@ -275,20 +260,21 @@ static void logits_gradient(struct oa_device *d, const struct oa_logits *a)
     work(d, logits_flops(a, false) + logits_flops(a, true), 2.5 * logits_bytes(d, a));
 }
 
-/* Chunked form: inside a chunk of c rows c·(r + V), with the state r·V a row, each counted for both products. */
+/* Chunked form: inside a chunk of c rows c·(r + V), with the state r·V a row, each counted for both products; and
+ * features of rows, made here. */
 static double linear_flops(const struct oa_linear_attention *a)
 {
     const struct oa_attention_shape *s = &a->shape;
     double r = (double)a->features, v = (double)s->value_width, chunk = s->causal ? 64 : 0;
     double rows = (double)(s->batch * s->heads) * ((double)s->queries + (double)s->keys) / 2;
-    return rows * (4 * r * (v + 1) + chunk * (r + v));
+    return rows * (4 * r * (v + 1) + chunk * (r + v) + (a->squared_width ? 2 * r : 0));
 }
 
 static double linear_bytes(const struct oa_device *d, const struct oa_linear_attention *a)
 {
     const struct oa_attention_shape *s = &a->shape;
     double rows = (double)(s->batch * s->heads) * ((double)s->queries + (double)s->keys);
-    return act(d, rows * (double)(a->features + s->value_width));
+    return act(d, rows * (double)((a->squared_width ? a->squared_width : a->features) + s->value_width));
 }
 
 static void linear_attention(struct oa_device *d, const struct oa_linear_attention *a)
@@ -445,8 +431,6 @@ const struct oa_device_ops oa_device_plan = {
     .feature_gradient = feature_gradient,
     .place = place,
     .place_gradient = place_gradient,
-    .quadratic = quadratic,
-    .quadratic_gradient = quadratic_gradient,
     .product = product,
     .random_statistics = random_statistics,
     .random_features = random_features,

@@ -230,9 +230,9 @@ static void keep_sums(oa_tape *t, struct linear_attention *l)
     l->a.shape.keys = l->fk ? l->fk->rows : 0;
 }
 
-void oa_scaled_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
-                                   const void *query_scale, const void *key_scale, oa_tensor *v,
-                                   enum oa_denominator policy, double epsilon, oa_tensor *o)
+/* What the three ops share; `how` has the fields in which they differ. */
+static void run_linear_attention(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
+                                 oa_tensor *v, const struct oa_linear_attention *how, oa_tensor *o)
 {
     bool there = fq && ((fk && v) || t->state) && o;
     struct linear_attention *l = there ? oa_tape_note(t, sizeof *l) : NULL;
@@ -242,27 +242,46 @@ void oa_scaled_linear_attention_op(oa_tape *t, const struct oa_attention_shape *
     if (!den)
         return;
     *l = (struct linear_attention){ .fq = fq, .fk = fk, .v = v, .o = o };
-    l->a = (struct oa_linear_attention){ .shape = *shape,
-                                         .features = fq->cols / shape->heads,
-                                         .query_scale = query_scale,
-                                         .key_scale = key_scale,
-                                         .fq = fq->data,
-                                         .ldfq = fq->ld,
-                                         .fk = fk ? fk->data : NULL,
-                                         .ldfk = fk ? fk->ld : 0,
-                                         .v = v ? v->data : NULL,
-                                         .ldv = v ? v->ld : 0,
-                                         .o = o->data,
-                                         .ldo = o->ld,
-                                         .den = den,
-                                         .policy = policy,
-                                         .epsilon = epsilon };
+    l->a = *how;
+    l->a.shape = *shape;
+    l->a.features = fq->cols / shape->heads;
+    if (how->squared_width)
+        l->a.features = oa_quadratic_features(how->squared_width, how->squared);
+    l->a.fq = fq->data;
+    l->a.ldfq = fq->ld;
+    l->a.fk = fk ? fk->data : NULL;
+    l->a.ldfk = fk ? fk->ld : 0;
+    l->a.v = v ? v->data : NULL;
+    l->a.ldv = v ? v->ld : 0;
+    l->a.o = o->data;
+    l->a.ldo = o->ld;
+    l->a.den = den;
     if (t->state)
         keep_sums(t, l);
     if (oa_status(t->context) != OA_OK)
         return;
     t->device->ops->linear_attention(t->device, &l->a);
     oa_record(t, linear_attention_backward, l);
+}
+
+void oa_scaled_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
+                                   const void *query_scale, const void *key_scale, oa_tensor *v,
+                                   enum oa_denominator policy, double epsilon, oa_tensor *o)
+{
+    const struct oa_linear_attention how = {
+        .query_scale = query_scale, .key_scale = key_scale, .policy = policy, .epsilon = epsilon
+    };
+    run_linear_attention(t, shape, fq, fk, v, &how, o);
+}
+
+void oa_squared_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *q, oa_tensor *k,
+                             oa_tensor *v, const double c[3], enum oa_denominator policy, double epsilon, oa_tensor *o)
+{
+    const struct oa_linear_attention how = { .squared_width = q ? q->cols / shape->heads : 0,
+                                             .squared = { c[0], c[1], c[2] },
+                                             .policy = policy,
+                                             .epsilon = epsilon };
+    run_linear_attention(t, shape, q, k, v, &how, o);
 }
 
 void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,

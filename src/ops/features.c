@@ -10,7 +10,7 @@
 struct features {
     oa_tensor *x, *y, *other; /* other: the second factor of a product */
     long length, heads;
-    double c[3], *angles;
+    double a, *angles; /* a: the factor of a product */
     const struct oa_parameter *w;
     long index;
     struct oa_residual_norm norm;
@@ -53,34 +53,6 @@ oa_tensor *oa_place(oa_tape *t, oa_tensor *x, long length, long heads, double li
     f->angles = angles;
     t->device->ops->place(t->device, x->rows, length, heads, x->cols / heads, angles, x->data, f->y->data);
     oa_record(t, place_backward, f);
-    return f->y;
-}
-
-/* ---- polynomials of degree 2 ---- */
-
-static void quadratic_backward(oa_tape *t, void *saved)
-{
-    const struct features *f = saved;
-    const void *dy = oa_gradient_of(t, f->y);
-    void *dx = dy ? oa_gradient_begin(t, f->x) : NULL;
-    if (dx)
-        t->device->ops->quadratic_gradient(t->device, f->x->rows * f->heads, f->x->cols / f->heads, f->c, f->x->data,
-                                           dy, dx);
-    oa_gradient_end(t, f->x, dx);
-}
-
-oa_tensor *oa_quadratic(oa_tape *t, oa_tensor *x, long heads, const double c[3])
-{
-    long width = x ? x->cols / heads : 0;
-    long out = (c[0] != 0) + (c[1] != 0) * width + width * (width + 1) / 2;
-    struct features *f = new_features(t, x, heads * out);
-    if (!f)
-        return NULL;
-    f->heads = heads;
-    for (int i = 0; i < 3; i++)
-        f->c[i] = c[i];
-    t->device->ops->quadratic(t->device, x->rows * heads, width, f->c, x->data, f->y->data);
-    oa_record(t, quadratic_backward, f);
     return f->y;
 }
 
@@ -168,7 +140,7 @@ static void send_product(oa_tape *t, const struct features *f, const void *dy, o
 {
     void *dx = oa_gradient_begin(t, to);
     if (dx)
-        t->device->ops->product(t->device, to->rows * to->cols, f->c[0], dy, factor->data, dx);
+        t->device->ops->product(t->device, to->rows * to->cols, f->a, dy, factor->data, dx);
     oa_gradient_end(t, to, dx);
 }
 
@@ -188,7 +160,7 @@ oa_tensor *oa_product(oa_tape *t, oa_tensor *x, oa_tensor *y, double a)
     if (!f)
         return NULL;
     f->other = y;
-    f->c[0] = a;
+    f->a = a;
     t->device->ops->product(t->device, x->rows * x->cols, a, x->data, y->data, f->y->data);
     oa_record(t, product_backward, f);
     return f->y;

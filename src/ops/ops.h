@@ -169,8 +169,6 @@ oa_tensor *oa_feature(oa_tape *t, oa_tensor *x, enum oa_feature f, int degree, l
 /* Feature maps of kernel attention (features.c). x is contiguous. */
 /* [relu(x_h) sin θ, relu(x_h) cos θ] of each head, θ = π t/(2·limit) at position t of sequences of `length` rows. */
 oa_tensor *oa_place(oa_tape *t, oa_tensor *x, long length, long heads, double limit);
-/* [c0, c1 x, c2 (x_a x_b)_{a ≤ b}] of each head, pairs a < b times √2. */
-oa_tensor *oa_quadratic(oa_tape *t, oa_tensor *x, long heads, const double c[3]);
 /* Each head's row by layer norm without parameters. */
 oa_tensor *oa_head_norm(oa_tape *t, oa_tensor *x, long heads, double epsilon);
 /* y_h = x_h S, S [K, s] matrix `index` of the frozen w [·, K, s], for all heads. */
@@ -227,6 +225,10 @@ void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape, const stru
                   oa_tensor *o);
 void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
                             oa_tensor *v, enum oa_denominator policy, double epsilon, oa_tensor *o);
+/* The same with features that are polynomials of degree 2 of the heads' rows of q and k, coefficients c (kernels.h:
+ * quadratic); they are made chunk by chunk and never stored. */
+void oa_squared_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *q, oa_tensor *k,
+                             oa_tensor *v, const double c[3], enum oa_denominator policy, double epsilon, oa_tensor *o);
 /* The same with logarithmic scales of keys and queries, real [B, H, S] and [B, H, T], that the features leave out
  * (either may be NULL; see device.h). */
 void oa_scaled_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
