@@ -145,8 +145,8 @@ static bool is_holding(const char *name)
 static void measurements_follow_the_laws(void **state)
 {
     (void)state;
-    static const long shapes[][2] = { { 64, 4 }, { 48, 3 }, { 96, 2 } };
-    for (int s = 0; s < 3; s++) {
+    static const long shapes[][2] = { { 64, 4 }, { 48, 3 }, { 96, 2 }, { 8, 2 }, { 60, 12 } };
+    for (int s = 0; s < 5; s++) {
         struct oa_theory t;
         int held = 0;
         measure(context, shapes[s][0], shapes[s][1], &t);
@@ -167,13 +167,15 @@ static void verdicts_go_by_the_error(void **state)
 {
     (void)state;
     struct oa_theory t = { .context = context };
-    oa_theory_add(&t, &(struct oa_finding){ .claim = 1, .measured = 1.049, .error = 0.01 });
-    oa_theory_add(&t, &(struct oa_finding){ .claim = 1, .measured = 0.949, .error = 0.01 });
-    oa_theory_add(&t, &(struct oa_finding){ .claim = 0, .measured = 1e-6 });
+    oa_theory_add(&t, &(struct oa_finding){ .claim = 1, .law = NAN, .measured = 1.049, .error = 0.01 });
+    oa_theory_add(&t, &(struct oa_finding){ .claim = 1, .law = 1, .measured = 0.949, .error = 0.01 });
+    oa_theory_add(&t, &(struct oa_finding){ .claim = 0, .law = 0, .measured = 1e-6 });
+    oa_theory_add(&t, &(struct oa_finding){ .claim = 1, .law = 1.1, .measured = 1.08, .error = 0.05 });
     assert_string_equal(t.finding[0].verdict, "holds");
     assert_string_equal(t.finding[1].verdict, "fails by −0.0510");
     assert_false(t.finding[2].holds);
-    assert_int_equal(oa_theory_failing(&t), 2);
+    assert_string_equal(t.finding[3].verdict, "fails by +0.0800"); /* the closed form says so */
+    assert_int_equal(oa_theory_failing(&t), 3);
     oa_theory_free(&t);
 }
 

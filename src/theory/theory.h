@@ -97,7 +97,7 @@ void oa_measure_logits(struct oa_theory *t);
 void oa_measure_distortion(struct oa_theory *t);
 
 /* Adds a finding. With a claim that is a number the verdict is made here: it holds when the measured value lies within
- * five standard errors of it (1e-9 where there is no chance). */
+ * five standard errors of it (1e-9 where there is no chance) and the closed form does not say otherwise. */
 void oa_theory_add(struct oa_theory *t, const struct oa_finding *f);
 struct oa_plot *oa_theory_plot(struct oa_theory *t, const struct oa_plot *p); /* copies; its curves follow */
 /* A curve with room for `count` points; NULL after a failure. */

@@ -105,7 +105,7 @@ void oa_theory_table(const struct oa_theory *t, int limit, struct oa_text *out)
         add_part(&table, t, (enum oa_theory_part)p);
     oa_table_text(&table, limit, out);
     oa_table_free(&table);
-    oa_text_printf(
-        out, "\nMeasured: means over draws of this library's generators, ± one standard error. A claim fails when "
-             "it is more\nthan five of those away.\n");
+    oa_text_printf(out,
+                   "\nMeasured: means over draws of this library's generators, ± one standard error. A claim holds "
+                   "within five of\nthose, unless the closed form says otherwise.\n");
 }
