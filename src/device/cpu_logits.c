@@ -144,6 +144,10 @@ void oa_cpu_logits(struct oa_device *d, const struct oa_logits *a)
         oa_pieces_forward(d, a);
         return;
     }
+    if (a->shape.queries == 1 && a->keep >= 1) {
+        oa_row_forward(d, a);
+        return;
+    }
     long heads = a->shape.batch * a->shape.heads;
     struct forward f = { .d = d, .a = a, .cuts = 1, .rows = a->shape.queries };
     if (heads < ENOUGH_ITEMS) {

@@ -135,6 +135,8 @@ static inline bool oa_part_given(const struct oa_part *p)
            (p->kind == OA_PART_DOT && p->q_table && p->k_table && p->k_head_stride && !p->bias);
 }
 
+void oa_row_forward(struct oa_device *d, const struct oa_logits *a); /* cpu_logits_row.c: one query */
+
 /* cpu_tables.c: every part is given and the batch items have the same keys, so that one P serves the whole batch. */
 bool oa_tables_shared(const struct oa_logits *a);
 void oa_tables_forward(struct oa_device *d, const struct oa_logits *a);
