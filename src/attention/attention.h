@@ -162,7 +162,7 @@ struct oa_mechanism {
     const char *caveats;  /* what a user should know; NULL = nothing */
     const char *mistakes; /* of other implementations, and whose: sentences with "\n" between; NULL = none known */
     const char *cost;     /* time and memory: "O(n²(K + V)) time, O(n) memory" */
-    const char *state;    /* what decoding must keep, numbers a head: "t(K + V)" */
+    const char *state;    /* what decoding must keep, numbers a head after t tokens: "t(K + V)" */
     unsigned can;
     const struct oa_argument *arguments; /* ended by key = NULL */
     /* Options that contradict each other: writes what is wrong and returns true. May be NULL. */
@@ -181,6 +181,8 @@ struct oa_mechanism {
     void (*part)(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, struct oa_part_tensors *out);
     /* FLOPs of the forward pass beyond the projections, for one sequence of T queries and S keys, all heads. */
     double (*flops)(const struct oa_group *g, long queries, long keys);
+    /* Numbers that decoding keeps after t tokens, all heads; in cross-attention, of a memory of t tokens. */
+    double (*state_numbers)(const struct oa_group *g, long t);
     /* Oracles for tests and for `attend --weights`, by the plainest code. scores: the logits S[h][i][j] in double
      * (mixable mechanisms); weights: the map A[h][i][j] of O = A V, 0 where masked. NULL: there is none. */
     enum oa_error (*scores)(const struct oa_group *g, const struct oa_oracle *in, double *scores);
@@ -262,6 +264,9 @@ void oa_part_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer
 double oa_visible_pairs(const struct oa_group *g, long queries, long keys); /* of all heads */
 void oa_dot_part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, struct oa_part_tensors *out);
 double oa_dot_flops(const struct oa_group *g, long queries, long keys);
+double oa_dot_state(const struct oa_group *g, long t);   /* keys and values of the rows that the support can still see */
+double oa_value_state(const struct oa_group *g, long t); /* the values alone */
+double oa_sums_state(const struct oa_group *g, double features); /* S, z and their scale, for r features of a head */
 
 /* oracle.c */
 bool oa_oracle_visible(const struct oa_group *g, const struct oa_oracle *in, long head, long i, long j);

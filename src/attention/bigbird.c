@@ -108,6 +108,7 @@ const struct oa_mechanism oa_mechanism_bigbird = {
     .forward = oa_layout_forward,
     .part = oa_dot_part,
     .flops = oa_layout_flops,
+    .state_numbers = oa_dot_state,
     .scores = oa_dot_scores,
     .weights = oa_layout_weights,
 };

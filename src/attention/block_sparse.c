@@ -93,7 +93,7 @@ const struct oa_mechanism oa_mechanism_block_sparse = {
     .caveats = "from=strided with N up to about b² tokens has every block on: softmax by another name. Rows of blocks "
                "that are off everywhere give 0. A layout file is kept in the saved model.",
     .cost = "O(b²·(K + V)) time for each block that is on, O(n) memory",
-    .state = "keys and values of the blocks that a later row of blocks sees",
+    .state = "keys and values: t(K + V), any block may be on",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_BOUND_LENGTH | OA_ORDER | OA_HAS_WEIGHTS,
     .arguments = arguments,
     .clash = clash,
@@ -104,6 +104,7 @@ const struct oa_mechanism oa_mechanism_block_sparse = {
     .forward = forward,
     .part = oa_dot_part,
     .flops = flops,
+    .state_numbers = oa_dot_state,
     .scores = oa_dot_scores,
     .weights = weights,
 };

@@ -68,6 +68,12 @@ double oa_convolution_flops(const struct oa_group *g, long queries)
     return 2 * (double)queries * out * (gate * (double)g->shape.width + (double)oa_convolution_width(g));
 }
 
+double oa_convolution_state(const struct oa_group *g, long t)
+{
+    const struct oa_horizon h = { .span = oa_convolution_width(g) };
+    return (double)(g->shape.heads * g->shape.value_width * oa_rows_alive(&h, t));
+}
+
 /* ---- oracle -------------------------------------------------------------------------------------------------- */
 
 static double product(const struct oa_group *g, const double *x, long out)

@@ -22,6 +22,7 @@ long oa_convolution_width(const struct oa_group *g);
 oa_tensor *oa_convolution_input(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in);
 struct oa_band oa_convolution_band(const struct oa_group *g, const struct oa_layer_input *in);
 double oa_convolution_flops(const struct oa_group *g, long queries); /* input, gate and taps */
+double oa_convolution_state(const struct oa_group *g, long t);
 
 /* Oracles: the input after the gate, and row i of the map from the logits of the taps (which it changes). */
 double oa_convolution_value(const struct oa_group *g, const double *x, long column);

@@ -53,6 +53,12 @@ static double flops(const struct oa_group *g, long queries, long keys)
     return rows * features * (2 * (double)g->shape.value_width + 2 + 1);
 }
 
+static double state_numbers(const struct oa_group *g, long t)
+{
+    (void)t;
+    return oa_sums_state(g, 2 * (double)g->shape.head_width);
+}
+
 static double kernel(const struct oa_group *g, const double *q, const double *k, long i, long j)
 {
     double sum = 0;
@@ -85,11 +91,12 @@ const struct oa_mechanism oa_mechanism_cosformer = {
                 "the option elu is a broken expression.\n"
                 "Write-ups: φ(x) = cos x. That is another function (linear(map=cos)).",
     .cost = "O(n·K·V) time, O(K·V) memory a head",
-    .state = "2K(V + 1), constant in t",
+    .state = "2K(V + 1) + 1, constant in t",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS,
     .arguments = arguments,
     .check = check,
     .forward = forward,
     .flops = flops,
+    .state_numbers = state_numbers,
     .weights = weights,
 };

@@ -89,5 +89,6 @@ const struct oa_mechanism oa_mechanism_dynamicconv = {
     .parameters = parameters,
     .forward = forward,
     .flops = flops,
+    .state_numbers = oa_convolution_state,
     .weights = weights,
 };

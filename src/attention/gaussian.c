@@ -45,6 +45,13 @@ static double flops(const struct oa_group *g, long queries, long keys)
     return 2 * (double)(g->shape.heads * queries * g->shape.value_width) * (double)oa_band_taps(&band);
 }
 
+static double state_numbers(const struct oa_group *g, long t)
+{
+    struct oa_band band = band_of(g);
+    const struct oa_horizon h = { .span = oa_band_span(&band) };
+    return (double)(g->shape.heads * g->shape.value_width * (g->shape.cross ? t : oa_rows_alive(&h, t)));
+}
+
 /* ---- oracle -------------------------------------------------------------------------------------------------- */
 
 static double logit(const struct oa_band *b, long i, long j)
@@ -86,10 +93,11 @@ const struct oa_mechanism oa_mechanism_gaussian = {
     .caveats = "Nothing of the text decides where to look. Rows near the ends weigh less than 1 in all, the first of a "
                "causal layer 0.4, unless renormalised.",
     .cost = "O(nσV) time, O(n) memory",
-    .state = "the values of the last 9σ tokens",
+    .state = "the values of the last 9.2σ tokens, and of as many as the centre lies behind",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS,
     .arguments = arguments,
     .forward = forward,
     .flops = flops,
+    .state_numbers = state_numbers,
     .weights = weights,
 };

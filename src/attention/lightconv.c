@@ -78,5 +78,6 @@ const struct oa_mechanism oa_mechanism_lightconv = {
     .parameters = parameters,
     .forward = forward,
     .flops = flops,
+    .state_numbers = oa_convolution_state,
     .weights = weights,
 };

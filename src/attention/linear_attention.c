@@ -66,6 +66,12 @@ static double flops(const struct oa_group *g, long queries, long keys)
     return rows * features * (2 * (double)g->shape.value_width + 2 + 1);
 }
 
+static double state_numbers(const struct oa_group *g, long t)
+{
+    (void)t;
+    return oa_sums_state(g, (double)(g->shape.head_width * degree_of(g)));
+}
+
 /* ---- oracle: A_ij = φ(q_i)·φ(k_j) / den_i --------------------------------------------------------------------- */
 
 static double feature(enum oa_feature map, double x, int power)
@@ -116,11 +122,12 @@ const struct oa_mechanism oa_mechanism_linear = {
                 "Common: the state is added up in half precision. A bf16 sum stops growing at 256 times an "
                 "increment, an f16 sum at 2048 times, and nothing says so.",
     .cost = "O(n·r·V) time, O(r·V) memory a head, r = K (times degree)",
-    .state = "r(V + 1), constant in t",
+    .state = "r(V + 1) + 1, constant in t",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS,
     .arguments = arguments,
     .clash = clash,
     .forward = forward,
     .flops = flops,
+    .state_numbers = state_numbers,
     .weights = weights,
 };

@@ -83,6 +83,12 @@ static double flops(const struct oa_group *g, long queries, long keys)
     return H * k * (2 * (double)keys * widths + (double)queries * (2 * widths + 5));
 }
 
+static double state_numbers(const struct oa_group *g, long t)
+{
+    (void)t;
+    return (double)(g->shape.heads * rank_of(g) * (g->shape.head_width + g->shape.value_width));
+}
+
 const struct oa_mechanism oa_mechanism_linformer = {
     .name = "linformer",
     .title = "Linformer",
@@ -99,4 +105,5 @@ const struct oa_mechanism oa_mechanism_linformer = {
     .length = length,
     .forward = forward,
     .flops = flops,
+    .state_numbers = state_numbers,
 };

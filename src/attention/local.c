@@ -35,13 +35,14 @@ const struct oa_mechanism oa_mechanism_local = {
                 "fast-transformers: the window of c keys has one more to the right than to the left when c is "
                 "even.",
     .cost = "O(n·window·(K + V)) time, O(n) memory",
-    .state = "the last window·dilation keys and values",
+    .state = "the last (window − 1)·dilation keys and values",
     .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS,
     .arguments = arguments,
     .parameters = parameters,
     .forward = oa_part_forward,
     .part = oa_dot_part,
     .flops = oa_dot_flops,
+    .state_numbers = oa_dot_state,
     .scores = oa_dot_scores,
     .weights = oa_softmax_weights,
 };

@@ -23,6 +23,28 @@ void oa_dot_part(oa_tape *t, const struct oa_group *g, const struct oa_layer_inp
     oa_project(t, g, in, &out->q, &out->k);
 }
 
+/* ---- what decoding keeps ---------------------------------------------------------------------------------------- */
+
+static double rows_kept(const struct oa_group *g, long t)
+{
+    return (double)(g->shape.heads * (g->shape.cross ? t : oa_rows_alive(&g->support.horizon, t)));
+}
+
+double oa_dot_state(const struct oa_group *g, long t)
+{
+    return rows_kept(g, t) * (double)(g->shape.head_width + g->shape.value_width);
+}
+
+double oa_value_state(const struct oa_group *g, long t)
+{
+    return rows_kept(g, t) * (double)g->shape.value_width;
+}
+
+double oa_sums_state(const struct oa_group *g, double features)
+{
+    return (double)g->shape.heads * (features * (double)g->shape.value_width + features + 1);
+}
+
 /* ---- cost ---------------------------------------------------------------------------------------------------- */
 
 double oa_visible_pairs(const struct oa_group *g, long queries, long keys)

@@ -125,9 +125,12 @@ static void run_global(oa_tape *t, const struct oa_group *g, const struct oa_lay
     oa_dot_part(t, &other, &rows, &part);
     oa_tensor *v = oa_linear(t, oa_key_input(&other, &rows), other.value, other.value_bias);
     oa_tensor *result = oa_tensor_new(t, in->batch * rows.queries, g->shape.heads * g->shape.value_width);
+    /* The first g tokens are all in a window of g + 1, which tells decoding how many there will be. */
+    const struct oa_support *support =
+        g->shape.causal ? keep(t, oa_support_local(oa_atom_int(g->atom, "global", 1) + 1, 1)) : NULL;
     if (oa_status(t->context) != OA_OK)
         return;
-    oa_logits_op(t, &shape, NULL, 1, &part, NULL, v, in->dropout, result);
+    oa_logits_op(t, &shape, support, 1, &part, NULL, v, in->dropout, result);
     oa_put_leading_rows(t, o, in->queries, rows.queries, result);
 }
 
@@ -149,6 +152,13 @@ static double flops(const struct oa_group *g, long queries, long keys)
     if (is_shared(g))
         return sum;
     return sum + heads * (double)(g->shape.head_width * (first + rows) + g->shape.value_width * rows);
+}
+
+/* Global rows keep what they need of themselves. */
+static double state_numbers(const struct oa_group *g, long t)
+{
+    long each = g->shape.heads * (g->shape.head_width + g->shape.value_width);
+    return oa_dot_state(g, t) + (is_shared(g) ? 0 : (double)(each * global_tokens(g, t)));
 }
 
 /* ---- oracle ---------------------------------------------------------------------------------------------------- */
@@ -180,13 +190,14 @@ const struct oa_mechanism oa_mechanism_longformer = {
     .mistakes = "Long Range Arena: an even window has w/2 neighbours at the right and w/2 − 1 at the left, and "
                 "the comment says the opposite.",
     .cost = "O(n·(window + g)·(K + V)) time, O(n) memory",
-    .state = "the keys and values of g tokens and of a window; causal global rows are done when they are past",
+    .state = "the keys and values of g tokens and of window − 1, and not shared those of g again",
     .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS,
     .arguments = arguments,
     .parameters = parameters,
     .forward = forward,
     .part = oa_dot_part,
     .flops = flops,
+    .state_numbers = state_numbers,
     .scores = scores,
     .weights = oa_softmax_weights,
 };

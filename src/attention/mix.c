@@ -90,6 +90,15 @@ static double flops(const struct oa_group *g, long queries, long keys)
     return sum + pairs * (2 * g->components - (g->components - 1) * (2 * (double)g->shape.value_width + 5));
 }
 
+/* The values once. */
+static double state_numbers(const struct oa_group *g, long t)
+{
+    double values = oa_value_state(g, t), sum = values;
+    for (int c = 0; c < g->components; c++)
+        sum += g->component[c].mechanism->state_numbers(&g->component[c], t) - values;
+    return sum;
+}
+
 /* ---- oracle -------------------------------------------------------------------------------------------------- */
 
 static double alpha(const struct oa_group *g, const struct oa_mixture *m, long head, int c)
@@ -144,6 +153,7 @@ const struct oa_mechanism oa_mechanism_mix = {
     .parameters = parameters,
     .forward = forward,
     .flops = flops,
+    .state_numbers = state_numbers,
     .scores = scores,
     .weights = oa_softmax_weights,
 };

@@ -92,6 +92,12 @@ static double flops(const struct oa_group *g, long queries, long keys)
     return 4 * (double)queries * (double)hidden_units(g) * (double)(g->shape.heads * g->shape.value_width);
 }
 
+static double state_numbers(const struct oa_group *g, long t)
+{
+    (void)t;
+    return (double)(hidden_units(g) * g->shape.heads * g->shape.value_width);
+}
+
 const struct oa_mechanism oa_mechanism_mixer = {
     .name = "mixer",
     .title = "Token mixing",
@@ -111,4 +117,5 @@ const struct oa_mechanism oa_mechanism_mixer = {
     .length = length,
     .forward = forward,
     .flops = flops,
+    .state_numbers = state_numbers,
 };

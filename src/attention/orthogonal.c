@@ -36,6 +36,7 @@ const struct oa_mechanism oa_mechanism_orthogonal = {
     .forward = oa_part_forward,
     .part = oa_dot_part,
     .flops = oa_dot_flops,
+    .state_numbers = oa_dot_state,
     .scores = oa_dot_scores,
     .weights = oa_softmax_weights,
 };

@@ -80,6 +80,12 @@ static double flops(const struct oa_group *g, long queries, long keys)
     return (shift ? 1.0 : 4.0) * (double)(g->shape.heads * queries * g->shape.value_width);
 }
 
+static double state_numbers(const struct oa_group *g, long t)
+{
+    (void)t;
+    return (double)(g->shape.heads * g->shape.value_width * oa_pattern_state(kind_of(g)));
+}
+
 /* ---- oracle: the formulas above, term by term ---------------------------------------------------------------- */
 
 static double cube(long x)
@@ -167,12 +173,13 @@ const struct oa_mechanism oa_mechanism_pattern = {
                 "Common: (j + 1)³ is kept in half precision, where it overflows from j = 40, or in single "
                 "precision, where it stops being exact near n = 256. Here weights are made in double.",
     .cost = "O(nV) time, O(V) memory",
-    .state = "a row or a running sum: at most 4V",
+    .state = "current: nothing; previous: V; left: 3V; start: 4V",
     .can = OA_CAN_CAUSAL | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS,
     .arguments = arguments,
     .check = check,
     .parameters = parameters,
     .forward = forward,
     .flops = flops,
+    .state_numbers = state_numbers,
     .weights = weights,
 };

@@ -140,6 +140,15 @@ static double flops(const struct oa_group *g, long queries, long keys)
     return (double)(g->shape.heads * (queries + keys)) * (2 * r0 * K + r * (2 * V + 2 + 1));
 }
 
+static double state_numbers(const struct oa_group *g, long t)
+{
+    (void)t;
+    enum oa_random_feature f = feature_of(kernel_of(g->atom));
+    double r0 = (double)g->parameter[0]->dim[0];
+    bool both = f == OA_RANDOM_TRIG || f == OA_RANDOM_HYPERBOLIC;
+    return oa_sums_state(g, both ? 2 * r0 : r0);
+}
+
 /* ---- oracle ------------------------------------------------------------------------------------------------------ */
 
 /* Row r of Ω times x = row/K^¼. */
@@ -251,5 +260,6 @@ const struct oa_mechanism oa_mechanism_performer = {
     .parameters = parameters,
     .forward = forward,
     .flops = flops,
+    .state_numbers = state_numbers,
     .weights = weights,
 };

@@ -116,5 +116,6 @@ const struct oa_mechanism oa_mechanism_polynomial = {
     .clash = clash,
     .forward = forward,
     .flops = flops,
+    .state_numbers = oa_dot_state,
     .weights = weights,
 };

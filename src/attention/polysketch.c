@@ -64,6 +64,13 @@ static double flops(const struct oa_group *g, long queries, long keys)
     return (double)(g->shape.heads * (queries + keys)) * (4 * K * s + 8 * K + s * (s + 1) / 2 * (2 * V + 2 + 1));
 }
 
+static double state_numbers(const struct oa_group *g, long t)
+{
+    (void)t;
+    double s = (double)sketch_of(g);
+    return oa_sums_state(g, s * (s + 1) / 2);
+}
+
 /* ---- oracle ------------------------------------------------------------------------------------------------------ */
 
 /* Element c of the row after layer norm. */
@@ -116,11 +123,12 @@ const struct oa_mechanism oa_mechanism_polysketch = {
                 "Normalised it cancels; mixed with exact blocks it is wrong.\n"
                 "The authors' code: the Hadamard sketch samples columns with replacement.",
     .cost = "O(n·s²·V) time, O(s²·V) memory a head",
-    .state = "r(V + 1), r = s(s + 1)/2, constant in t",
+    .state = "r(V + 1) + 1, r = s(s + 1)/2, constant in t",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS,
     .arguments = arguments,
     .parameters = parameters,
     .forward = forward,
     .flops = flops,
+    .state_numbers = state_numbers,
     .weights = weights,
 };

@@ -55,7 +55,7 @@ const struct oa_mechanism oa_mechanism_sparse = {
                 "The paper: j mod l ∈ {l − c … l} never meets its end, counted from 0. Long Range Arena adds j "
                 "mod l = 0 for it; the authors' code, and this, do not.",
     .cost = "O(n√n·(K + V)) time, O(n) memory",
-    .state = "split: l keys and values, or every l-th (fixed: the summaries); merged: both",
+    .state = "keys and values: t(K + V)",
     .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_HAS_WEIGHTS,
     .arguments = arguments,
     .clash = clash,
@@ -63,6 +63,7 @@ const struct oa_mechanism oa_mechanism_sparse = {
     .forward = oa_part_forward,
     .part = oa_dot_part,
     .flops = oa_dot_flops,
+    .state_numbers = oa_dot_state,
     .scores = oa_dot_scores,
     .weights = oa_softmax_weights,
 };

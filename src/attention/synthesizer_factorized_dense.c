@@ -162,6 +162,7 @@ const struct oa_mechanism oa_mechanism_factorized_dense = {
     .forward = oa_part_forward,
     .part = part,
     .flops = flops,
+    .state_numbers = oa_value_state,
     .scores = scores,
     .weights = oa_softmax_weights,
 };

@@ -42,6 +42,13 @@ static double flops(const struct oa_group *g, long queries, long keys)
     return (double)(g->shape.heads * (queries + keys)) * features * (2 * (double)g->shape.value_width + 2 + 1);
 }
 
+static double state_numbers(const struct oa_group *g, long t)
+{
+    (void)t;
+    double d = (double)g->shape.head_width;
+    return oa_sums_state(g, 1 + d + d * (d + 1) / 2);
+}
+
 static double kernel(const struct oa_group *g, const double *q, const double *k, long i, long j)
 {
     double s = 0;
@@ -68,11 +75,12 @@ const struct oa_mechanism oa_mechanism_taylor = {
     .mistakes = "Based: adds 10⁻¹² to the denominator. In f16 that is 0, elsewhere it is absorbed; nothing is "
                 "needed, because every weight is at least ½.",
     .cost = "O(n·d²·V) time, O(d²·V) memory a head",
-    .state = "r(V + 1), r = 1 + d + d(d + 1)/2, constant in t",
+    .state = "r(V + 1) + 1, r = 1 + d + d(d + 1)/2, constant in t",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_LINEAR_TIME | OA_HAS_WEIGHTS,
     .arguments = arguments,
     .head_width = width_of,
     .forward = forward,
     .flops = flops,
+    .state_numbers = state_numbers,
     .weights = weights,
 };

@@ -124,7 +124,26 @@ static long end_of_keys(const struct work *w)
     return w->a->shape.causal ? oa_min(w->keys, w->a->shape.first + w->i0 + w->rows) : w->keys;
 }
 
-/* Goes to the keys at j0: w->s = τ q·k. */
+/* w->s = τ q·k. One query alone, as in decoding, is no work for the matrix units. */
+static void multiply_keys(struct work *w)
+{
+    const struct oa_polynomial *a = w->a;
+    const void *k = key_row(w, a->k, a->ldk, a->width);
+    struct oa_gemm g = { .m = w->rows,
+                         .n = w->cols,
+                         .k = a->width,
+                         .lda = a->width,
+                         .ldb = a->ldk,
+                         .ldc = w->cols,
+                         .tb = true,
+                         .real_out = true };
+    if (w->rows == 1)
+        w->d->kernels.row_dots(w->cols, a->width, k, a->ldk, w->q, 0, w->s);
+    else
+        w->d->kernels.gemm(w->gemm, &g, w->q, k, w->s);
+}
+
+/* Goes to the keys at j0. */
 static void go_to_keys(struct work *w, long j0)
 {
     const struct oa_polynomial *a = w->a;
@@ -135,15 +154,7 @@ static void go_to_keys(struct work *w, long j0)
         w->low[i] = 0;
         w->high[i] = (int32_t)(a->shape.causal ? oa_max(0, oa_min(w->cols, end + i)) : w->cols);
     }
-    struct oa_gemm g = { .m = w->rows,
-                         .n = w->cols,
-                         .k = a->width,
-                         .lda = a->width,
-                         .ldb = a->ldk,
-                         .ldc = w->cols,
-                         .tb = true,
-                         .real_out = true };
-    w->d->kernels.gemm(w->gemm, &g, w->q, key_row(w, a->k, a->ldk, a->width), w->s);
+    multiply_keys(w);
 }
 
 static void mask(struct work *w, const void *x, void *sums)
@@ -174,6 +185,26 @@ static void invert(const struct work *w, const void *den)
     }
 }
 
+/* w->sum += w V, with the weights as reals in w->s, as acts in w->act. */
+static void add_values(struct work *w)
+{
+    const struct oa_polynomial *a = w->a;
+    long V = a->shape.value_width;
+    const void *v = key_row(w, a->v, a->ldv, V);
+    struct oa_gemm g = { .m = w->rows,
+                         .n = V,
+                         .k = w->cols,
+                         .lda = w->cols,
+                         .ldb = a->ldv,
+                         .ldc = V,
+                         .accumulate = true,
+                         .real_out = true };
+    for (long j = 0; w->rows == 1 && j < w->high[0]; j++)
+        w->d->kernels.add_to_real(V, oa_real_get(w->d, w->s, j), oa_act_at(w->d, v, j * a->ldv), w->sum);
+    if (w->rows > 1)
+        w->d->kernels.gemm(w->gemm, &g, w->act, v, w->sum);
+}
+
 static void forward_rows(struct work *w)
 {
     const struct oa_polynomial *a = w->a;
@@ -186,15 +217,7 @@ static void forward_rows(struct work *w)
         go_to_keys(w, j0);
         k->power(w->rows * w->cols, a->degree, w->s);
         mask(w, w->s, w->den);
-        struct oa_gemm g = { .m = w->rows,
-                             .n = V,
-                             .k = w->cols,
-                             .lda = w->cols,
-                             .ldb = a->ldv,
-                             .ldc = V,
-                             .accumulate = true,
-                             .real_out = true };
-        k->gemm(w->gemm, &g, w->act, key_row(w, a->v, a->ldv, V), w->sum);
+        add_values(w);
     }
     memset(saved(w), 0, (size_t)all * k->real_size);
     memcpy(saved(w), w->den, (size_t)w->rows * k->real_size);

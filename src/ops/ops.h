@@ -145,6 +145,8 @@ double oa_state_numbers(const struct oa_state *s); /* numbers that later tokens 
 size_t oa_state_bytes(const struct oa_state *s);   /* memory that is held */
 /* The ops that follow use the state, from its first place on; NULL: they use none. */
 void oa_state_begin(oa_tape *t, struct oa_state *s);
+/* Rows of `tokens` tokens that a query behind them, or a later one, can see. */
+long oa_rows_alive(const struct oa_horizon *h, long tokens);
 /* For ops: `count` numbers of `size` bytes, zeros before the first token. */
 void *oa_keep_numbers(oa_tape *t, long count, size_t size);
 /* For ops: keys or values, one row for each token, of all tokens so far. In a causal layer x are the new ones, which go

@@ -127,8 +127,7 @@ static void *row_of(const struct oa_place *p, void *data, long i)
     return oa_at(data, p->row_bytes, i);
 }
 
-/* Rows of n tokens before `position` that a query at `position` or later can see. */
-static long rows_alive(const struct oa_horizon *h, long position)
+long oa_rows_alive(const struct oa_horizon *h, long position)
 {
     long first = h->block ? position / h->block * h->block : h->span ? oa_max(0, position - h->span + 1) : 0;
     long sinks = oa_min(h->sinks, position);
@@ -156,7 +155,7 @@ static long room_for(const struct oa_state *s, const struct oa_horizon *h, long 
 static bool make_room(oa_tape *t, struct oa_place *p, const struct oa_horizon *h, long count)
 {
     struct oa_state *s = t->state;
-    long alive = rows_alive(h, s->tokens), gone = p->rows - alive;
+    long alive = oa_rows_alive(h, s->tokens), gone = p->rows - alive;
     if (p->rows + count <= p->room)
         return true;
     if (alive + count <= p->room && gone >= alive - oa_min(h->sinks, alive)) {
@@ -187,7 +186,7 @@ static oa_tensor *append(oa_tape *t, oa_tensor *x, const struct oa_horizon *h)
         return NULL;
     copy_rows(t->device, x->rows, x->cols, x->data, x->ld, row_of(p, p->data, p->rows));
     p->rows += x->rows;
-    p->alive = rows_alive(h, t->state->tokens + x->rows);
+    p->alive = oa_rows_alive(h, t->state->tokens + x->rows);
     return kept_rows(t, p);
 }
 
