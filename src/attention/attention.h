@@ -264,8 +264,8 @@ void oa_part_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer
 double oa_visible_pairs(const struct oa_group *g, long queries, long keys); /* of all heads */
 void oa_dot_part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, struct oa_part_tensors *out);
 double oa_dot_flops(const struct oa_group *g, long queries, long keys);
-double oa_dot_state(const struct oa_group *g, long t);   /* keys and values of the rows that the support can still see */
-double oa_value_state(const struct oa_group *g, long t); /* the values alone */
+double oa_dot_state(const struct oa_group *g, long t); /* keys and values of the rows that the support can still see */
+double oa_value_state(const struct oa_group *g, long t);         /* the values alone */
 double oa_sums_state(const struct oa_group *g, double features); /* S, z and their scale, for r features of a head */
 
 /* oracle.c */

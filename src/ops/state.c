@@ -13,6 +13,12 @@
 
 #include <string.h>
 
+/* On the plan device an address, where nothing will be touched. */
+static void *take(const struct oa_device *d, size_t bytes)
+{
+    return oa_alloc(d->context, d->dry ? OA_ALIGN : bytes);
+}
+
 void oa_state_open(struct oa_state *s, struct oa_device *d, long length)
 {
     *s = (struct oa_state){ .device = d, .length = length };
@@ -57,7 +63,7 @@ enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to)
         if (p->room > q->room) {
             oa_free(data);
             q->room = 0;
-            q->data = data = oa_alloc(from->device->context, (size_t)p->room * p->row_bytes);
+            q->data = data = take(from->device, (size_t)p->room * p->row_bytes);
             if (!data)
                 return OA_NO_MEMORY;
         }
@@ -65,7 +71,7 @@ enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to)
         *q = *p;
         q->data = data;
         q->room = room;
-        if (p->rows)
+        if (p->rows && !from->device->dry)
             memcpy(data, p->data, (size_t)p->rows * p->row_bytes);
     }
     to->tokens = from->tokens;
@@ -101,12 +107,12 @@ void *oa_keep_numbers(oa_tape *t, long count, size_t size)
 {
     struct oa_place *p = next_place(t, count, size);
     if (p && !p->data) {
-        p->data = oa_alloc(t->context, p->row_bytes);
+        p->data = take(t->device, p->row_bytes);
         p->room = 1;
     }
     if (!p || !p->data)
         return NULL;
-    if (p->rows == 0)
+    if (p->rows == 0 && !t->device->dry)
         memset(p->data, 0, p->row_bytes);
     p->rows = p->alive = 1;
     return p->data;
@@ -163,7 +169,7 @@ static bool make_room(oa_tape *t, struct oa_place *p, const struct oa_horizon *h
         return true;
     }
     long room = room_for(s, h, oa_max(alive + count, 2 * alive));
-    void *data = oa_alloc(t->context, (size_t)room * p->row_bytes);
+    void *data = take(t->device, (size_t)room * p->row_bytes);
     if (!data)
         return false;
     pack_rows(t->device, p, data, h->sinks, alive);
@@ -200,7 +206,7 @@ static oa_tensor *keep_memory(oa_tape *t, oa_tensor *x)
         return kept_rows(t, p);
     if (x->rows > p->room) {
         oa_free(p->data);
-        p->data = oa_alloc(t->context, (size_t)x->rows * p->row_bytes);
+        p->data = take(t->device, (size_t)x->rows * p->row_bytes);
         p->room = p->data ? x->rows : 0;
     }
     if (!p->data)

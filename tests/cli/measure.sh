@@ -39,3 +39,10 @@ awk -v p="$planned" -v m="$(number out peak_memory)" 'BEGIN { exit !(p > 0.9 * m
 
 expect 0 attend softmax --in "$source/tests/golden/softmax-causal.safetensors" --out y.safetensors --causal --weights
 [ -s y.safetensors ] || fail "attend wrote nothing"
+
+# Token by token it is the same y, and without --causal there are later tokens that cannot be seen.
+golden=$source/tests/golden/softmax-causal.safetensors
+expect 0 attend softmax --in "$golden" --out steps.safetensors --causal --steps
+[ "$(wc -c <steps.safetensors)" -gt 100 ] || fail "attend --steps wrote nothing"
+expect 1 attend softmax --in "$golden" --out steps.safetensors --steps
+says err 'must be causal'
