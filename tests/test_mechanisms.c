@@ -52,7 +52,8 @@ static void what_the_user_can_prove(void **state)
         long checks;
     } subjects[] = { { "gradients", 3000 }, { "causality", 1000 }, { "padding", 3000 }, { "batches", 400 },
                      { "oracles", 3000 },   { "decoding", 3000 },  { "lengths", 300 },  { "order", 200 },
-                     { "threads", 1000 },   { "identities", 60 },  { "counts", 100 } };
+                     { "threads", 1000 },   { "identities", 60 },  { "counts", 100 },   { "features", 15 },
+                     { "fits", 80 },        { "projections", 30 }, { "estimates", 10 } };
     (void)state;
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++)
         prove(subjects[i].subject, subjects[i].checks);

@@ -41,14 +41,14 @@ static struct oa_proof_line *line_of(struct oa_proof *p, const char *mechanism)
 }
 
 /* How near an error is to its bound; errors that must be 0 count as infinitely far beyond. */
-static double share(const struct oa_finding *f)
+static double share(const struct oa_check *f)
 {
     if (isnan(f->error))
         return INFINITY;
     return f->error == 0 ? 0 : f->error / f->bound;
 }
 
-static void note(struct oa_proof *p, const char *mechanism, const struct oa_finding *f)
+static void note(struct oa_proof *p, const char *mechanism, const struct oa_check *f)
 {
     struct oa_proof_line *l = line_of(p, mechanism);
     if (!l)
@@ -60,7 +60,7 @@ static void note(struct oa_proof *p, const char *mechanism, const struct oa_find
         return;
     l->failed++;
     void *array = p->failure;
-    struct oa_finding *kept = add_room(p, &array, p->failures, sizeof *kept);
+    struct oa_check *kept = add_room(p, &array, p->failures, sizeof *kept);
     p->failure = array;
     if (kept) {
         *kept = *f;
@@ -75,11 +75,11 @@ static const char *row_name(const struct oa_spec *s)
 
 void oa_proof_measure(struct oa_proof *p, const struct oa_case *a, double error, double bound, const char *what, ...)
 {
-    struct oa_finding f = { .subject = p->subject,
-                            .mode = oa_mode_name(a->setup.mode),
-                            .precision = oa_precision_name(a->setup.precision),
-                            .error = error,
-                            .bound = bound };
+    struct oa_check f = { .subject = p->subject,
+                          .mode = oa_mode_name(a->setup.mode),
+                          .precision = oa_precision_name(a->setup.precision),
+                          .error = error,
+                          .bound = bound };
     va_list arguments;
     va_start(arguments, what);
     oa_format(f.what, sizeof f.what, what, arguments);
@@ -90,7 +90,7 @@ void oa_proof_measure(struct oa_proof *p, const struct oa_case *a, double error,
 
 void oa_proof_law(struct oa_proof *p, const char *mechanism, double error, double bound, const char *law, ...)
 {
-    struct oa_finding f = { .subject = p->subject, .mode = "", .precision = "", .error = error, .bound = bound };
+    struct oa_check f = { .subject = p->subject, .mode = "", .precision = "", .error = error, .bound = bound };
     va_list arguments;
     va_start(arguments, law);
     oa_format(f.what, sizeof f.what, law, arguments);

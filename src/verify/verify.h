@@ -20,7 +20,7 @@
 
 enum { OA_PROOF_TEXT = 200 };
 /* One thing that was measured. A finding fails unless error ≤ bound (so NaN fails). */
-struct oa_finding {
+struct oa_check {
     const char *subject;
     char spec[OA_PROOF_TEXT]; /* the attention, or the law */
     const char *mode;         /* "" where it has no meaning */
@@ -33,7 +33,7 @@ struct oa_proof_line {
     const char *subject;
     char mechanism[48];
     long checks, failed, refused; /* refused: the mechanism says in a sentence that it has no such form */
-    struct oa_finding worst;      /* the largest error ÷ bound */
+    struct oa_check worst;        /* the largest error ÷ bound */
 };
 struct oa_refusal {
     char spec[OA_PROOF_TEXT];
@@ -50,7 +50,7 @@ struct oa_proof {
     char (*specs)[OA_PROOF_TEXT];
     int spec_count;
     struct oa_proof_line *line;
-    struct oa_finding *failure;
+    struct oa_check *failure;
     struct oa_refusal *refusal; /* kept with `only` */
     int lines, failures, refusals;
     long checks;
@@ -89,7 +89,11 @@ struct oa_subject {
     X(order)                                                                                                           \
     X(threads)                                                                                                         \
     X(identities)                                                                                                      \
-    X(counts)
+    X(counts)                                                                                                          \
+    X(features)                                                                                                        \
+    X(fits)                                                                                                            \
+    X(projections)                                                                                                     \
+    X(estimates)
 #define OA_SUBJECT_DECLARE(name) extern const struct oa_subject oa_subject_##name;
 OA_SUBJECTS(OA_SUBJECT_DECLARE)
 #undef OA_SUBJECT_DECLARE

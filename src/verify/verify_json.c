@@ -10,7 +10,7 @@ static json_t *number(double x)
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-static json_t *finding(const struct oa_finding *f)
+static json_t *finding(const struct oa_check *f)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "subject", f->subject, "spec", f->spec, "mode", f->mode,
                      "precision", f->precision, "what", f->what, "error", number(f->error), "bound", number(f->bound));

@@ -19,7 +19,7 @@ static const struct oa_column columns[] = {
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 /* Where something was measured: "causal, f64, dense(bias): gradient of x". */
-static void add_place(const struct oa_finding *f, struct oa_text *out)
+static void add_place(const struct oa_check *f, struct oa_text *out)
 {
     if (f->mode[0])
         oa_text_printf(out, "%s, %s, %s: ", f->mode, f->precision, f->spec);
@@ -47,7 +47,7 @@ static void add_line(const struct oa_proof *p, const struct oa_proof_line *l, st
 static void add_failures(const struct oa_proof *p, struct oa_text *out)
 {
     for (int i = 0; i < p->failures; i++) {
-        const struct oa_finding *f = &p->failure[i];
+        const struct oa_check *f = &p->failure[i];
         oa_text_printf(out, "%s%s: ", i ? "" : "\nFailures\n", f->subject);
         add_place(f, out);
         oa_text_printf(out, "; error %.3g, bound %.3g\n", f->error, f->bound);

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Laws of frozen projections U [d, k], from draws of the product's generator (theory/closed_forms.h has the laws):
+ *
+ *     orthonormal   UᵀU = I, for every kind but gaussian; slice: |x|² = Σ_h |xU_h|²
+ *     sign          E U_11 = 0: a QR without the signs of R has E Q_11 = −Γ(d/2)/(√π Γ((d+1)/2))
+ *     length        |xU|²/|x|² has mean k/d; haar: the variance of Beta(k/2, (d−k)/2); gaussian: 2k/d²
+ *     product       tied logits: ⟨xU, yU⟩ has mean k/d⟨x, y⟩ and the variance of the closed form; untied: mean 0,
+ *                   variance k/d²
+ *     distortion    P(||xU|²d/(k|x|²) − 1| > ½) ≤ 2 exp(−k(ε²/4 − ε³/6))
+ */
+#include "theory/closed_forms.h"
+#include "theory/draws.h"
+#include "verify/verify.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { D = 32, K = 8, HEADS = 4, STATISTICS = 7 };
+enum { FIRST, LENGTH, LENGTH_SQUARE, TIED, UNTIED, UNTIED_SQUARE, DEFECT };
+
+static const char *const kinds[] = {
+    "haar", "gram-schmidt", "gaussian", "slice", "srht", "hd3", "block", "permutation"
+};
+
+/* Fixed unit vectors with ⟨x, y⟩ = ½. */
+static void vectors(double *x, double *y)
+{
+    double length = 0;
+    for (long i = 0; i < D; i++) {
+        x[i] = cos(1.0 + 2.0 * (double)i);
+        length += x[i] * x[i];
+    }
+    for (long i = 0; i < D; i++)
+        x[i] /= sqrt(length);
+    double dot = 0;
+    length = 0;
+    for (long i = 0; i < D; i++) {
+        y[i] = sin(0.3 + 5.0 * (double)i);
+        dot += x[i] * y[i];
+    }
+    for (long i = 0; i < D; i++) {
+        y[i] -= dot * x[i];
+        length += y[i] * y[i];
+    }
+    for (long i = 0; i < D; i++)
+        y[i] = 0.5 * x[i] + sqrt(0.75) * y[i] / sqrt(length);
+}
+
+static double defect(const struct oa_draw *draw, int head)
+{
+    double worst = 0;
+    for (long a = 0; a < draw->k; a++) {
+        for (long b = 0; b <= a; b++) {
+            const double *u = draw->u + (head * draw->k + a) * draw->d, *v = draw->u + (head * draw->k + b) * draw->d;
+            worst = fmax(worst, fabs(oa_dot(draw->d, u, v) - (a == b)));
+        }
+    }
+    return worst;
+}
+
+/* Of heads 0 (as U) and 1 (as another T). */
+static void measure(const struct oa_draw *draw, double *numbers)
+{
+    double x[D], y[D], xu[K], yu[K], yt[K];
+    vectors(x, y);
+    oa_project_row(draw, 0, x, xu);
+    oa_project_row(draw, 0, y, yu);
+    oa_project_row(draw, 1, y, yt);
+    double untied = oa_dot(K, xu, yt);
+    numbers[FIRST] = draw->u[0];
+    numbers[LENGTH] = oa_dot(K, xu, xu);
+    numbers[LENGTH_SQUARE] = pow(numbers[LENGTH] - (double)K / D, 2);
+    numbers[TIED] = oa_dot(K, xu, yu);
+    numbers[UNTIED] = untied;
+    numbers[UNTIED_SQUARE] = untied * untied;
+    numbers[DEFECT] = defect(draw, 0);
+}
+
+struct law {
+    struct oa_proof *p;
+    const char *kind;
+    long count;
+    const double *values; /* [STATISTICS][count] */
+};
+
+/* A mean against the law, in standard errors of the draws. */
+static void check(const struct law *l, int statistic, double want, const char *what)
+{
+    struct oa_measured m = oa_measured_of(l->values + statistic * l->count, l->count);
+    double error = fmax(m.error, 1e-15);
+    oa_proof_law(l->p, "orthogonal", fabs(m.mean - want) / error, 5, "%s: %s %.6f, law %.6f, in σ", l->kind, what,
+                 m.mean, want);
+}
+
+static void check_moments(const struct law *l, bool haar, bool gaussian)
+{
+    check(l, LENGTH, (double)K / D, "mean of |xU|²/|x|²");
+    if (haar || gaussian)
+        check(l, LENGTH_SQUARE, haar ? oa_law_norm_variance(D, K) : oa_law_gaussian_norm_variance(D, K),
+              "variance of |xU|²/|x|²");
+    check(l, TIED, 0.5 * K / D, "mean of ⟨xU, yU⟩");
+    if (!haar)
+        return;
+    check(l, FIRST, 0, "mean of U_11");
+    check(l, UNTIED, 0, "mean of ⟨xU, yT⟩");
+    check(l, UNTIED_SQUARE, (double)K / (D * D), "variance of ⟨xU, yT⟩");
+    double sum = 0, want = oa_law_product_variance(D, K, 0.5), fourth = 0;
+    for (long i = 0; i < l->count; i++) {
+        double off = l->values[TIED * l->count + i] - 0.5 * K / D;
+        sum += off * off / (double)l->count;
+        fourth += off * off * off * off / (double)l->count;
+    }
+    oa_proof_law(l->p, "orthogonal", fabs(sum - want) / sqrt((fourth - sum * sum) / (double)l->count), 5,
+                 "%s: variance of ⟨xU, yU⟩ %.6f, law %.6f, in σ", l->kind, sum, want);
+}
+
+static void check_kind(struct oa_proof *p, const char *kind, long count, double *values)
+{
+    struct oa_draws draws = { .kind = kind,
+                              .name = "verify/projections",
+                              .d = D,
+                              .k = K,
+                              .count = count,
+                              .heads = HEADS,
+                              .statistics = STATISTICS,
+                              .measure = measure };
+    struct law l = { .p = p, .kind = kind, .count = count, .values = values };
+    bool gaussian = strcmp(kind, "gaussian") == 0, gram = strcmp(kind, "gram-schmidt") == 0;
+    double worst = 0;
+    if (oa_draws_run(p->context, &draws, values) != OA_OK)
+        return;
+    for (long i = 0; i < count; i++)
+        worst = fmax(worst, values[DEFECT * count + i]);
+    if (!gaussian)
+        oa_proof_law(p, "orthogonal", worst, 1e-13, "%s: largest entry of UᵀU − I", kind);
+    check_moments(&l, gram || strcmp(kind, "haar") == 0, gaussian);
+}
+
+/* ---- slice: heads of one matrix ------------------------------------------------------------------------------------
+ */
+
+static void measure_parts(const struct oa_draw *draw, double *numbers)
+{
+    double x[D], y[D], xu[K];
+    vectors(x, y);
+    numbers[0] = -1;
+    for (int h = 0; h < draw->heads; h++) {
+        oa_project_row(draw, h, x, xu);
+        numbers[0] += oa_dot(K, xu, xu);
+    }
+}
+
+static void check_parts(struct oa_proof *p, double *values)
+{
+    struct oa_draws draws = { .kind = "slice",
+                              .name = "verify/parts",
+                              .d = D,
+                              .k = K,
+                              .count = 100,
+                              .heads = D / K,
+                              .statistics = 1,
+                              .measure = measure_parts };
+    double worst = 0;
+    if (oa_draws_run(p->context, &draws, values) != OA_OK)
+        return;
+    for (int i = 0; i < 100; i++)
+        worst = fmax(worst, fabs(values[i]));
+    oa_proof_law(p, "orthogonal", worst, 1e-13, "slice: Σ_h |xU_h|² − |x|²");
+}
+
+/* ---- distortion ----------------------------------------------------------------------------------------------------
+ */
+
+enum { WIDE = 256, NARROW = 64, PAIRS = 250 };
+
+/* Pairs beyond ½ among random directions: U is fixed, which is the same by symmetry. */
+static void measure_distortion(const struct oa_draw *draw, double *numbers)
+{
+    struct oa_stream s = oa_stream_child(oa_stream_named(5, "verify/pairs"), (uint64_t)draw->index);
+    double x[WIDE], xu[NARROW], beyond = 0;
+    for (long i = 0; i < PAIRS; i++) {
+        for (long j = 0; j < WIDE; j++)
+            x[j] = oa_random_normal(s, (uint64_t)(i * WIDE + j));
+        oa_project_row(draw, 0, x, xu);
+        double ratio = oa_dot(NARROW, xu, xu) * WIDE / (NARROW * oa_dot(WIDE, x, x));
+        beyond += fabs(ratio - 1) > 0.5;
+    }
+    numbers[0] = beyond / PAIRS;
+}
+
+static void check_distortion(struct oa_proof *p, double *values)
+{
+    long count = p->quick ? 8 : 40;
+    struct oa_draws draws = { .kind = "haar",
+                              .name = "verify/distortion",
+                              .d = WIDE,
+                              .k = NARROW,
+                              .count = count,
+                              .heads = 1,
+                              .statistics = 1,
+                              .measure = measure_distortion };
+    if (oa_draws_run(p->context, &draws, values) != OA_OK)
+        return;
+    double share = oa_measured_of(values, count).mean;
+    oa_proof_law(p, "orthogonal", share, oa_law_jl_bound(NARROW, 0.5),
+                 "haar %d → %d: lengths off by more than half, of %ld pairs", WIDE, NARROW, count * PAIRS);
+}
+
+static void once(struct oa_proof *p)
+{
+    long count = p->quick ? 2000 : 20000;
+    double *values = oa_proof_wants(p, "orthogonal") || oa_proof_wants(p, "softmax")
+                         ? oa_alloc(p->context, (size_t)(STATISTICS * count) * sizeof *values)
+                         : NULL;
+    if (!values)
+        return;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && !oa_proof_stopped(p); i++)
+        check_kind(p, kinds[i], count, values);
+    check_parts(p, values);
+    check_distortion(p, values);
+    oa_free(values);
+}
+
+const struct oa_subject oa_subject_projections = {
+    .name = "projections",
+    .claim = "frozen projections are orthonormal and distributed as theory says",
+    .once = once,
+};
