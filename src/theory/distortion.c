@@ -165,17 +165,24 @@ static void add_promises(struct oa_theory *t)
 /* ---- the plot -------------------------------------------------------------------------------------------------- */
 
 enum { STEPS = 80 };
-static const double least = 1e-6; /* probabilities below are not drawn */
+static const double least = 1e-5; /* probabilities below are not drawn */
+
+/* The last width at which the true probability is drawn. */
+static long last_width(const struct oa_theory *t)
+{
+    long k = 4;
+    while (k + 1 <= t->d / 2 && oa_law_distortion((double)t->d, (double)(k + 1), epsilon) >= least)
+        k++;
+    return k;
+}
 
 static void draw_line(struct oa_theory *t, struct oa_plot *p, const char *name, int color, bool law)
 {
     struct oa_curve *c = oa_plot_curve(t, p, name, color, STEPS);
-    double d = (double)t->d, top = d / 2;
+    double d = (double)t->d, top = (double)last_width(t);
     for (int i = 0; c && i < STEPS; i++) {
-        double k = 4 + (top - 4) * i / (STEPS - 1),
-               y = law ? oa_law_distortion(d, k, epsilon) : oa_law_jl_bound(k, epsilon);
-        c->x[i] = k;
-        c->y[i] = y >= least ? y : NAN;
+        double k = c->x[i] = 4 + (top - 4) * i / (STEPS - 1);
+        c->y[i] = law ? oa_law_distortion(d, k, epsilon) : oa_law_jl_bound(k, epsilon);
     }
 }
 
@@ -193,7 +200,7 @@ static void plot(struct oa_theory *t)
                               .x_label = "width of a head, k",
                               .y_label = "probability",
                               .y_log = true });
-    for (long w = 4; w <= t->d / 2 && n < 16; w *= 2)
+    for (long w = 4; w <= last_width(t) && n < 16; w *= 2)
         k[n++] = w;
     draw_line(t, p, "JL bound", 1, false);
     draw_line(t, p, "Beta law", 7, true);
