@@ -108,8 +108,9 @@ struct oa_group {
     char prefix[128];            /* of parameter names: "decoder.layers.0.attention.", "….group.1." … */
     struct oa_store *store;
     oa_context *context;
-    bool no_value;                      /* no value.weight: a component of a mixture, or OA_OWN_VALUES */
-    bool stored_weights;                /* the matrices of frozen projections are given (attend): no chains for them */
+    bool no_value;       /* no value.weight: a component of a mixture, or OA_OWN_VALUES */
+    bool stored_weights; /* the matrices of frozen projections are given (attend): no chains for them */
+    enum { OA_STATISTICS_LEARNT, OA_STATISTICS_ABSENT, OA_STATISTICS_STORED } statistics; /* attend: in its file? */
     bool needs_words;                   /* set by the mechanism: forward needs the word numbers of the tokens */
     bool needs_all;                     /* set by the mechanism: forward needs all queries at once, so none can wait */
     struct oa_parameter *parameter[12]; /* the mechanism's own, in its order */
@@ -179,6 +180,8 @@ struct oa_mechanism {
     void (*forward)(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o);
     /* Mixable mechanisms: their part of the logits instead. */
     void (*part)(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, struct oa_part_tensors *out);
+    /* What happens after optimiser step number `step`, a function of it and of the parameters. May be NULL. */
+    enum oa_error (*after_step)(const struct oa_group *g, long step);
     /* FLOPs of the forward pass beyond the projections, for one sequence of T queries and S keys, all heads. */
     double (*flops)(const struct oa_group *g, long queries, long keys);
     /* Numbers that decoding keeps after t tokens, all heads; in cross-attention, of a memory of t tokens. */
@@ -233,6 +236,7 @@ double oa_layer_state_numbers(const struct oa_layer *l, const struct oa_state *s
 size_t oa_layer_state_bytes(const struct oa_layer *l, const struct oa_state *s);   /* of memory held */
 enum oa_error oa_layer_state_check(const struct oa_layer *l, const struct oa_layer_input *in);
 
+enum oa_error oa_layer_after_step(const struct oa_layer *l, long step); /* after optimiser step number `step` */
 double oa_layer_flops(const struct oa_layer *l, long queries,
                       long keys); /* forward, one sequence, projections included */
 

@@ -13,6 +13,7 @@ struct fitted {
     struct oa_exponents e;
     long K, count;
     double scale;
+    bool kept;
 };
 
 static double omega(const struct fitted *f, long r, long c)
@@ -68,6 +69,18 @@ static void add_moments(const struct fitted *f, const double *x, long rows, doub
     }
 }
 
+static void copy_moments(const struct fitted *f, long head, struct oa_moments *m)
+{
+    long K = f->K, H = f->g->shape.heads;
+    for (int side = 0; side < 2; side++) {
+        long first = side * H + head;
+        for (long i = 0; i < K; i++)
+            m->mean[side][i] = oa_parameter_at(f->g, f->g->parameter[1], first * K + i);
+        for (long i = 0; i < K * K; i++)
+            m->square[side][i] = oa_parameter_at(f->g, f->g->parameter[2], first * K * K + i);
+    }
+}
+
 static enum oa_error weigh_head(struct fitted *f, const struct oa_oracle *in, enum oa_random_fit kind, long head,
                                 const double *q, const double *k, double *w)
 {
@@ -78,8 +91,12 @@ static enum oa_error weigh_head(struct fitted *f, const struct oa_oracle *in, en
     double *m = room + 2 * K;
     struct oa_moments moments = { K, { room, room + K }, { m, m + KK } };
     f->e = (struct oa_exponents){ m + 2 * KK, { m + 3 * KK, m + 4 * KK }, { m + 5 * KK, m + 6 * KK }, m + 7 * KK };
-    add_moments(f, q + head * K, in->memory ? in->queries : in->length, moments.mean[0], moments.square[0]);
-    add_moments(f, k + head * K, in->length, moments.mean[1], moments.square[1]);
+    if (f->kept)
+        copy_moments(f, head, &moments);
+    else {
+        add_moments(f, q + head * K, in->memory ? in->queries : in->length, moments.mean[0], moments.square[0]);
+        add_moments(f, k + head * K, in->length, moments.mean[1], moments.square[1]);
+    }
     oa_fit_exponents(kind, &moments, &f->e);
     for (long i = 0; i < in->queries; i++)
         weigh_row(f, in, head, i, q + i * stride + head * K, k + head * K, w + i * in->keys);
@@ -88,9 +105,9 @@ static enum oa_error weigh_head(struct fitted *f, const struct oa_oracle *in, en
 }
 
 enum oa_error oa_fitted_weights(const struct oa_group *g, const struct oa_oracle *in, enum oa_random_fit kind,
-                                double *weights)
+                                bool kept, double *weights)
 {
-    struct fitted f = { .g = g, .K = g->shape.head_width, .count = g->parameter[0]->dim[0] };
+    struct fitted f = { .g = g, .K = g->shape.head_width, .count = g->parameter[0]->dim[0], .kept = kept };
     long width = f.K * g->shape.heads;
     double *q = oa_alloc(g->context, (size_t)(width * (in->queries + in->keys)) * sizeof *q);
     if (!q)

@@ -329,6 +329,17 @@ oa_tensor *oa_layer_forward(oa_tape *t, const struct oa_layer *l, const struct o
     return padded ? oa_select_rows(t, y, in->queries, in->lengths) : y;
 }
 
+/* ---- training -------------------------------------------------------------------------------------------------- */
+
+enum oa_error oa_layer_after_step(const struct oa_layer *l, long step)
+{
+    for (int g = 0; g < l->groups; g++) {
+        if (l->group[g].mechanism->after_step)
+            OA_TRY(l->group[g].mechanism->after_step(&l->group[g], step));
+    }
+    return OA_OK;
+}
+
 /* ---- cost ----------------------------------------------------------------------------------------------------- */
 
 static double projection_flops(const struct oa_group *g, long queries, long keys)

@@ -59,9 +59,12 @@ static enum oa_error fill_orthogonal(oa_context *c, const struct oa_parameter *p
 
 struct oa_parameter *oa_omega_parameter(struct oa_group *g, const struct oa_omega *o)
 {
-    struct oa_parameter p = {
-        .dims = 2, .dim = { o->count, o->width }, .matrix = true, .init = OA_INIT_NORMAL, .scale = 1
-    };
+    struct oa_parameter p = { .dims = 2,
+                              .dim = { o->count, o->width },
+                              .matrix = true,
+                              .moving = o->redrawn,
+                              .init = OA_INIT_NORMAL,
+                              .scale = 1 };
     if (o->ensemble) {
         bool exact = strcmp(o->ensemble, "hd3") == 0;
         p.init = OA_INIT_CUSTOM;

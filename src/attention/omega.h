@@ -12,11 +12,12 @@ struct oa_omega {
     long count, width;    /* r_0, K */
     const char *ensemble; /* of the orthogonal blocks: haar, givens, hd3; NULL = independent Gaussian rows */
     enum oa_omega_norms norms;
+    bool redrawn; /* training draws it again: it is saved, since the seed alone does not say it */
 };
 /* Registers features.omega [r_0, K]. NULL after a failure. */
 struct oa_parameter *oa_omega_parameter(struct oa_group *g, const struct oa_omega *o);
-/* The map of features fitted to the data (fitted_oracle.c). */
+/* The map of features fitted to the data, or to the moments that are kept: parameters 1 and 2 (fitted_oracle.c). */
 enum oa_error oa_fitted_weights(const struct oa_group *g, const struct oa_oracle *in, enum oa_random_fit kind,
-                                double *weights);
+                                bool kept, double *weights);
 
 #endif

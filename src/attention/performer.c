@@ -10,8 +10,9 @@
  *     kernel=hyperbolic  φ(x) = (2r_0)^{−½} e^{−|x|²/2} [e^{Ωx}, e^{−Ωx}]     the same mean
  *     kernel=smreg       favor+ with rows of Ω of length √K: not e^{x·y}, but less variance
  *     kernel=favor++, sderf, aderf, saderf   positive features fitted to the queries and keys of each sequence and
- * head, which lowers the variance (device/cpu_random_statistics.c); no causal form kernel=relu        φ(x) = r_0^{−½}
- * relu(Ωx) + 10⁻³
+ * head, which lowers the variance (device/cpu_random_statistics.c); in causal layers to
+ * running averages over training batches, which are parameters that move (features.mean, features.square)
+ *     kernel=relu        φ(x) = r_0^{−½} relu(Ωx) + 10⁻³
  *
  * Exponents reach hundreds. So each row of features is held relative to its largest; of queries that cancels, and the
  * engine weighs keys against the largest that the row sees (device/cpu_linear_attention.c). Nothing is added to
@@ -52,24 +53,28 @@ static enum oa_random_fit fit_of(const struct oa_atom *a)
     return (enum oa_random_fit)((int)oa_atom_value(a, "kernel")->number - FITTED);
 }
 
+/* Features fitted to moments that are kept, not to the sequence at hand: what a causal layer needs. Training moves the
+ * moments, evaluation and decoding leave them; `attend` has them in its file or not. */
+static bool keeps_moments(const struct oa_group *g)
+{
+    return kernel_of(g->atom) == FITTED && (g->shape.causal || g->statistics == OA_STATISTICS_STORED);
+}
+
 static enum oa_error check(oa_context *c, const struct oa_group *g)
 {
-    if (kernel_of(g->atom) != FITTED || !g->shape.causal)
+    if (!keeps_moments(g) || g->statistics != OA_STATISTICS_ABSENT)
         return OA_OK;
-    return oa_fail(
-        c, OA_UNSUPPORTED,
-        "performer with favor++, sderf, aderf or saderf has no causal form: their features are fitted to the "
-        "whole sequence; use kernel=favor+");
+    return oa_fail(c, OA_UNSUPPORTED,
+                   "performer with favor++, sderf, aderf or saderf is causal only with frozen statistics: fitted to "
+                   "the sequence itself, a feature would depend on later tokens. Give features.mean [2, H, K], "
+                   "features.square [2, H, K, K] and features.seen [1], as a trained model has them, or use "
+                   "kernel=favor+");
 }
 
 static bool clash(const struct oa_atom *a, char *sentence, size_t size)
 {
     bool iid = oa_atom_is(a, "draw", "iid");
-    if (oa_atom_int(a, "redraw", 0) > 0)
-        snprintf(sentence, size,
-                 "features are drawn once, from the seed; drawing them again during training does not "
-                 "exist yet: leave redraw out.");
-    else if (iid && oa_atom_value(a, "ensemble")->given)
+    if (iid && oa_atom_value(a, "ensemble")->given)
         snprintf(sentence, size, "ensemble says how orthogonal rows are made, and draw=iid has none.");
     else if (iid && kernel_of(a) == SMREG)
         snprintf(sentence, size, "kernel=smreg is defined by orthogonal rows of length √K; draw=iid is favor+.");
@@ -84,6 +89,31 @@ static long default_features(long width)
     return r < 1 ? 1 : r;
 }
 
+enum { OMEGA, MEAN, SQUARE, SEEN };
+
+/* As of queries and keys with independent components of mean 0 and variance 1, which x = q/K^¼ makes 1/√K. */
+static enum oa_error fill_square(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out)
+{
+    long K = p->dim[3];
+    (void)c, (void)seed;
+    for (long i = 0; i < p->count; i++)
+        out[i] = i / K % K == i % K ? 1 / sqrt((double)K) : 0;
+    return OA_OK;
+}
+
+static void add_moments(struct oa_group *g)
+{
+    long H = g->shape.heads, K = g->shape.head_width;
+    struct oa_parameter mean = { .dims = 3, .dim = { 2, H, K }, .moving = true };
+    struct oa_parameter square = {
+        .dims = 4, .dim = { 2, H, K, K }, .moving = true, .init = OA_INIT_CUSTOM, .fill = fill_square
+    };
+    struct oa_parameter seen = { .dims = 1, .dim = { 1 }, .moving = true };
+    g->parameter[MEAN] = oa_group_parameter(g, "features.mean", &mean);
+    g->parameter[SQUARE] = oa_group_parameter(g, "features.square", &square);
+    g->parameter[SEEN] = oa_group_parameter(g, "features.seen", &seen);
+}
+
 static enum oa_error parameters(struct oa_group *g)
 {
     static const char *const ensembles[] = { "haar", "givens", "hd3" };
@@ -91,10 +121,22 @@ static enum oa_error parameters(struct oa_group *g)
     struct oa_omega o = { .count = oa_atom_int(g->atom, "features", default_features(K)),
                           .width = K,
                           .ensemble = oa_atom_is(g->atom, "draw", "iid") ? NULL : ensembles[ensemble],
-                          .norms = kernel_of(g->atom) == SMREG ? OA_NORMS_ROOT : OA_NORMS_CHI };
-    g->parameter[0] = oa_omega_parameter(g, &o);
-    g->needs_all = kernel_of(g->atom) == FITTED;
+                          .norms = kernel_of(g->atom) == SMREG ? OA_NORMS_ROOT : OA_NORMS_CHI,
+                          .redrawn = oa_atom_int(g->atom, "redraw", 0) > 0 };
+    g->parameter[OMEGA] = oa_omega_parameter(g, &o);
+    if (keeps_moments(g))
+        add_moments(g);
+    g->needs_all = kernel_of(g->atom) == FITTED && !keeps_moments(g);
     return oa_status(g->context);
+}
+
+/* Draw number step/redraw: what evaluation and decoding see is the newest. */
+static enum oa_error after_step(const struct oa_group *g, long step)
+{
+    long every = oa_atom_int(g->atom, "redraw", 0);
+    if (every == 0 || step % every)
+        return OA_OK;
+    return oa_store_redraw(g->store, g->parameter[OMEGA], (uint64_t)(step / every));
 }
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
@@ -118,13 +160,15 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
                                                     : kernel == TRIG ? 0.5
                                                                      : -0.5 };
     struct oa_random_features how[2] = { each, each };
-    const struct oa_parameter *omega = kernel == FITTED ? NULL : g->parameter[0];
+    const struct oa_parameter *omega = kernel == FITTED ? NULL : g->parameter[OMEGA];
     long H = g->shape.heads;
     void *query_scale, *key_scale;
     oa_tensor *q, *k;
     oa_project(t, g, in, &q, &k);
+    struct oa_kept_moments kept = { g->parameter[MEAN], g->parameter[SQUARE], g->parameter[SEEN] };
     if (kernel == FITTED)
-        oa_random_statistics_op(t, &shape, fit_of(g->atom), q, k, g->parameter[0], how);
+        oa_random_statistics_op(t, &shape, fit_of(g->atom), q, k, g->parameter[OMEGA], keeps_moments(g) ? &kept : NULL,
+                                how);
     q = oa_random_features_op(t, q, shape.queries, H, shape.query_lengths, omega, &how[0], &query_scale);
     k = oa_random_features_op(t, k, shape.keys, H, shape.key_lengths, omega, &how[1], &key_scale);
     oa_scaled_linear_attention_op(
@@ -135,7 +179,7 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
 static double flops(const struct oa_group *g, long queries, long keys)
 {
     enum oa_random_feature f = feature_of(kernel_of(g->atom));
-    double r0 = (double)g->parameter[0]->dim[0], K = (double)g->shape.head_width, V = (double)g->shape.value_width;
+    double r0 = (double)g->parameter[OMEGA]->dim[0], K = (double)g->shape.head_width, V = (double)g->shape.value_width;
     double r = f == OA_RANDOM_TRIG || f == OA_RANDOM_HYPERBOLIC ? 2 * r0 : r0;
     return (double)(g->shape.heads * (queries + keys)) * (2 * r0 * K + r * (2 * V + 2 + 1));
 }
@@ -157,7 +201,7 @@ static double projected(const struct oa_group *g, const double *row, long r)
     double sum = 0;
     long K = g->shape.head_width;
     for (long c = 0; c < K; c++)
-        sum += oa_parameter_at(g, g->parameter[0], r * K + c) * row[c] / pow((double)K, 0.25);
+        sum += oa_parameter_at(g, g->parameter[OMEGA], r * K + c) * row[c] / pow((double)K, 0.25);
     return sum;
 }
 
@@ -174,7 +218,7 @@ static double largest(const struct oa_group *g, const double *row)
 {
     enum kernel kernel = kernel_of(g->atom);
     double top = kernel == HYPERBOLIC ? 0 : -INFINITY;
-    for (long r = 0; r < g->parameter[0]->dim[0]; r++) {
+    for (long r = 0; r < g->parameter[OMEGA]->dim[0]; r++) {
         double t = projected(g, row, r);
         top = fmax(top, kernel == HYPERBOLIC ? fabs(t) : t);
     }
@@ -188,7 +232,7 @@ static double log_scale(const struct oa_group *g, const double *k)
 
 static double pair(const struct oa_group *g, const double *q, const double *k, long i, long j)
 {
-    long count = g->parameter[0]->dim[0];
+    long count = g->parameter[OMEGA]->dim[0];
     double sum = 0, top_q = largest(g, q), top_k = largest(g, k), root = 1 / sqrt((double)count);
     (void)i, (void)j;
     for (long r = 0; r < count; r++) {
@@ -220,7 +264,7 @@ static double guarded(const struct oa_group *g, double den)
 static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
 {
     if (kernel_of(g->atom) == FITTED)
-        return oa_fitted_weights(g, in, fit_of(g->atom), w);
+        return oa_fitted_weights(g, in, fit_of(g->atom), keeps_moments(g), w);
     bool relative = kernel_of(g->atom) != TRIG && kernel_of(g->atom) != RELU;
     return oa_kernel_weights(g, in, pair, relative ? log_scale : NULL, guarded, w);
 }
@@ -234,8 +278,10 @@ const struct oa_mechanism oa_mechanism_performer = {
     .caveats =
         "An estimate of softmax attention, with a variance that grows as e^{|x + y|²}. kernel=trig has features of "
         "both signs: weights can be negative and the denominator can come near 0. kernel=smreg, kernel=relu and "
-        "ensemble=hd3 do not estimate the softmax kernel exactly. The kernels fitted to the data (favor++, sderf, "
-        "aderf, saderf) have no causal form. Attention dropout does not exist here and is ignored.",
+        "ensemble=hd3 do not estimate the softmax kernel exactly. favor++, sderf, aderf and saderf are fitted to the "
+        "data: to each sequence where every token sees every token; in causal layers to running averages, which "
+        "training moves after each batch and evaluation leaves as they are (they are saved with the model). Attention "
+        "dropout does not exist here and is ignored.",
     .mistakes = "JAX, TensorFlow and PyTorch Performers, fast-transformers: orthogonal rows come from a QR "
                 "without the signs of R and all lean to one side, so the \"unbiased\" estimate is off: +20 % at d "
                 "= 8, |x + y|² = 3.8. xFormers corrects the rows where the columns are meant.\n"
@@ -259,6 +305,7 @@ const struct oa_mechanism oa_mechanism_performer = {
     .check = check,
     .parameters = parameters,
     .forward = forward,
+    .after_step = after_step,
     .flops = flops,
     .state_numbers = state_numbers,
     .weights = weights,

@@ -21,6 +21,7 @@ const struct oa_device_ops oa_device_cpu = {
     .place_gradient = oa_cpu_place_gradient,
     .product = oa_cpu_product,
     .random_statistics = oa_cpu_random_statistics,
+    .update_moments = oa_cpu_update_moments,
     .random_features = oa_cpu_random_features,
     .random_features_gradient = oa_cpu_random_features_gradient,
     .select_rows = oa_cpu_select_rows,

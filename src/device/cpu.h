@@ -139,6 +139,7 @@ void oa_cpu_product(struct oa_device *d, long n, double a, const void *x, const 
 
 /* cpu_random_statistics.c, cpu_random_features.c */
 void oa_cpu_random_statistics(struct oa_device *d, const struct oa_random_statistics *a);
+void oa_cpu_update_moments(struct oa_device *d, const struct oa_moments_update *a); /* cpu_moments.c */
 void oa_cpu_random_features(struct oa_device *d, const struct oa_random_features *a);
 void oa_cpu_random_features_gradient(struct oa_device *d, const struct oa_random_features *a);
 

@@ -74,9 +74,15 @@ static long pair(const struct work *w)
     return w->b * w->a->heads + w->h;
 }
 
+/* Which statistics are those of the item. */
+static long fit(const struct work *w)
+{
+    return w->a->same ? w->h : pair(w);
+}
+
 static const void *omega(const struct work *w)
 {
-    return oa_act_at(w->d, w->a->omega, w->a->each ? pair(w) * w->a->count * w->a->width : 0);
+    return oa_act_at(w->d, w->a->omega, w->a->each ? fit(w) * w->a->count * w->a->width : 0);
 }
 
 /* P x, or x itself. */
@@ -87,7 +93,7 @@ static const void *in_metric(const struct work *w, const void *x, long *ld)
     if (!w->a->metric)
         return x;
     struct oa_gemm g = { .m = w->real, .n = K, .k = K, .lda = *ld, .ldb = K, .ldc = K };
-    w->d->kernels.gemm(w->gemm, &g, x, oa_act_at(w->d, w->a->metric, pair(w) * K * K), w->px);
+    w->d->kernels.gemm(w->gemm, &g, x, oa_act_at(w->d, w->a->metric, fit(w) * K * K), w->px);
     *ld = K;
     return w->px;
 }
@@ -114,7 +120,7 @@ static void forward_rows(struct work *w, void *x, void *y, void *top)
                          .real_out = true };
     k->gemm(w->gemm, &g, x, omega(w), w->u);
     k->random_features(a->kind, w->real, a->count, a->scale,
-                       a->bias ? oa_real_at(w->d, a->bias, pair(w) * a->count) : NULL, w->u, a->count, y, a->heads * r,
+                       a->bias ? oa_real_at(w->d, a->bias, fit(w) * a->count) : NULL, w->u, a->count, y, a->heads * r,
                        top);
     const void *px = in_metric(w, x, &ldp);
     k->row_dots(w->real, a->width, x, ldx, px, ldp, w->sums);

@@ -15,7 +15,8 @@
  *     saderf    aderf with diagonals: ψ = (M_2,ll/M_1,ll)^¼ in [10⁻³, 10³], φ = 2(Σ √(M_1,ll M_2,ll) + m_1·m_2)/d,
  *               B_1 = √(1 − 4a) ψ, B_2 = √(1 − 4a)/ψ, P_1 = ψ², P_2 = ψ^{-2}
  *
- * All in double; roots by cyclic Jacobi. The statistics are constants for the gradient. An item is a (b, h).
+ * All in double; roots by cyclic Jacobi. The statistics are constants for the gradient. Those of the data make the
+ * features of a token depend on all others; given ones (cpu_moments.c) do not. An item is a (b, h).
  */
 #include "device/cpu.h"
 
@@ -45,6 +46,12 @@ static void rotate_pair(long n, double *m, double *q, long i, long j)
     }
 }
 
+static void set_scaled_identity(long n, double x, double *out)
+{
+    for (long i = 0; i < n * n; i++)
+        out[i] = i / n == i % n ? x : 0;
+}
+
 static bool is_diagonal(long n, const double *m)
 {
     double off = 0, all = 0;
@@ -55,26 +62,30 @@ static bool is_diagonal(long n, const double *m)
     return off <= 1e-30 * all;
 }
 
-/* out = Q f(Λ) Qᵀ of the symmetric m; work has 2n² doubles. */
-static void apply(long n, const double *m, double (*f)(double), double *out, double *work)
+/* m = Q diag(λ) Qᵀ, symmetric; work has 2n² doubles: a matrix with λ on its diagonal, then Q. */
+static void decompose(long n, const double *m, double *work)
 {
     double *d = work, *q = work + n * n;
     memcpy(d, m, (size_t)(n * n) * sizeof *d);
-    for (long i = 0; i < n * n; i++)
-        q[i] = i / n == i % n;
+    set_scaled_identity(n, 1, q);
     for (int sweep = 0; sweep < 60 && !is_diagonal(n, d); sweep++) {
         for (long i = 0; i < n; i++) {
             for (long j = i + 1; j < n; j++)
                 rotate_pair(n, d, q, i, j);
         }
     }
-    for (long i = 0; i < n; i++) {
-        for (long j = 0; j < n; j++) {
-            double sum = 0;
-            for (long l = 0; l < n; l++)
-                sum += q[i * n + l] * f(d[l * n + l]) * q[j * n + l];
-            out[i * n + j] = sum;
-        }
+}
+
+/* out = Q diag(f(λ)) Qᵀ of what was decomposed into `work`. */
+static void compose(long n, const double *work, double (*f)(double), double *out)
+{
+    const double *d = work, *q = work + n * n;
+    memset(out, 0, (size_t)(n * n) * sizeof *out);
+    for (long l = 0; l < n; l++) {
+        double value = f(d[l * n + l]);
+        for (long i = 0; i < n; i++)
+            for (long j = 0; j < n; j++)
+                out[i * n + j] += q[i * n + l] * value * q[j * n + l];
     }
 }
 
@@ -88,12 +99,6 @@ static void multiply(long n, const double *a, const double *b, double *out)
             out[i * n + j] = sum;
         }
     }
-}
-
-static void set_scaled_identity(long n, double x, double *out)
-{
-    for (long i = 0; i < n * n; i++)
-        out[i] = i / n == i % n ? x : 0;
 }
 
 static void scale(long n, double x, double *m)
@@ -169,9 +174,10 @@ static void fit_sderf(const struct oa_moments *m, struct oa_exponents *e)
     for (long i = 0; i < n * n; i++)
         sum[i] = m->square[0][i] + m->square[1][i] + m->mean[0][i / n] * m->mean[1][i % n] +
                  m->mean[1][i / n] * m->mean[0][i % n];
-    apply(n, sum, best, e->a, e->work + n * n);
+    decompose(n, sum, e->work + n * n);
+    compose(n, e->work + n * n, best, e->a);
     for (int side = 0; side < 2; side++) {
-        apply(n, sum, best_factor, e->b[side], e->work + n * n);
+        compose(n, e->work + n * n, best_factor, e->b[side]);
         set_scaled_identity(n, 1, e->p[side]);
     }
 }
@@ -187,19 +193,22 @@ static void fit_aderf(const struct oa_moments *m, struct oa_exponents *e)
         one[i * n + i] += ridge[0];
         two[i * n + i] += ridge[1];
     }
-    apply(n, one, root, e->p[0], work);
+    decompose(n, one, work);
+    compose(n, work, root, e->p[0]);
+    compose(n, work, inverse_root, e->p[1]);
     multiply(n, e->p[0], two, t);
     multiply(n, t, e->p[0], two);
-    apply(n, two, root, r, work);
-    apply(n, one, inverse_root, e->p[1], work);
+    decompose(n, two, work);
+    compose(n, work, root, r);
     multiply(n, e->p[1], r, t);
     multiply(n, t, e->p[1], one); /* G */
     double phi = 2 * (trace(m, r) + means(m)) / (double)n;
     set_scaled_identity(n, best(phi), e->a);
-    apply(n, one, root, e->b[0], work);
-    apply(n, one, inverse_root, e->b[1], work);
+    decompose(n, one, work);
+    compose(n, work, root, e->b[0]);
+    compose(n, work, inverse_root, e->b[1]);
     memcpy(e->p[0], one, (size_t)nn * sizeof *one);
-    apply(n, one, inverse, e->p[1], work);
+    compose(n, work, inverse, e->p[1]);
     for (int side = 0; side < 2; side++)
         scale(n, best_factor(phi), e->b[side]);
 }
@@ -286,6 +295,15 @@ static void turn_rows(const struct call *c, const struct oa_exponents *e, int si
     }
 }
 
+static void copy_moments(const struct call *c, int side, long h, double *mean, double *square)
+{
+    long K = c->a->width, first = side * c->a->heads + h;
+    for (long i = 0; i < K; i++)
+        mean[i] = oa_real_get(c->d, c->a->mean, first * K + i);
+    for (long i = 0; i < K * K; i++)
+        square[i] = oa_real_get(c->d, c->a->square, first * K * K + i);
+}
+
 static long real_length(const int32_t *lengths, long b, long length)
 {
     return lengths ? oa_max(0, oa_min(lengths[b], length)) : length;
@@ -303,8 +321,12 @@ static void fit_item(void *argument, long item, const struct oa_worker *worker)
     double *row = room, *mean = room + 2 * K, *m = room + 4 * K;
     struct oa_moments moments = { K, { mean, mean + K }, { m, m + KK } };
     struct oa_exponents e = { m + 2 * KK, { m + 3 * KK, m + 4 * KK }, { m + 5 * KK, m + 6 * KK }, m + 7 * KK };
-    add_moments(c, a->q, b, h, a->queries, real_length(a->query_lengths, b, a->queries), row, mean, m);
-    add_moments(c, a->k, b, h, a->keys, real_length(a->key_lengths, b, a->keys), row, mean + K, m + KK);
+    for (int side = 0; side < 2 && a->mean; side++)
+        copy_moments(c, side, h, mean + side * K, m + side * KK);
+    if (!a->mean) {
+        add_moments(c, a->q, b, h, a->queries, real_length(a->query_lengths, b, a->queries), row, mean, m);
+        add_moments(c, a->k, b, h, a->keys, real_length(a->key_lengths, b, a->keys), row, mean + K, m + KK);
+    }
     oa_fit_exponents(a->kind, &moments, &e);
     for (int side = 0; side < 2; side++)
         turn_rows(c, &e, side, item, row);

@@ -195,6 +195,7 @@ struct oa_random_features {
     /* Statistics of the data, each (b, h) has its own: omega then is act [B, H, r_0, K], bias real [B, H, r_0], metric
      * act [B, H, K, K] and |x|² is xᵀ metric x (NULL: the plain one). */
     bool each;
+    bool same; /* each, but the same for all b: B is 1 in these three */
     const void *bias, *metric;
     const void *x; /* act [B·T, H·K] contiguous */
     void *y;       /* act [B·T, H·r] contiguous */
@@ -222,9 +223,22 @@ struct oa_random_statistics {
     long batch, queries, keys, heads, width, count; /* B, T, S, H, K, r_0 */
     const int32_t *query_lengths, *key_lengths;
     double scale;
-    const void *q, *k, *omega;   /* act [B·T, H·K], [B·S, H·K] contiguous; real [r_0, K] */
+    const void *q, *k, *omega; /* act [B·T, H·K], [B·S, H·K] contiguous; real [r_0, K] */
+    const void *mean, *square; /* real [2, H, K], [2, H, K, K]: statistics that are given, with B = 1; NULL: of q, k */
     void *turned[2], *metric[2]; /* act [B, H, r_0, K]: Ω B; act [B, H, K, K]: P */
     void *bias;                  /* real [B, H, r_0] */
+};
+
+/* Running averages of the moments of scale·x over real positions and batches, [0] of queries, [1] of keys: with the
+ * moments μ of this batch m ← m + w(μ − m), w = max(1/n, least) for batch number n; seen is n − 1 before, n after. A
+ * side without a real row stays. */
+struct oa_moments_update {
+    long batch, heads, width; /* B, H, K */
+    long rows[2];             /* T, S */
+    const int32_t *lengths[2];
+    double scale, least;
+    const void *x[2];           /* act [B·rows, H·K] contiguous */
+    void *mean, *square, *seen; /* real [2, H, K], [2, H, K, K], [1] */
 };
 
 /* ---- polynomial weights: w_ij = (scale·q_i·k_j)^degree over visible keys, O_i = Σ w v_j / (Σ w + bias), O(n²) --- */
@@ -454,6 +468,7 @@ struct oa_device_ops {
                            const void *x, const void *dy, void *dx);
     void (*product)(struct oa_device *d, long n, double a, const void *x, const void *y, void *z); /* act z = a·x·y */
     void (*random_statistics)(struct oa_device *d, const struct oa_random_statistics *a);
+    void (*update_moments)(struct oa_device *d, const struct oa_moments_update *a);
     void (*random_features)(struct oa_device *d, const struct oa_random_features *a);
     void (*random_features_gradient)(struct oa_device *d, const struct oa_random_features *a);
     /* y row = x row, or zeros where the row is padding: row b·length + t with t ≥ lengths[b]. By selection: NaN in

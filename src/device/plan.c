@@ -102,8 +102,15 @@ static void product(struct oa_device *d, long n, double a, const void *x, const 
 
 static void random_statistics(struct oa_device *d, const struct oa_random_statistics *a)
 {
-    double pairs = (double)(a->batch * a->heads), K = (double)a->width, rows = (double)(a->queries + a->keys);
+    double pairs = (double)(a->batch * a->heads), K = (double)a->width;
+    double rows = a->mean ? 0 : (double)(a->queries + a->keys);
     work(d, pairs * (2 * rows * K * K + 6 * (double)a->count * K * K), act(d, pairs * rows * K));
+}
+
+static void update_moments(struct oa_device *d, const struct oa_moments_update *a)
+{
+    double K = (double)a->width, rows = (double)(a->batch * a->heads) * (double)(a->rows[0] + a->rows[1]);
+    work(d, rows * (2 * K * K + K), act(d, rows * K) + real(d, 4 * (double)a->heads * K * (K + 1)));
 }
 
 static void random_features(struct oa_device *d, const struct oa_random_features *a)
@@ -433,6 +440,7 @@ const struct oa_device_ops oa_device_plan = {
     .place_gradient = place_gradient,
     .product = product,
     .random_statistics = random_statistics,
+    .update_moments = update_moments,
     .random_features = random_features,
     .random_features_gradient = random_features_gradient,
     .select_rows = select_rows,

@@ -16,13 +16,14 @@ static void flat_arrays(const struct oa_model *m, struct oa_array out[ARRAYS])
     const struct oa_store *s = &m->store;
     enum oa_type type = m->device->kernels.real;
     void *memory[ARRAYS] = { s->values, s->moment1, s->moment2 };
+    long size[ARRAYS] = { s->live, s->updated, s->updated };
     for (int i = 0; i < ARRAYS; i++)
         out[i] = (struct oa_array){ .name = (char *)(uintptr_t)array_name[i],
                                     .type = type,
                                     .dims = 1,
-                                    .dim = { s->updated },
+                                    .dim = { size[i] },
                                     .data = memory[i],
-                                    .bytes = (size_t)s->updated * oa_type_size(type) };
+                                    .bytes = (size_t)size[i] * oa_type_size(type) };
 }
 
 static unsigned long checksum(const struct oa_array *arrays)

@@ -67,6 +67,9 @@ enum oa_error oa_decoding_read(struct oa_decoding *r, const int32_t *ids, long n
  * its last half. */
 enum oa_error oa_decoding_continue(struct oa_decoding *r, const int32_t *ids, long n, float *logits);
 
+/* What mechanisms do after optimiser step number `step` (features drawn again). */
+enum oa_error oa_model_after_step(const struct oa_model *m, long step);
+
 /* ---- files ---- a run's folder holds model.safetensors, config.json, tokenizer.json, log.jsonl, and checkpoints. */
 
 /* Trainable parameters as F32 (f64: F64) under their names; frozen ones too when asked, else they are made again from

@@ -46,7 +46,7 @@ enum oa_error oa_model_save(const struct oa_model *m, const char *path, bool fro
     int count = 0;
     for (int i = 0; i < m->store.count; i++) {
         const struct oa_parameter *p = m->store.parameter[i];
-        if (!p->trainable && !frozen && !p->kept)
+        if (!p->trainable && !frozen && !p->kept && !p->moving)
             continue;
         arrays[count] = array_of(m, p);
         if (p->bits && !make_integers(m, p, &arrays[count]))
@@ -110,7 +110,7 @@ enum oa_error oa_model_load(struct oa_model *m, const char *path)
         const struct oa_array *a = oa_tensors_find(f, p->name);
         if (a)
             e = copy_in(m, a, p, path);
-        else if (p->trainable)
+        else if (p->trainable || p->moving)
             e = oa_fail(m->context, OA_FORMAT, "%s: tensor %s is missing", path, p->name);
     }
     for (int i = 0; e == OA_OK && i < oa_tensors_count(f); i++)

@@ -232,3 +232,10 @@ double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batc
     oa_tensor *h = oa_model_hidden(t, m, batch->input, batch->rows, batch->length, NULL);
     return oa_linear_loss_op(t, h, m->embedding, batch->target, scale);
 }
+
+enum oa_error oa_model_after_step(const struct oa_model *m, long step)
+{
+    for (long l = 0; l < m->options.model_layers; l++)
+        OA_TRY(oa_layer_after_step(&m->block[l].attention, step));
+    return oa_status(m->context);
+}

@@ -6,6 +6,7 @@
 #include "device/cpu.h"
 
 #define PI 3.14159265358979323846
+#define MOMENTS_WEIGHT 0.01 /* of a batch in the running average, once a hundred have been seen */
 
 struct features {
     oa_tensor *x, *y, *other; /* other: the second factor of a product */
@@ -168,38 +169,78 @@ oa_tensor *oa_product(oa_tape *t, oa_tensor *x, oa_tensor *y, double a)
 
 /* ---- random features ---- */
 
+/* Where the fit of `pairs` heads goes, all in one piece: turned Ω and metric of both sides, then the bias. With kept
+ * moments decoding makes it once. */
+static bool place_fit(oa_tape *t, bool kept, long pairs, struct oa_random_statistics *a, bool *made)
+{
+    size_t act = t->device->kernels.act_size, real = t->device->kernels.real_size;
+    size_t turned = (size_t)(pairs * a->count * a->width) * act, metric = (size_t)(pairs * a->width * a->width) * act;
+    turned = (turned + real - 1) / real * real;
+    metric = (metric + real - 1) / real * real;
+    size_t bytes = 2 * (turned + metric) + (size_t)(pairs * a->count) * real;
+    *made = false;
+    char *memory = kept && t->state ? oa_keep_made(t, bytes, made) : oa_tape_take(t, bytes);
+    for (int side = 0; side < 2; side++) {
+        a->turned[side] = oa_at(memory, 1, (long)(turned * (size_t)side));
+        a->metric[side] = oa_at(memory, 1, (long)(2 * turned + metric * (size_t)side));
+    }
+    a->bias = oa_at(memory, 1, (long)(2 * (turned + metric)));
+    return memory || t->device->dry;
+}
+
+static void update_moments(oa_tape *t, const struct oa_random_statistics *a, const struct oa_attention_shape *shape,
+                           const struct oa_kept_moments *kept)
+{
+    struct oa_moments_update u = { .batch = shape->batch,
+                                   .heads = shape->heads,
+                                   .width = a->width,
+                                   .rows = { shape->queries, shape->keys },
+                                   .lengths = { shape->query_lengths, shape->key_lengths },
+                                   .scale = a->scale,
+                                   .least = MOMENTS_WEIGHT,
+                                   .x = { a->q, a->k },
+                                   .mean = kept->mean->value,
+                                   .square = kept->square->value,
+                                   .seen = kept->seen->value };
+    t->device->ops->update_moments(t->device, &u);
+}
+
 void oa_random_statistics_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_random_fit kind, oa_tensor *q,
-                             oa_tensor *k, const struct oa_parameter *omega, struct oa_random_features how[2])
+                             oa_tensor *k, const struct oa_parameter *omega, const struct oa_kept_moments *kept,
+                             struct oa_random_features how[2])
 {
     if (!q || !k || !omega)
         return;
-    long pairs = shape->batch * shape->heads, count = omega->dim[0], K = omega->dim[1];
-    size_t act = t->device->kernels.act_size;
+    bool made;
     struct oa_random_statistics a = { .kind = kind,
-                                      .batch = shape->batch,
+                                      .batch = kept ? 1 : shape->batch,
                                       .queries = shape->queries,
                                       .keys = shape->keys,
                                       .heads = shape->heads,
-                                      .width = K,
-                                      .count = count,
+                                      .width = omega->dim[1],
+                                      .count = omega->dim[0],
                                       .query_lengths = shape->query_lengths,
                                       .key_lengths = shape->key_lengths,
                                       .scale = how[0].scale,
                                       .q = q->data,
                                       .k = k->data,
                                       .omega = omega->value };
-    a.bias = oa_tape_take(t, (size_t)(pairs * count) * t->device->kernels.real_size);
+    a.mean = kept ? kept->mean->value : NULL;
+    a.square = kept ? kept->square->value : NULL;
+    if (!place_fit(t, kept, a.batch * a.heads, &a, &made))
+        return;
     for (int side = 0; side < 2; side++) {
-        a.turned[side] = oa_tape_take(t, (size_t)(pairs * count * K) * act);
-        a.metric[side] = oa_tape_take(t, (size_t)(pairs * K * K) * act);
         how[side].each = true;
-        how[side].count = count;
+        how[side].same = kept;
+        how[side].count = a.count;
         how[side].omega = a.turned[side];
         how[side].metric = a.metric[side];
         how[side].bias = a.bias;
     }
-    if (oa_status(t->context) == OA_OK)
+    if (!made)
         t->device->ops->random_statistics(t->device, &a);
+    if (kept && t->train && t->record)
+        update_moments(t, &a, shape, kept);
 }
 
 static void random_backward(oa_tape *t, void *saved)

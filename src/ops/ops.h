@@ -27,6 +27,7 @@ struct oa_parameter {
     bool matrix;           /* used as an operand of matrix products: an act copy is kept */
     bool bits;             /* 0 or 1, I32 in files */
     bool kept;             /* frozen, but not to be made again from the seed alone: always saved */
+    bool moving;           /* kept, and changed by training otherwise than by a gradient: part of checkpoints */
     enum oa_init init;
     double scale; /* NORMAL: standard deviation; UNIFORM: limit */
     /* CUSTOM: writes `count` doubles; called once, when the store is allocated or regenerated. */
@@ -45,8 +46,9 @@ struct oa_store {
     struct oa_arena arena;
     struct oa_parameter **parameter;
     int count, capacity;
-    long trainable, frozen;       /* elements, without gaps */
-    long decayed, updated, total; /* elements of the flat arrays: with weight decay; trainable; all */
+    long trainable, frozen; /* elements, without gaps */
+    /* Ends in the flat arrays, in elements: with weight decay; trainable; what training changes; all. */
+    long decayed, updated, live, total;
     void *values, *acts, *gradients, *moment1, *moment2;
     uint64_t seed; /* of oa_store_allocate */
     bool allocated;
@@ -63,6 +65,8 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
 struct oa_parameter *oa_store_find(const struct oa_store *s, const char *name);
 /* After values changed (an update, a load): makes the act copies again. */
 void oa_store_refresh(struct oa_store *s);
+/* Draws a parameter again, from a stream of the seed, its own and `number`. Takes memory for a moment. */
+enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64_t number);
 void oa_store_zero_gradients(struct oa_store *s);
 
 /* ---- tensors and the tape ------------------------------------------------------------------------------------- */
@@ -149,6 +153,8 @@ void oa_state_begin(oa_tape *t, struct oa_state *s);
 long oa_rows_alive(const struct oa_horizon *h, long tokens);
 /* For ops: `count` numbers of `size` bytes, zeros before the first token. */
 void *oa_keep_numbers(oa_tape *t, long count, size_t size);
+/* For ops: bytes that are a function of the parameters alone; *made: they are there from earlier tokens. */
+void *oa_keep_made(oa_tape *t, size_t bytes, bool *made);
 /* For ops: keys or values, one row for each token, of all tokens so far. In a causal layer x are the new ones, which go
  * behind those that are there, and what the horizon allows is forgotten (NULL: nothing). Otherwise x was made of the
  * memory of cross-attention at the first call, and is NULL later. The shape's keys and first then count in the rows
@@ -179,9 +185,14 @@ oa_tensor *oa_product(oa_tape *t, oa_tensor *x, oa_tensor *y, double a); /* a·x
 /* Random features of each head (device.h): kind, scale, half_norm and statistics from `how`, Ω [r_0, K] frozen (NULL
  * when `how` has one for each head). *top receives the logarithmic scales, real [B, H, length]. */
 /* Statistics of q and k for such features: fills how[0] (queries) and how[1] (keys); `shape` says what is real. No
- * gradient flows. */
+ * gradient flows. Without `kept` they are those of q and k themselves, for each batch item. With it they are what is
+ * kept, which does not depend on q and k; in training they then move towards q and k, for later steps. */
+struct oa_kept_moments {
+    struct oa_parameter *mean, *square, *seen; /* [2, H, K], [2, H, K, K]; [1]: batches so far */
+};
 void oa_random_statistics_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_random_fit kind, oa_tensor *q,
-                             oa_tensor *k, const struct oa_parameter *omega, struct oa_random_features how[2]);
+                             oa_tensor *k, const struct oa_parameter *omega, const struct oa_kept_moments *kept,
+                             struct oa_random_features how[2]);
 oa_tensor *oa_random_features_op(oa_tape *t, oa_tensor *x, long length, long heads, const int32_t *lengths,
                                  const struct oa_parameter *omega, const struct oa_random_features *how, void **top);
 /* Positions count from 0 in sequences of `length` rows, or from the state's tokens on; real [≥ length, K/2]. */

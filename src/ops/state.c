@@ -118,6 +118,15 @@ void *oa_keep_numbers(oa_tape *t, long count, size_t size)
     return p->data;
 }
 
+void *oa_keep_made(oa_tape *t, size_t bytes, bool *made)
+{
+    void *data = oa_keep_numbers(t, (long)bytes, 1);
+    *made = data && t->state->tokens > 0;
+    if (data)
+        t->state->place[t->state->next - 1].alive = 0;
+    return data;
+}
+
 /* ---- rows ---------------------------------------------------------------------------------------------------------
  */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parameter store. Layout of the flat arrays: trainable parameters with weight decay, trainable ones without, then
- * the frozen ones (values only). Each parameter starts at a multiple of 16 elements; the gap is zero and stays zero. */
+ * The parameter store. Layout of the flat arrays: trainable parameters with weight decay, trainable ones without, those
+ * that move without a gradient, then the frozen ones (the last two have values only). Each parameter starts at a
+ * multiple of 16 elements; the gap is zero and stays zero. */
 #include "ops/ops.h"
 
 #include "device/cpu.h"
@@ -88,13 +89,16 @@ static long padded(long n)
     return (n + GAP - 1) / GAP * GAP;
 }
 
-/* 0: trainable with decay, 1: trainable without, 2: frozen. */
-static int section_of(const struct oa_parameter *p)
+enum section { DECAYED, UNDECAYED, MOVING, FROZEN, SECTIONS };
+
+static enum section section_of(const struct oa_parameter *p)
 {
-    return p->trainable ? (p->decay ? 0 : 1) : 2;
+    if (p->trainable)
+        return p->decay ? DECAYED : UNDECAYED;
+    return p->moving ? MOVING : FROZEN;
 }
 
-static long section_size(const struct oa_store *s, int section)
+static long section_size(const struct oa_store *s, enum section section)
 {
     long n = 0;
     for (int i = 0; i < s->count; i++)
@@ -107,7 +111,7 @@ static void place(struct oa_store *s, bool training)
 {
     const struct oa_device *d = s->device;
     long offset = 0;
-    for (int section = 0; section < 3; section++)
+    for (enum section section = 0; section < SECTIONS; section++)
         for (int i = 0; i < s->count; i++) {
             struct oa_parameter *p = s->parameter[i];
             if (section_of(p) != section)
@@ -184,9 +188,10 @@ static enum oa_error fill(struct oa_store *s, const struct oa_parameter *p, uint
 enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training)
 {
     struct oa_device *d = s->device;
-    s->decayed = section_size(s, 0);
-    s->updated = s->decayed + section_size(s, 1);
-    s->total = s->updated + section_size(s, 2);
+    s->decayed = section_size(s, DECAYED);
+    s->updated = s->decayed + section_size(s, UNDECAYED);
+    s->live = s->updated + section_size(s, MOVING);
+    s->total = s->live + section_size(s, FROZEN);
     size_t real = d->kernels.real_size, all = (size_t)s->total, some = (size_t)s->updated;
     s->values = take_zeroed(s, all * real);
     s->acts = d->kernels.act == d->kernels.real ? s->values : take_zeroed(s, all * d->kernels.act_size);
@@ -209,7 +214,18 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
 void oa_store_refresh(struct oa_store *s)
 {
     if (s->acts != s->values)
-        s->device->ops->act_from_real(s->device, s->updated, s->values, s->acts);
+        s->device->ops->act_from_real(s->device, s->live, s->values, s->acts);
+}
+
+enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64_t number)
+{
+    struct oa_parameter again = *p;
+    snprintf(again.stream + strlen(again.stream), sizeof again.stream - strlen(again.stream), "/redraw/%llu",
+             (unsigned long long)number);
+    OA_TRY(fill(s, &again, s->seed));
+    if (p->act != p->value)
+        s->device->ops->act_from_real(s->device, p->count, p->value, p->act);
+    return oa_status(s->context);
 }
 
 void oa_store_zero_gradients(struct oa_store *s)

@@ -165,7 +165,7 @@ static enum oa_error one_step(struct trainer *t, long step)
         return diverged(t, step, o->train_accumulate);
     double clip = o->train_clip > 0 && t->norm > o->train_clip ? o->train_clip / t->norm : 1;
     oa_optimizer_step(&t->m->store, o, step, clip);
-    return oa_status(t->c);
+    return oa_model_after_step(t->m, step);
 }
 
 /* ---- between steps ---- */

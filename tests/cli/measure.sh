@@ -46,3 +46,8 @@ expect 0 attend softmax --in "$golden" --out steps.safetensors --causal --steps
 [ "$(wc -c <steps.safetensors)" -gt 100 ] || fail "attend --steps wrote nothing"
 expect 1 attend softmax --in "$golden" --out steps.safetensors --steps
 says err 'must be causal'
+
+# Features fitted to a sequence would see its future.
+expect 1 attend 'performer(kernel=favor++, features=8)' --in "$source/tests/golden/performer-favor++.safetensors" \
+    --out y.safetensors --causal
+says err 'causal only with frozen statistics'

@@ -34,6 +34,22 @@ grep -o '"step": [0-9]*' one/log.jsonl >one.steps
 grep -o '"step": [0-9]*' parts/log.jsonl >parts.steps
 sort -u -c parts.steps 2>/dev/null || [ "$(sort parts.steps | uniq -d | wc -l)" -eq 0 ] || fail "a step is logged twice"
 
+# Features that training draws again, and averages that it keeps, go on as well; they are part of the model.
+moving='performer(kernel=sderf, features=6, redraw=4)'
+expect 0 train --config tiny.yaml --attention "$moving" --out moving --train.steps 10 --train.schedule constant
+expect 0 train --resume --out moving --train.steps 15
+expect 0 train --config tiny.yaml --attention "$moving" --out moved --train.steps 15 --train.schedule constant
+same moving/model.safetensors moved/model.safetensors
+for tensor in omega mean square; do
+    grep -aq "features.$tensor" moved/model.safetensors || fail "features.$tensor is not saved"
+done
+trained=$(grep -o '"valid_loss": [0-9.]*' moved/log.jsonl | tail -n 1 | sed 's/.*: //')
+expect 0 eval moved --json
+grep -q "\"loss\": ${trained%????}" out || fail "eval does not find the loss $trained of training"
+expect 0 train --config tiny.yaml --attention 'performer(kernel=sderf, features=6)' --out still --train.steps 15 \
+    --train.schedule constant
+cmp -s moved/model.safetensors still/model.safetensors && fail "redraw does nothing"
+
 # A run that has ended is not begun again by accident, and does not change when it is resumed.
 expect 2 train --config tiny.yaml --out whole
 says err 'holds a run already'
