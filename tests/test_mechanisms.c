@@ -324,8 +324,6 @@ static void what_cannot_be_right_is_refused(void **state)
     assert_refused((struct oa_setup){ .spec = "local", .mode = OA_MODE_CROSS }, "local is for self-attention only");
     assert_refused((struct oa_setup){ .spec = "cosformer(length=6)", .mode = OA_MODE_BOTH }, "at least 7");
     assert_refused((struct oa_setup){ .spec = "polynomial(degree=3)", .mode = OA_MODE_CAUSAL }, "must be even");
-    assert_refused((struct oa_setup){ .spec = "performer(favor#)", .mode = OA_MODE_CAUSAL }, "has no causal form");
-    assert_refused((struct oa_setup){ .spec = "performer(redraw=10)", .mode = OA_MODE_CAUSAL }, "leave redraw out");
     assert_refused((struct oa_setup){ .spec = "performer(draw=iid, ensemble=givens)", .mode = OA_MODE_CAUSAL },
                    "draw=iid has none");
     assert_refused((struct oa_setup){ .spec = "performer(smreg, iid)", .mode = OA_MODE_CAUSAL }, "draw=iid is favor+");

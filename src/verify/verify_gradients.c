@@ -63,10 +63,11 @@ static void check_direction(struct oa_proof *p, struct oa_case *a, const char *w
     oa_arena_release(&a->arena, mark);
 }
 
-/* Features fitted to the data: the fit counts as a constant, which differences do not know. */
+/* Features fitted to the data: the fit counts as a constant, which differences do not know. Causal ones are fitted to
+ * what is kept. */
 static bool is_fitted(const struct oa_case *a)
 {
-    return strstr(a->setup.spec, "favor++") || strstr(a->setup.spec, "derf");
+    return a->setup.mode != OA_MODE_CAUSAL && (strstr(a->setup.spec, "favor++") || strstr(a->setup.spec, "derf"));
 }
 
 static double *copied(struct oa_case *a, const double *x, long count)
