@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sampling: frequencies are the probabilities, cuts cut, and a draw is a function of seed and index alone. */
+ * Generation. Sampling: frequencies are the probabilities, cuts cut, and a draw is a function of seed and index alone.
+ * Reading on: a model that reads token by token says what it says of the whole text, whatever its attention, also when
+ * its context is full; copies go their own way; nothing is allocated. */
 #include "testing.h"
 
 #include "decode/decode.h"
+#include "device/cpu.h"
+#include "model/model.h"
 
 #include <math.h>
 #include <string.h>
@@ -142,13 +146,165 @@ static void test_nonsense(void **state)
     oa_close(c);
 }
 
+/* ---- reading on ----------------------------------------------------------------------------------------------------
+ */
+
+enum { CONTEXT = 12, VOCABULARY = 11, TEXT = 40 };
+
+struct reading {
+    oa_context *c;
+    struct oa_device *device;
+    struct oa_model *model;
+    struct oa_decoding decoding;
+    int32_t ids[TEXT];
+};
+
+/* False where the attention has no causal form. */
+static bool open_reading(struct reading *r, const char *attention, const char *position)
+{
+    struct oa_options o;
+    oa_options_default(&o);
+    o.model_layers = 2;
+    o.model_width = 16;
+    o.model_heads = 2;
+    o.model_context = CONTEXT;
+    snprintf(o.model_attention, sizeof o.model_attention, "%s", attention);
+    snprintf(o.model_position, sizeof o.model_position, "%s", position);
+    *r = (struct reading){ .c = oa_open(&(struct oa_settings){ .threads = 2 }) };
+    for (int i = 0; i < TEXT; i++)
+        r->ids[i] = (i * i + 3 * i) % VOCABULARY;
+    return oa_device_open(r->c, OA_PRECISION_F64, false, &r->device) == OA_OK &&
+           oa_model_open(r->device, &o, VOCABULARY, false, &r->model) == OA_OK &&
+           oa_decoding_open(r->model, &r->decoding) == OA_OK;
+}
+
+static void close_reading(struct reading *r)
+{
+    oa_decoding_close(&r->decoding);
+    oa_model_close(r->model);
+    oa_device_close(r->device);
+    oa_close(r->c);
+}
+
+/* What the whole model says of ids[first … end−1] at every token: logits [end − first, VOCABULARY]. */
+static void whole(struct reading *r, long first, long end, float *logits_of)
+{
+    oa_tape t;
+    oa_tape_init(&t, r->device);
+    oa_tape_reset(&t, false, false, (struct oa_stream){ 0 });
+    const oa_tensor *h = oa_model_hidden(&t, r->model, r->ids + first, 1, end - first, NULL);
+    assert_int_equal(oa_status(r->c), OA_OK);
+    const double *x = h->data, *w = r->model->embedding->value;
+    for (long i = 0; i < end - first; i++)
+        for (long v = 0; v < VOCABULARY; v++) {
+            double sum = 0;
+            for (long k = 0; k < h->cols; k++)
+                sum += x[i * h->ld + k] * w[v * h->cols + k];
+            logits_of[i * VOCABULARY + v] = (float)sum;
+        }
+    oa_tape_free(&t);
+}
+
+static void assert_same(const char *what, const float *want, const float *got)
+{
+    for (int v = 0; v < VOCABULARY; v++)
+        if (!(fabsf(want[v] - got[v]) <= 1e-6F * (1 + fabsf(want[v]))))
+            fail_msg("%s: a logit is %.9g, that of the whole text %.9g", what, (double)got[v], (double)want[v]);
+}
+
+/* Token by token, and a chunk at first. */
+static void reads_as_a_whole(struct reading *r, const char *what)
+{
+    float want[CONTEXT * VOCABULARY], got[VOCABULARY];
+    whole(r, 0, CONTEXT, want);
+    for (long chunk = 1; chunk < CONTEXT; chunk += 4) {
+        oa_decoding_reset(&r->decoding);
+        assert_int_equal(oa_decoding_read(&r->decoding, r->ids, chunk, got), OA_OK);
+        assert_same(what, want + (chunk - 1) * VOCABULARY, got);
+        for (long t = chunk; t < CONTEXT; t++) {
+            assert_int_equal(oa_decoding_read(&r->decoding, r->ids + t, 1, got), OA_OK);
+            assert_same(what, want + t * VOCABULARY, got);
+        }
+    }
+}
+
+static void test_reading(void **state)
+{
+    static const char *const positions[] = { "learned", "sinusoidal", "rotary", "none" };
+    (void)state;
+    const struct oa_mechanism *m;
+    int read = 0;
+    for (int i = 0; (m = oa_mechanism_at(i)); i++) {
+        struct reading r;
+        if (open_reading(&r, strcmp(m->name, "mix") == 0 ? "dense + softmax" : m->name, positions[i % 4])) {
+            reads_as_a_whole(&r, m->name);
+            read++;
+        }
+        close_reading(&r);
+    }
+    assert_true(read >= 20);
+}
+
+/* A full context begins again with its last half. From the second time on nothing is allocated. */
+static void slides(struct reading *r, const char *what)
+{
+    float want[CONTEXT * VOCABULARY], got[VOCABULARY];
+    long first = 0, times = 0;
+    for (long n = 3; n <= TEXT; n++) {
+        if (n - first > CONTEXT) {
+            first = n - CONTEXT / 2;
+            times++;
+        }
+        long before = oa_allocations(r->c);
+        assert_int_equal(oa_decoding_continue(&r->decoding, r->ids, n, got), OA_OK);
+        if (times > 2)
+            assert_int_equal(oa_allocations(r->c), before);
+        oa_device_settle(r->device);
+        whole(r, first, n, want);
+        assert_same(what, want + (n - 1 - first) * VOCABULARY, got);
+    }
+    assert_true(times >= 4);
+}
+
+static void test_full_context(void **state)
+{
+    static const char *const attentions[] = { "softmax ; linear", "local(window=3) ; random", "mixer ; performer" };
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct reading r;
+        assert_true(open_reading(&r, attentions[i], "learned"));
+        slides(&r, attentions[i]);
+        close_reading(&r);
+    }
+}
+
+static void test_branches(void **state)
+{
+    (void)state;
+    struct reading r;
+    struct oa_decoding other;
+    float want[CONTEXT * VOCABULARY], got[VOCABULARY];
+    assert_true(open_reading(&r, "softmax:1 | pattern(left):1", "rotary"));
+    assert_int_equal(oa_decoding_open(r.model, &other), OA_OK);
+    assert_int_equal(oa_decoding_read(&other, r.ids + 9, 7, NULL), OA_OK);
+    assert_int_equal(oa_decoding_read(&r.decoding, r.ids, 5, NULL), OA_OK);
+    assert_int_equal(oa_decoding_copy(&r.decoding, &other), OA_OK);
+    assert_int_equal(oa_decoding_read(&r.decoding, r.ids + 20, 3, NULL), OA_OK);
+    whole(&r, 0, CONTEXT, want);
+    for (long t = 5; t < CONTEXT; t++) {
+        assert_int_equal(oa_decoding_read(&other, r.ids + t, 1, got), OA_OK);
+        assert_same("a branch", want + t * VOCABULARY, got);
+    }
+    oa_decoding_close(&other);
+    close_reading(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frequencies),
-        cmocka_unit_test(test_greedy),
-        cmocka_unit_test(test_same_draws),
-        cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_frequencies), cmocka_unit_test(test_greedy),  cmocka_unit_test(test_same_draws),
+        cmocka_unit_test(test_nonsense),    cmocka_unit_test(test_reading), cmocka_unit_test(test_full_context),
+        cmocka_unit_test(test_branches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,6 +93,8 @@ static enum oa_error generate(struct generation *g, const char *folder)
     say(g, g->o->generate_prompt, strlen(g->o->generate_prompt));
     for (long i = 0; i < g->o->generate_tokens; i++) {
         OA_TRY(next_token(g, i));
+        if (i <= 1) /* after the prompt, and after a token alone */
+            oa_device_settle(g->t.device);
         if (oa_stop_requested(g->t.context))
             return oa_fail(g->t.context, OA_INTERRUPTED, "stopped after %ld tokens", i + 1);
     }
