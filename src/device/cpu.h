@@ -182,6 +182,11 @@ void oa_cpu_pattern_gradient(struct oa_device *d, const struct oa_pattern_attent
 void oa_cpu_band(struct oa_device *d, const struct oa_band *a);
 void oa_cpu_band_gradient(struct oa_device *d, const struct oa_band *a);
 
+/* Parts of linear attention: the denominator after its policy; one token with a state (cpu_linear_step.c). */
+double oa_guarded_denominator(enum oa_denominator policy, double epsilon, double den);
+bool oa_linear_step_wanted(const struct oa_linear_attention *a);
+void oa_linear_step(struct oa_device *d, const struct oa_linear_attention *a);
+
 /* cpu_length.c */
 void oa_cpu_project_length(struct oa_device *d, const struct oa_length_projection *a);
 void oa_cpu_project_length_gradient(struct oa_device *d, const struct oa_length_projection *a);

@@ -389,7 +389,7 @@ static void store_features(const struct work *w, long rows, long all, const void
 
 /* ---- forward -------------------------------------------------------------------------------------------------- */
 
-static double policy(enum oa_denominator p, double epsilon, double den)
+double oa_guarded_denominator(enum oa_denominator p, double epsilon, double den)
 {
     switch (p) {
     case OA_DENOMINATOR_ADD:
@@ -437,7 +437,7 @@ static void finish_rows(struct work *w)
     for (long i = 0; i < w->rows; i++) {
         double den = oa_real_get(w->d, w->den, i) +
                      state_share(w, i) * w->d->kernels.dot(a->features, row_as_reals(w, w->q, i), w->z);
-        oa_real_set(w->d, saved, i, policy(a->policy, row_epsilon(w, i), den));
+        oa_real_set(w->d, saved, i, oa_guarded_denominator(a->policy, row_epsilon(w, i), den));
         den = oa_real_get(w->d, saved, i);
         oa_real_set(w->d, w->factor, i, den == 0 ? 0 : 1 / den);
     }
@@ -504,7 +504,10 @@ static void forward_item(void *argument, long item, const struct oa_worker *work
 void oa_cpu_linear_attention(struct oa_device *d, const struct oa_linear_attention *a)
 {
     struct linear f = { d, a };
-    oa_parallel(d->context, a->shape.batch * a->shape.heads, forward_item, &f);
+    if (oa_linear_step_wanted(a))
+        oa_linear_step(d, a);
+    else
+        oa_parallel(d->context, a->shape.batch * a->shape.heads, forward_item, &f);
 }
 
 /* ---- backward ------------------------------------------------------------------------------------------------- */
