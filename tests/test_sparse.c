@@ -5,6 +5,7 @@
 
 #include "attention/key_sets.h"
 #include "attention/support.h"
+#include "device/cpu_logits.h"
 #include "verify/attention_case.h"
 
 #include <stdlib.h>
@@ -109,6 +110,28 @@ static void pieces_are_a_partition(void **state)
             for (long j = 0; j < n; j++)
                 assert_int_equal(seen[i * n + j], s.visible(&s, &a, head, i, j));
     }
+}
+
+/* Causal softmax computes half a block a row more than is visible. Pieces compute far less than that, where strides
+ * that cross every tile would make the whole as dear. */
+static void tiles_are_counted(void **state)
+{
+    (void)state;
+    enum { N = 2048 };
+    struct oa_device *d;
+    struct oa_support merged = oa_support_sparse(false, 46, 1, false);
+    struct oa_part part = { .kind = OA_PART_DOT };
+    struct oa_logits a = { .shape = { .batch = 2, .queries = N, .keys = N, .heads = 3, .causal = true }, .parts = 1 };
+    a.part[0] = part;
+    assert_int_equal(oa_device_open(context, OA_PRECISION_F32, true, &d), OA_OK);
+    double block = (double)d->kernels.query_block, softmax = oa_tiles_pairs(d, &a);
+    assert_true(softmax == 6 * (double)N / 2 * (N + block));
+    a.support = &merged;
+    double visible = 6 * merged.pairs(&merged, &a.shape, 0);
+    assert_true(oa_pieces_wanted(&a));
+    assert_true(oa_pieces_pairs(d, &a) >= visible && oa_pieces_pairs(d, &a) < softmax / 3);
+    assert_true(oa_tiles_pairs(d, &a) == softmax);
+    oa_device_close(d);
 }
 
 /* Child et al.: two heads reach every earlier token in two hops. */
@@ -238,6 +261,7 @@ int main(void)
         cmocka_unit_test(known_counts),
         cmocka_unit_test(rectangles_are_exact),
         cmocka_unit_test(pieces_are_a_partition),
+        cmocka_unit_test(tiles_are_counted),
         cmocka_unit_test(two_hops_reach_everything),
         cmocka_unit_test(bigbird_draws_what_it_says),
         cmocka_unit_test(layouts_are_read),

@@ -21,6 +21,7 @@ struct planning {
     long vocabulary;            /* of the tokenizer */
     struct row *row;
     int count;
+    struct row softmax; /* for comparison */
 };
 
 /* ---- making ---- */
@@ -51,7 +52,7 @@ static enum oa_error plan_row(struct planning *p, struct row *row)
                        OA_OPTION_TEXT - 1);
     snprintf(o.model_attention, sizeof o.model_attention, "%s", row->attention);
     OA_TRY(oa_plan_make(p->c, &o, p->vocabulary, &row->plan));
-    row->seconds = row->plan.flops / p->arithmetic + row->plan.bytes / p->traffic;
+    row->seconds = row->plan.computed / p->arithmetic + row->plan.bytes / p->traffic;
     return OA_OK;
 }
 
@@ -66,7 +67,13 @@ static enum oa_error make(struct planning *p, const char *const *attentions, int
         p->row[p->count].attention = attentions[p->count];
         OA_TRY(plan_row(p, &p->row[p->count]));
     }
-    return OA_OK;
+    p->softmax.attention = "softmax";
+    return plan_row(p, &p->softmax);
+}
+
+static bool no_faster(const struct planning *p, const struct row *row)
+{
+    return row->seconds >= p->softmax.seconds && strcmp(row->attention, "softmax") != 0;
 }
 
 /* ---- as text ---- */
@@ -109,10 +116,19 @@ static void text(const struct planning *p, int width, struct oa_text *out)
         add_row(p, &p->row[i], &t);
     oa_table_text(&t, width, out);
     oa_table_free(&t);
-    oa_text_printf(out,
-                   "\nTime: arithmetic at the measured peak (%.0f GFLOP/s) plus memory traffic at the measured "
-                   "bandwidth (%.1f GB/s); validation comes on top.\n",
-                   p->arithmetic / 1e9, p->traffic / 1e9);
+    oa_text_printf(
+        out,
+        "\nTime: arithmetic, with the masked pairs of tiles, at the measured peak (%.0f GFLOP/s) plus memory "
+        "traffic at the measured bandwidth (%.1f GB/s); validation comes on top.\n",
+        p->arithmetic / 1e9, p->traffic / 1e9);
+    for (int i = 0; i < p->count; i++)
+        if (no_faster(p, &p->row[i]))
+            oa_text_printf(out,
+                           "%s will be no faster than softmax at %ld tokens: a step has %.2f times its FLOPs, computes "
+                           "%.2f times as many with the masked pairs of tiles, and moves %.2f times the bytes.\n",
+                           p->row[i].attention, o->model_context, p->row[i].plan.flops / p->softmax.plan.flops,
+                           p->row[i].plan.computed / p->softmax.plan.computed,
+                           p->row[i].plan.bytes / p->softmax.plan.bytes);
 }
 
 /* ---- as JSON ---- */
@@ -120,11 +136,12 @@ static void text(const struct planning *p, int width, struct oa_text *out)
 static json_t *row_json(const struct planning *p, const struct row *row)
 {
     const struct oa_plan *plan = &row->plan;
-    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "attention", row->attention, "trainable",
-                     plan->trainable, "frozen", plan->frozen, "flops_per_step", plan->flops, "bytes_per_step",
-                     plan->bytes, "memory_parameters", plan->memory_parameters, "memory_step",
-                     plan->memory_activations + plan->memory_scratch, "seconds_per_step", row->seconds, "seconds",
-                     row->seconds * (double)p->options.train_steps);
+    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b}", "attention", row->attention,
+                     "trainable", plan->trainable, "frozen", plan->frozen, "flops_per_step", plan->flops,
+                     "computed_flops_per_step", plan->computed, "bytes_per_step", plan->bytes, "memory_parameters",
+                     plan->memory_parameters, "memory_step", plan->memory_activations + plan->memory_scratch,
+                     "seconds_per_step", row->seconds, "seconds", row->seconds * (double)p->options.train_steps,
+                     "no_faster_than_softmax", (int)no_faster(p, row));
 }
 
 static json_t *plan_json(const struct planning *p)

@@ -85,7 +85,7 @@ void oa_show_close(struct oa_shown *s)
     oa_spec_free(&s->spec);
 }
 
-static enum oa_error open_mode(struct oa_shown *s, enum oa_mode mode)
+enum oa_error oa_show_mode(struct oa_shown *s, enum oa_mode mode)
 {
     struct oa_layer_shape shape = s->shape;
     shape.causal = mode == OA_MODE_CAUSAL;
@@ -103,7 +103,7 @@ enum oa_error oa_show_layer(struct oa_shown *s, int index)
     for (int i = 0; i < OA_MODES; i++) {
         const char *sentence;
         enum oa_mode mode = order[i];
-        enum oa_error e = open_mode(s, mode);
+        enum oa_error e = oa_show_mode(s, mode);
         s->can[mode] = e == OA_OK;
         if (e == OA_OK)
             continue;
@@ -113,7 +113,7 @@ enum oa_error oa_show_layer(struct oa_shown *s, int index)
         snprintf(s->why_not[mode], sizeof s->why_not[mode], "%s", sentence);
         oa_clear_error(s->context);
     }
-    return s->can[OA_MODE_CAUSAL] ? OA_OK : open_mode(s, OA_MODE_BOTH);
+    return s->can[OA_MODE_CAUSAL] ? OA_OK : oa_show_mode(s, OA_MODE_BOTH);
 }
 
 bool oa_show_belongs(const struct oa_parameter *p, const char *prefix)
@@ -326,6 +326,20 @@ static const char *bytes_text(char *out, size_t size, double x)
     return scaled(out, size, x, 1024, units, 5);
 }
 
+/* What decides about the time: the pairs of whole tiles, masked or not. */
+static void write_speed(struct oa_text *out, const struct oa_show_cost *cost, long n)
+{
+    char text[160];
+    double ratio = cost->computed / cost->softmax;
+    if (fabs(ratio - 1) < 0.005)
+        snprintf(text, sizeof text, "computes as much as softmax at %ld tokens", n);
+    else
+        snprintf(text, sizeof text,
+                 "computes %.3g times as much as softmax at %ld tokens, masked pairs of tiles included%s", ratio, n,
+                 ratio > 1 ? ": it will be slower there" : "");
+    line(out, 2, "speed", text);
+}
+
 static void write_cost(struct oa_text *out, const struct oa_shown *s, const struct oa_show_cost *cost)
 {
     char text[240], a[40], b[40], c[40];
@@ -334,6 +348,7 @@ static void write_cost(struct oa_text *out, const struct oa_shown *s, const stru
              flops_text(a, sizeof a, cost->forward), flops_text(b, sizeof b, cost->forward / (double)n),
              flops_text(c, sizeof c, cost->training), s->can[OA_MODE_CAUSAL] ? "; causal" : "");
     line(out, 2, "work", text);
+    write_speed(out, cost, n);
     snprintf(text, sizeof text, "%s of activations and gradients in training (%s a token), in f32",
              bytes_text(a, sizeof a, cost->memory), bytes_text(b, sizeof b, cost->memory / (double)n));
     line(out, 2, "memory", text);

@@ -26,7 +26,8 @@ struct oa_shown {
 };
 
 enum oa_error oa_show_open(oa_context *c, const char *spec, const struct oa_options *o, struct oa_shown *out);
-enum oa_error oa_show_layer(struct oa_shown *s, int index); /* opens it in place of the one before */
+enum oa_error oa_show_layer(struct oa_shown *s, int index);        /* opens it in place of the one before */
+enum oa_error oa_show_mode(struct oa_shown *s, enum oa_mode mode); /* opens it again, in a mode that it has */
 void oa_show_close(struct oa_shown *s);
 
 const char *oa_mode_name(enum oa_mode m);
@@ -40,6 +41,7 @@ void oa_show_parameters(const struct oa_shown *s, const char *prefix, long *trai
  * (explain_cost.c). FLOPs; bytes of activations, gradients and scratch while it is trained. Once a layer. */
 struct oa_show_cost {
     double forward, training, memory;
+    double computed, softmax; /* training FLOPs with the masked pairs of tiles: of this layer, of softmax attention */
     double state_half,
         state; /* numbers that decoding keeps after half of the tokens, and after all; NaN: it cannot be */
 };

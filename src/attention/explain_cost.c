@@ -17,7 +17,7 @@ static void pass(struct oa_shown *s, oa_tape *t, struct oa_arena *inputs, const 
                  struct oa_show_cost *out)
 {
     long n = s->shape.length, width = s->shape.width;
-    double before = s->device->flops;
+    double before = s->device->flops, computed = s->device->computed;
     oa_tape_reset(t, true, false, (struct oa_stream){ 0 });
     struct oa_layer_input in = { .x = oa_tensor_from(t, dry_rows(inputs, s), n, width, width, true),
                                  .batch = 1,
@@ -31,6 +31,7 @@ static void pass(struct oa_shown *s, oa_tape *t, struct oa_arena *inputs, const 
     y->gradient = dry_rows(inputs, s);
     oa_tape_backward(t);
     out->training = s->device->flops - before;
+    out->computed = s->device->computed - computed;
     out->memory = (double)(t->arena.peak + s->device->scratch.peak);
 }
 
@@ -65,6 +66,27 @@ static void decode_all(struct oa_shown *s, oa_tape *t, struct oa_arena *inputs, 
     oa_layer_state_close(&s->layer, state);
 }
 
+/* One pass of softmax attention in the place of the layer. */
+static enum oa_error count_softmax(const struct oa_shown *s, struct oa_show_cost *out)
+{
+    struct oa_shown softmax = { .context = s->context, .device = s->device, .shape = s->shape };
+    struct oa_show_cost cost = { 0 };
+    struct oa_arena inputs;
+    oa_tape tape;
+    oa_tape_init(&tape, s->device);
+    oa_arena_init(&inputs, s->context, true);
+    if (oa_spec_parse(s->context, "softmax", &softmax.spec) == OA_OK &&
+        oa_show_mode(&softmax, s->can[OA_MODE_CAUSAL] ? OA_MODE_CAUSAL : OA_MODE_BOTH) == OA_OK &&
+        oa_store_allocate(&softmax.store, 1, true) == OA_OK)
+        pass(&softmax, &tape, &inputs, NULL, &cost);
+    out->softmax = cost.computed;
+    oa_tape_free(&tape);
+    oa_arena_free(&inputs);
+    softmax.device = NULL; /* borrowed */
+    oa_show_close(&softmax);
+    return oa_status(s->context);
+}
+
 enum oa_error oa_show_cost(struct oa_shown *s, struct oa_show_cost *out)
 {
     oa_tape tape;
@@ -79,6 +101,7 @@ enum oa_error oa_show_cost(struct oa_shown *s, struct oa_show_cost *out)
     oa_arena_init(&inputs, s->context, true);
     if (oa_store_allocate(&s->store, 1, true) == OA_OK) {
         pass(s, &tape, &inputs, words, out);
+        count_softmax(s, out);
         if (s->can[OA_MODE_CAUSAL])
             decode_all(s, &tape, &inputs, out);
     }

@@ -157,6 +157,7 @@ static json_t *layer(struct oa_shown *s)
     add_parameters(object, s, NULL);
     json_object_set_new(object, "flops", json_real(cost.forward));
     json_object_set_new(object, "training_flops", json_real(cost.training));
+    json_object_set_new(object, "computed_of_softmax", json_real(cost.computed / cost.softmax));
     json_object_set_new(object, "training_memory", json_real(cost.memory));
     json_object_set_new(object, "decoding",
                         isfinite(cost.state) ? json_pack("{s:f, s:f}", "state_numbers", cost.state,

@@ -169,12 +169,13 @@ void oa_cpu_logits(struct oa_device *d, const struct oa_logits *a);
 void oa_cpu_logits_gradient(struct oa_device *d, const struct oa_logits *a);
 void oa_cpu_linear_attention(struct oa_device *d, const struct oa_linear_attention *a);
 void oa_cpu_linear_attention_gradient(struct oa_device *d, const struct oa_linear_attention *a);
-/* cpu_pieces.c: whether the engine runs over the pieces of the support; the two passes; what they take of the device's
- * scratch, taken and given back, for the plan device. */
+/* cpu_pieces.c: whether the engine runs over the pieces of the support; the two passes. For the plan device: the bytes
+ * of their copies, taken of the device's scratch and given back; oa_tiles_pairs over the pieces. */
 bool oa_pieces_wanted(const struct oa_logits *a);
 void oa_pieces_forward(struct oa_device *d, const struct oa_logits *a);
 void oa_pieces_gradient(struct oa_device *d, const struct oa_logits *a);
-void oa_pieces_count(struct oa_device *d, const struct oa_logits *a, bool gradient);
+double oa_pieces_copies(struct oa_device *d, const struct oa_logits *a, bool gradient);
+double oa_pieces_pairs(struct oa_device *d, const struct oa_logits *a);
 void oa_cpu_polynomial(struct oa_device *d, const struct oa_polynomial *a); /* cpu_polynomial.c */
 void oa_cpu_polynomial_gradient(struct oa_device *d, const struct oa_polynomial *a);
 void oa_cpu_pattern(struct oa_device *d, const struct oa_pattern_attention *a);

@@ -98,6 +98,9 @@ bool oa_tiles_block(struct oa_tiles *t, long i0, struct oa_span within);
 /* Goes to the next tile of the block, at first to the first. False: there is none. */
 bool oa_tiles_next(struct oa_tiles *t);
 
+/* Pairs in all tiles of forward passes over a->shape with a->support, visible or not, every row being real. */
+double oa_tiles_pairs(struct oa_device *d, const struct oa_logits *a);
+
 /* Puts logits into t->s; the true ones are the returned factor times these. */
 double oa_tiles_logits(struct oa_tiles *t);
 /* Row i of both sides of a FOLD as reals, in t->fold: q_i [width], then k_i [folds]. */

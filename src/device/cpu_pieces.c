@@ -204,9 +204,8 @@ static void open_outputs(struct piece *c, bool gradient)
     c->own.dv = fresh(c, k, a->dv, c->own.ldv);
 }
 
-/* Takes the memory of the piece and fills it. Piece 0 needs none: it writes where the whole would. False: there is no
- * such piece. */
-static bool open_piece(struct piece *c, struct oa_device *d, const struct oa_logits *a, int number, bool gradient)
+/* False: there is no such piece. */
+static bool describe_piece(struct piece *c, struct oa_device *d, const struct oa_logits *a, int number)
 {
     const struct oa_attention_shape *s = &a->shape;
     *c = (struct piece){ .d = d, .a = a, .own = *a };
@@ -215,12 +214,23 @@ static bool open_piece(struct piece *c, struct oa_device *d, const struct oa_log
     c->own.support = &c->p.support;
     if (number == 0)
         return true;
+    c->own.shape.causal = false;
+    c->own.shape.batch = s->batch * c->p.queries.sequences;
+    c->own.shape.queries = rows_of(&c->p.queries, 0, s->queries);
+    c->own.shape.keys = rows_of(&c->p.keys, 0, s->queries);
+    return true;
+}
+
+/* Takes the memory of the piece and fills it. Piece 0 needs none: it writes where the whole would. */
+static bool open_piece(struct piece *c, struct oa_device *d, const struct oa_logits *a, int number, bool gradient)
+{
+    if (!describe_piece(c, d, a, number))
+        return false;
+    if (number == 0)
+        return true;
+    const struct oa_attention_shape *s = &a->shape;
     struct oa_part *part = &c->own.part[0];
     const struct oa_row_order *q = &c->p.queries, *k = &c->p.keys;
-    c->own.shape.causal = false;
-    c->own.shape.batch = s->batch * q->sequences;
-    c->own.shape.queries = rows_of(q, 0, s->queries);
-    c->own.shape.keys = rows_of(k, 0, s->queries);
     c->own.shape.query_lengths = lengths(c, q, s->query_lengths);
     c->own.shape.key_lengths = lengths(c, k, s->key_lengths);
     c->own.dropout = oa_stream_child(a->dropout, (uint64_t)number);
@@ -231,12 +241,25 @@ static bool open_piece(struct piece *c, struct oa_device *d, const struct oa_log
     return true;
 }
 
-void oa_pieces_count(struct oa_device *d, const struct oa_logits *a, bool gradient)
+double oa_pieces_copies(struct oa_device *d, const struct oa_logits *a, bool gradient)
 {
     size_t mark = oa_arena_mark(&d->scratch);
+    double bytes = 0;
     struct piece c;
-    for (int number = 0; open_piece(&c, d, a, number, gradient); number++)
+    for (int number = 0; open_piece(&c, d, a, number, gradient); number++) {
+        bytes += (double)(oa_arena_mark(&d->scratch) - mark);
         oa_arena_release(&d->scratch, mark);
+    }
+    return bytes;
+}
+
+double oa_pieces_pairs(struct oa_device *d, const struct oa_logits *a)
+{
+    double pairs = 0;
+    struct piece c;
+    for (int number = 0; describe_piece(&c, d, a, number); number++)
+        pairs += oa_tiles_pairs(d, &c.own);
+    return pairs;
 }
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */

@@ -183,13 +183,18 @@ static struct oa_span row_sees(const struct oa_tiles *t, long i)
     return oa_span_cut(sees, row);
 }
 
-bool oa_tiles_block(struct oa_tiles *t, long i0, struct oa_span within)
+static void go_to_block(struct oa_tiles *t, long i0, struct oa_span within)
 {
     t->rows = (struct oa_span){ i0, oa_max(i0, oa_min(i0 + t->query_block, t->queries)) };
-    long rows = oa_span_length(t->rows);
-    t->padded_rows = oa_tile_round(rows);
+    t->padded_rows = oa_tile_round(oa_span_length(t->rows));
     t->seen = oa_span_cut(oa_tiles_seen(t, t->rows.begin, t->rows.end), within);
     t->cols = (struct oa_span){ t->seen.begin, t->seen.begin };
+}
+
+bool oa_tiles_block(struct oa_tiles *t, long i0, struct oa_span within)
+{
+    go_to_block(t, i0, within);
+    long rows = oa_span_length(t->rows);
     if (rows == 0 || oa_span_length(t->seen) == 0)
         return false;
     for (long i = 0; i < t->padded_rows; i++) {
@@ -226,6 +231,22 @@ static struct oa_span next_cols(const struct oa_tiles *t)
     while (e < last && !step_empty(t, e))
         e = step_end(t, e);
     return (struct oa_span){ j, oa_min(e, last) };
+}
+
+double oa_tiles_pairs(struct oa_device *d, const struct oa_logits *a)
+{
+    struct oa_tiles t = { .d = d, .a = a, .queries = a->shape.queries, .keys = a->shape.keys };
+    double pairs = 0;
+    t.query_block = oa_tile_round(oa_min(d->kernels.query_block, t.queries));
+    t.key_block = oa_tile_round(oa_min(d->kernels.key_block, t.keys));
+    for (t.h = 0; t.h < a->shape.heads; t.h++) {
+        for (long i0 = 0; i0 < t.queries; i0 += t.query_block) {
+            go_to_block(&t, i0, (struct oa_span){ 0, t.keys });
+            for (t.cols = next_cols(&t); oa_span_length(t.cols) > 0; t.cols = next_cols(&t))
+                pairs += (double)(t.padded_rows * oa_tile_round(oa_span_length(t.cols)));
+        }
+    }
+    return pairs * (double)a->shape.batch;
 }
 
 static int32_t within_tile(long key, struct oa_span cols)

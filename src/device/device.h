@@ -23,6 +23,7 @@ struct oa_device {
     struct oa_arena scratch;     /* of the calling thread: partial sums, blocks of logits; released after each op */
     bool dry;                    /* the plan device: pointers are not to be touched */
     double flops, bytes;         /* counted by the plan device: multiply-add = 2; bytes read and written */
+    double computed;             /* the same FLOPs with the invisible pairs of tiles, which are computed all the same */
 };
 
 enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struct oa_device **out);

@@ -7,6 +7,7 @@
 static void work(struct oa_device *d, double flops, double bytes)
 {
     d->flops += flops;
+    d->computed += flops;
     d->bytes += bytes;
 }
 
@@ -253,18 +254,30 @@ static double logits_bytes(const struct oa_device *d, const struct oa_logits *a)
     return act(d, elements) + real(d, tables);
 }
 
+/* The pairs of tiles that are not visible, and the copies of pieces, each written and read once. */
+static void tile_work(struct oa_device *d, const struct oa_logits *a, double flops, bool gradient)
+{
+    double visible = visible_pairs(&a->shape, a->support);
+    bool pieces = oa_pieces_wanted(a);
+    if (oa_tables_shared(a) || visible == 0)
+        return;
+    d->computed += flops * ((pieces ? oa_pieces_pairs(d, a) : oa_tiles_pairs(d, a)) / visible - 1);
+    if (pieces)
+        work(d, 0, 2 * oa_pieces_copies(d, a, gradient));
+}
+
 static void logits(struct oa_device *d, const struct oa_logits *a)
 {
-    if (oa_pieces_wanted(a))
-        oa_pieces_count(d, a, false);
-    work(d, logits_flops(a, false), logits_bytes(d, a));
+    double flops = logits_flops(a, false);
+    work(d, flops, logits_bytes(d, a));
+    tile_work(d, a, flops, false);
 }
 
 static void logits_gradient(struct oa_device *d, const struct oa_logits *a)
 {
-    if (oa_pieces_wanted(a))
-        oa_pieces_count(d, a, true);
-    work(d, logits_flops(a, false) + logits_flops(a, true), 2.5 * logits_bytes(d, a));
+    double flops = logits_flops(a, false) + logits_flops(a, true);
+    work(d, flops, 2.5 * logits_bytes(d, a));
+    tile_work(d, a, flops, true);
 }
 
 /* Chunked form: inside a chunk of c rows c·(r + V), with the state r·V a row, each counted for both products; and

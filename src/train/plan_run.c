@@ -21,13 +21,14 @@ static enum oa_error measure(struct oa_device *d, const struct oa_options *o, lo
     OA_TRY(oa_model_open(d, o, vocabulary, true, &m));
     oa_tape t;
     oa_tape_init(&t, d);
-    d->flops = d->bytes = 0;
+    d->flops = d->bytes = d->computed = 0;
     one_step(d, m, o, &t);
     *out = (struct oa_plan){ .vocabulary = m->vocabulary,
                              .trainable = (double)m->store.trainable,
                              .frozen = (double)m->store.frozen,
                              .flops = d->flops,
                              .bytes = d->bytes,
+                             .computed = d->computed,
                              .memory_parameters = (double)m->store.arena.peak,
                              .memory_activations = (double)t.arena.peak,
                              .memory_scratch = (double)d->scratch.peak,

@@ -50,6 +50,7 @@ struct oa_plan {
     long vocabulary;          /* rows of the embedding */
     double trainable, frozen; /* parameters */
     double flops, bytes;      /* of one optimiser step */
+    double computed;          /* FLOPs with the invisible pairs of tiles */
     double tokens;            /* of one step */
     /* Bytes: the store (values, gradients, moments), activations with their gradients, and the device's scratch. */
     double memory_parameters, memory_activations, memory_scratch;

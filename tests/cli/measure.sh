@@ -23,6 +23,7 @@ both 'softmax' list
 both 'Random Synthesizer' explain 'random + softmax'
 both 'vocabulary 96' plan --config tiny.yaml --model.vocabulary 96 --attention softmax --quiet
 both 'random' plan --config tiny.yaml --attention softmax --attention random --quiet
+both 'no.faster.than.softmax' plan --config tiny.yaml --attention softmax --attention polysketch --quiet
 both 'GFLOP/s' bench --peak
 both 'softmax' bench --attention softmax --attention linear --lengths 16,32,64 --tokens 128 --width 32 --heads 2 --quiet
 
