@@ -225,11 +225,55 @@ static void test_misuse(void **state)
     oa_close(NULL);
 }
 
+/* Steps and chunks are the rows of the whole, between forward and backward calls of the layer, and on a branch. */
+static void check_steps(oa_context *c, const char *spec)
+{
+    struct oa_attention_form form = { .width = WIDTH, .heads = 2, .length = TOKENS, .causal = 1, .seed = 3 };
+    oa_attention *a = oa_attention_open(c, spec, &form);
+    oa_attention_state *s = oa_attention_state_open(a), *branch = oa_attention_state_open(a);
+    float x[COUNT], y[COUNT], z[COUNT];
+    fill(x, COUNT, 1);
+    assert_int_equal(oa_attention_forward(a, 1, TOKENS, NULL, x, y), OA_OK);
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(oa_attention_step(s, 2, x, z), OA_OK);
+        assert_int_equal(oa_attention_state_copy(s, branch), OA_OK);
+        assert_int_equal(oa_attention_step(s, 1, x, z + (size_t)2 * WIDTH), OA_OK); /* another third token */
+        for (long t = 2; t < TOKENS; t++)
+            assert_int_equal(oa_attention_step(branch, 1, x + t * WIDTH, z + t * WIDTH), OA_OK);
+        for (int i = 0; i < TOKENS * WIDTH; i++)
+            assert_true(fabsf(y[i] - z[i]) <= 1e-5F * (1 + fabsf(y[i])));
+        oa_attention_state_reset(s);
+    }
+    assert_int_equal(oa_attention_step(branch, 1, x, z), OA_SHAPE);
+    oa_clear_error(c);
+    assert_int_equal(oa_attention_backward(a, y, NULL), OA_OK);
+    oa_attention_state_close(branch);
+    oa_attention_state_close(s);
+    oa_attention_state_close(NULL);
+    oa_attention_close(a);
+}
+
+static void test_steps(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    check_steps(c, "softmax");
+    check_steps(c, "linear:1 | random + softmax:1");
+    struct oa_attention_form form = { .width = WIDTH, .heads = 2, .length = TOKENS };
+    oa_attention *a = oa_attention_open(c, "softmax", &form);
+    assert_null(oa_attention_state_open(a));
+    const char *sentence;
+    assert_int_equal(oa_last_error(c, &sentence), OA_UNSUPPORTED);
+    assert_non_null(strstr(sentence, "must be causal"));
+    oa_attention_close(a);
+    oa_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options), cmocka_unit_test(test_texts),  cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_padding), cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_padding), cmocka_unit_test(test_misuse), cmocka_unit_test(test_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -207,6 +207,17 @@ OA_API enum oa_error oa_attention_forward(oa_attention *a, long batch, long toke
 /* Of the last forward call: dx (may be NULL) from dy; gradients of parameters are added up. */
 OA_API enum oa_error oa_attention_backward(oa_attention *a, const float *dy, float *dx);
 
+/* Decoding with a causal layer: what it keeps of one sequence that comes token by token. It does not outlive the layer,
+ * and its forward and backward calls do not meddle with it. NULL after a failure. */
+typedef struct oa_attention_state oa_attention_state;
+OA_API oa_attention_state *oa_attention_state_open(oa_attention *a);
+OA_API void oa_attention_state_close(oa_attention_state *s);
+OA_API void oa_attention_state_reset(oa_attention_state *s); /* another sequence */
+/* Both then go on independently: branches. Both are states of one layer. */
+OA_API enum oa_error oa_attention_state_copy(const oa_attention_state *from, oa_attention_state *to);
+/* The next tokens (one, or a chunk) x [tokens, width]: their rows y of the whole sequence. */
+OA_API enum oa_error oa_attention_step(oa_attention_state *s, long tokens, const float *x, float *y);
+
 struct oa_weights { /* one parameter of a layer; the arrays belong to the layer */
     const char *name;
     int dims;

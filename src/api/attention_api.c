@@ -15,6 +15,12 @@ struct oa_attention {
     oa_tensor *x, *y; /* of the last forward call; NULL: there was none */
 };
 
+struct oa_attention_state {
+    struct oa_attention *attention;
+    struct oa_state *state; /* one for each group of heads */
+    oa_tape tape;
+};
+
 /* ---- opening ---- */
 
 static enum oa_error check_form(oa_context *c, const struct oa_attention_form *f, enum oa_precision *precision)
@@ -85,10 +91,10 @@ void oa_attention_close(oa_attention *a)
 /* ---- running ---- */
 
 /* Floats of the caller as acts in the tape's arena; in f32 they are copied, because a tape keeps what it was given. */
-static void *take_in(struct oa_attention *a, const float *x, long count)
+static void *take_in(oa_tape *t, const float *x, long count)
 {
-    struct oa_device *d = a->device;
-    void *act = oa_tape_take(&a->tape, (size_t)count * d->kernels.act_size);
+    struct oa_device *d = t->device;
+    void *act = oa_tape_take(t, (size_t)count * d->kernels.act_size);
     if (act)
         d->ops->act_from_real(d, count, x, act);
     return act;
@@ -110,7 +116,7 @@ enum oa_error oa_attention_forward(oa_attention *a, long batch, long tokens, con
     OA_TRY(check_call(a, batch, tokens));
     oa_tape_reset(&a->tape, true, false, (struct oa_stream){ 0 });
     a->x = a->y = NULL;
-    const void *act = take_in(a, x, rows * width);
+    const void *act = take_in(&a->tape, x, rows * width);
     OA_TRY(oa_status(a->context));
     oa_tensor *in = oa_tensor_from(&a->tape, act, rows, width, width, true);
     struct oa_layer_input input = { .x = in, .batch = batch, .queries = tokens, .keys = tokens, .lengths = lengths };
@@ -139,12 +145,62 @@ enum oa_error oa_attention_backward(oa_attention *a, const float *dy, float *dx)
     OA_TRY(oa_status(a->context));
     if (!a->y)
         return oa_fail(a->context, OA_ARGUMENT, "a backward call follows one forward call");
-    a->y->gradient = take_in(a, dy, a->y->rows * a->y->cols);
+    a->y->gradient = take_in(&a->tape, dy, a->y->rows * a->y->cols);
     OA_TRY(oa_status(a->context));
     oa_tape_backward(&a->tape);
     OA_TRY(oa_status(a->context));
     a->y = NULL;
     return give_out(a, dx);
+}
+
+/* ---- decoding ---- */
+
+oa_attention_state *oa_attention_state_open(oa_attention *a)
+{
+    struct oa_attention_state *s = oa_alloc(a->context, sizeof *s);
+    if (!s)
+        return NULL;
+    s->attention = a;
+    oa_tape_init(&s->tape, a->device);
+    if (oa_layer_state_open(&a->layer, a->form.length, &s->state) == OA_OK)
+        return s;
+    oa_attention_state_close(s);
+    return NULL;
+}
+
+void oa_attention_state_close(oa_attention_state *s)
+{
+    if (!s)
+        return;
+    oa_layer_state_close(&s->attention->layer, s->state);
+    oa_tape_free(&s->tape);
+    oa_free(s);
+}
+
+void oa_attention_state_reset(oa_attention_state *s)
+{
+    oa_layer_state_reset(&s->attention->layer, s->state);
+}
+
+enum oa_error oa_attention_state_copy(const oa_attention_state *from, oa_attention_state *to)
+{
+    return oa_layer_state_copy(&from->attention->layer, from->state, to->state);
+}
+
+enum oa_error oa_attention_step(oa_attention_state *s, long tokens, const float *x, float *y)
+{
+    struct oa_attention *a = s->attention;
+    long width = a->form.width;
+    OA_TRY(check_call(a, 1, tokens));
+    oa_tape_reset(&s->tape, false, false, (struct oa_stream){ 0 });
+    const void *act = take_in(&s->tape, x, tokens * width);
+    OA_TRY(oa_status(a->context));
+    struct oa_layer_input in = { .batch = 1, .queries = tokens, .keys = tokens, .state = s->state };
+    in.x = oa_tensor_from(&s->tape, act, tokens, width, width, false);
+    const oa_tensor *out = oa_layer_forward(&s->tape, &a->layer, &in);
+    OA_TRY(oa_status(a->context));
+    a->device->ops->real_from_act(a->device, tokens * width, out->data, y);
+    return OA_OK;
 }
 
 /* ---- parameters ---- */

@@ -128,7 +128,6 @@ struct oa_dropout oa_dropout_site(oa_tape *t, double p);
 struct oa_place {
     void *data;
     long rows, room, cols; /* rows of `cols` numbers that are there, and that fit */
-    long forgotten;        /* rows that were there and cannot be seen any more */
     long alive;            /* rows that can be seen by later queries */
     size_t row_bytes;
 };

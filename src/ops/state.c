@@ -35,7 +35,7 @@ void oa_state_reset(struct oa_state *s)
 {
     s->tokens = 0;
     for (int i = 0; i < OA_MAX_PLACES; i++)
-        s->place[i].rows = s->place[i].forgotten = s->place[i].alive = 0;
+        s->place[i].rows = s->place[i].alive = 0;
 }
 
 double oa_state_numbers(const struct oa_state *s)
@@ -156,7 +156,6 @@ static void pack_rows(struct oa_device *d, struct oa_place *p, void *data, long 
     if (data != p->data)
         copy_rows(d, front, p->cols, p->data, p->cols, data);
     copy_rows(d, rest, p->cols, row_of(p, p->data, p->rows - rest), p->cols, row_of(p, data, front));
-    p->forgotten += p->rows - alive;
     p->rows = alive;
 }
 
