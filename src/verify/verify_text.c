@@ -36,7 +36,7 @@ static void add_line(const struct oa_proof *p, const struct oa_proof_line *l, st
     oa_table_cell(t, "%s", l->subject);
     oa_table_cell(t, "%s", l->mechanism);
     oa_table_cell(t, "%ld", l->checks);
-    oa_table_cell(t, l->refused ? "%ld" : "", l->refused);
+    oa_table_cell(t, "%s", l->refused ? oa_number(number, (double)l->refused, 6) : "");
     oa_table_cell(t, "%s", l->checks ? oa_number(number, l->worst.error, 2) : "");
     oa_table_cell(t, "%s", l->checks ? oa_number(number, l->worst.bound, 2) : "");
     oa_table_cell(t, "%s", l->failed ? "FAIL" : l->checks ? "pass" : "");
