@@ -115,6 +115,7 @@ static void supports_over_many_tiles(void **state)
                                          "longformer(window=5, global=70)",
                                          "longformer(window=9, global=2, shared)",
                                          "longformer(window=70)",
+                                         "longformer(window=20, global=0)",
                                          "bigbird(block=16, random=1)",
                                          "bigbird(block=7, random=2, window=1, global=1)",
                                          "polynomial", /* by features when there are so many pairs */

@@ -20,7 +20,7 @@
 
 static const struct oa_argument arguments[] = {
     { "window", OA_VALUE_INT, "128", NULL, 1, 1 << 30, "keys a causal query sees; keys to each side otherwise" },
-    { "global", OA_VALUE_INT, "1", NULL, 1, 1 << 30, "first tokens, which see all and are seen by all" },
+    { "global", OA_VALUE_INT, "1", NULL, 0, 1 << 30, "first tokens, which see all and are seen by all; 0 is local" },
     { "shared", OA_VALUE_FLAG, "0", NULL, 0, 0, "global tokens have no projections of their own" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
     { .key = NULL }
@@ -28,9 +28,10 @@ static const struct oa_argument arguments[] = {
 
 enum { QUERY, KEY, VALUE, QUERY_BIAS, KEY_BIAS, VALUE_BIAS };
 
+/* Are there no projections but those of all tokens? */
 static bool is_shared(const struct oa_group *g)
 {
-    return oa_atom_flag(g->atom, "shared");
+    return oa_atom_flag(g->atom, "shared") || oa_atom_int(g->atom, "global", 1) == 0;
 }
 
 static long global_tokens(const struct oa_group *g, long queries)

@@ -87,6 +87,7 @@ static const char *const combinations[] = {
     "pattern(previous, edge=self):1 | pattern(left):1",
     "sparse(stride=4, heads=split)",
     "longformer(window=2, global=3)",
+    "longformer(window=2, global=0)",
     "longformer(window=1, global=2, shared)",
     "longformer(window=2, qk=slice):1 | linear:1",
     "block-sparse(block=2, from=fixed)",

@@ -90,6 +90,8 @@ static const struct identity {
     { "longformer(window=6, shared)", "softmax", true, 1e-12, OA_MODE_CAUSAL, NULL, false, false },
     { "longformer(window=1, shared)", "softmax", false, 1e-3, OA_MODE_CAUSAL, NULL, false, false },
     { "longformer(window=6)", "softmax", false, 1e-3, OA_MODE_CAUSAL, NULL, false, false },
+    { "longformer(window=3, global=0)", "local(window=3)", true, 1e-12, OA_MODE_CAUSAL, NULL, false, false },
+    { "longformer(window=2, global=0)", "local(window=2)", true, 1e-12, OA_MODE_BOTH, NULL, false, false },
     { "bigbird(block=1, random=7)", "softmax", true, 1e-12, OA_MODE_CAUSAL, NULL, false, false },
     { "bigbird(block=2, random=0, window=1, global=0)", "block-local(size=2)", true, 1e-12, OA_MODE_CAUSAL, NULL, false,
       false },
