@@ -30,7 +30,8 @@ static double allowed(const struct oa_case *a)
 {
     static const double each[] = { [OA_PRECISION_F32] = 2e-5, [OA_PRECISION_BF16] = 3e-2, [OA_PRECISION_F64] = 1e-12 };
     double e = each[a->setup.precision];
-    bool signs = strstr(a->setup.spec, "cos)") || strstr(a->setup.spec, "power") || strstr(a->setup.spec, "trig");
+    bool signs = strstr(a->setup.spec, "cos)") || strstr(a->setup.spec, "power") || strstr(a->setup.spec, "trig") ||
+                 strstr(a->setup.spec, "polysketch");
     return signs ? 1000 * e : e;
 }
 
