@@ -266,6 +266,27 @@ static void parameters_are_checked(void **state)
     assert_refused(&f, "softmax", plain, "tensor output.bias is of type I32");
 }
 
+/* Statistics of training cannot be made from the seed: a causal layer runs on those that are given, or not at all. */
+static void fits_in_causal_layers_are_given(void **state)
+{
+    (void)state;
+    const struct oa_attend_options causal = { .causal = true };
+    struct input f = start();
+    assert_refused(&f, "performer(kernel=sderf)", causal, "only with frozen statistics");
+    f = start();
+    add(&f, "features.mean", OA_F32, 3, 2, 2, 4);
+    assert_refused(&f, "performer(kernel=sderf)", causal, "only with frozen statistics");
+    f = start();
+    add(&f, "features.mean", OA_F32, 3, 2, 2, 4);
+    add(&f, "features.square", OA_F32, 3, 2, 2, 16);
+    f.array[2].dims = 4;
+    f.array[2].dim[2] = f.array[2].dim[3] = 4;
+    assert_int_equal(attend(&f, "performer(kernel=favor++)", causal), OA_OK);
+    f = start();
+    add(&f, "features.mean", OA_F32, 3, 2, 2, 4);
+    assert_refused(&f, "performer(kernel=favor+)", plain, "no use for the tensor features.mean");
+}
+
 static void numbers_are_checked(void **state)
 {
     (void)state;
@@ -333,6 +354,7 @@ int main(void)
         cmocka_unit_test(shapes_come_from_the_tensors),
         cmocka_unit_test(files_are_checked),
         cmocka_unit_test(parameters_are_checked),
+        cmocka_unit_test(fits_in_causal_layers_are_given),
         cmocka_unit_test(numbers_are_checked),
         cmocka_unit_test(words_are_checked),
         cmocka_unit_test(combinations_are_checked),

@@ -44,7 +44,8 @@ static void refine(void *argument, struct oa_group *g)
     const struct attend *a = argument;
     struct stored s = { .file = a->file, .prefix = g->prefix };
     long heads = g->shape.heads, diagonal = stored_axis(&s, "query.diagonal", -1);
-    g->statistics = stored_axis(&s, "features.mean", 0) > 0 ? OA_STATISTICS_STORED : OA_STATISTICS_ABSENT;
+    bool statistics = stored_axis(&s, "features.mean", 0) > 0 && stored_axis(&s, "features.square", 0) > 0;
+    g->statistics = statistics ? OA_STATISTICS_STORED : OA_STATISTICS_ABSENT;
     g->stored_weights = stored_axis(&s, "query.weight", 0) > 0 || stored_axis(&s, "key.weight", 0) > 0;
     g->shape.head_width = head_width(&s, (const char *[]){ "query.weight", "key.weight", NULL }, heads,
                                      diagonal > 0 ? diagonal : g->shape.head_width);

@@ -66,9 +66,8 @@ static enum oa_error check(oa_context *c, const struct oa_group *g)
         return OA_OK;
     return oa_fail(c, OA_UNSUPPORTED,
                    "performer with favor++, sderf, aderf or saderf is causal only with frozen statistics: fitted to "
-                   "the sequence itself, a feature would depend on later tokens. Give features.mean [2, H, K], "
-                   "features.square [2, H, K, K] and features.seen [1], as a trained model has them, or use "
-                   "kernel=favor+");
+                   "the sequence itself, a feature would depend on later tokens. Give features.mean [2, H, K] "
+                   "and features.square [2, H, K, K], as a trained model has them, or use kernel=favor+");
 }
 
 static bool clash(const struct oa_atom *a, char *sentence, size_t size)

@@ -150,6 +150,30 @@ static void set_sizes(struct oa_case *a)
     a->N = s->length ? s->length : 7;
 }
 
+static oa_tensor *forward(struct oa_case *a, struct oa_layer_input *in)
+{
+    long D = a->D, half = D / a->setup.heads / 2;
+    in->x = oa_tensor_from(&a->tape, acts(a, a->x, a->B * a->T * D), a->B * a->T, D, D, true);
+    if (a->memory)
+        in->memory = oa_tensor_from(&a->tape, acts(a, a->memory, a->B * a->S * D), a->B * a->S, D, D, true);
+    in->cosine = a->cosine ? reals(a, a->cosine, a->N * half) : NULL;
+    in->sine = a->sine ? reals(a, a->sine, a->N * half) : NULL;
+    return oa_status(a->context) == OA_OK ? oa_layer_forward(&a->tape, &a->layer, in) : NULL;
+}
+
+/* What training moves gets values as a step gives them: first values are special (no correlations, all heads alike). */
+static enum oa_error move_parameters(struct oa_case *a)
+{
+    if (a->store.live == a->store.updated)
+        return OA_OK;
+    struct oa_layer_input in = {
+        .batch = a->B, .queries = a->T, .keys = a->S, .lengths = a->lengths, .words = a->words
+    };
+    oa_tape_reset(&a->tape, true, true, oa_stream_named(1, "past"));
+    forward(a, &in);
+    return oa_status(a->context);
+}
+
 enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct oa_case *a)
 {
     *a = (struct oa_case){ .setup = *setup, .context = c };
@@ -164,7 +188,7 @@ enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct o
     OA_TRY(oa_store_allocate(&a->store, 9, true));
     fill_inputs(a);
     fill_parameters(a);
-    return oa_status(c);
+    return move_parameters(a);
 }
 
 void oa_case_close(struct oa_case *a)
@@ -188,17 +212,6 @@ static void read_gradient(struct oa_case *a, const oa_tensor *x, double *out)
     memset(out, 0, (size_t)(x->rows * x->cols) * sizeof *out);
     if (x->gradient)
         read_acts(a, x->gradient, x->rows * x->cols, out);
-}
-
-static oa_tensor *forward(struct oa_case *a, struct oa_layer_input *in)
-{
-    long D = a->D, half = D / a->setup.heads / 2;
-    in->x = oa_tensor_from(&a->tape, acts(a, a->x, a->B * a->T * D), a->B * a->T, D, D, true);
-    if (a->memory)
-        in->memory = oa_tensor_from(&a->tape, acts(a, a->memory, a->B * a->S * D), a->B * a->S, D, D, true);
-    in->cosine = a->cosine ? reals(a, a->cosine, a->N * half) : NULL;
-    in->sine = a->sine ? reals(a, a->sine, a->N * half) : NULL;
-    return oa_status(a->context) == OA_OK ? oa_layer_forward(&a->tape, &a->layer, in) : NULL;
 }
 
 enum oa_error oa_case_run(struct oa_case *a)

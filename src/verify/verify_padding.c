@@ -80,6 +80,8 @@ static void items_do_not_meet(struct oa_proof *p, struct oa_case *a)
     setup.batch = 1;
     if (!oa_proof_run(p, a) || !oa_proof_open(p, setup.spec, setup.mode, &setup, &alone))
         return;
+    /* the same past: what training moves remembers the items it has seen */
+    memcpy(alone.store.values, a->store.values, (size_t)a->store.total * a->device->kernels.real_size);
     if (oa_proof_run(p, &alone))
         oa_proof_measure(p, a, oa_proof_difference(a->y, alone.y, a->T * a->D), 1e-12,
                          "an item alone and among others");

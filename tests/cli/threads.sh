@@ -14,6 +14,7 @@ fixed-random
 random + softmax
 pattern(previous):1 | softmax:3
 local(window=8) ; linear(qk=srht) ; orthogonal(tie, temperature)
+performer(kernel=sderf) ; performer(kernel=aderf)
 END
 while read -r spec; do
     for precision in f32 bf16; do
