@@ -6,11 +6,12 @@
  *     iid         rows N(0, I)
  *     orthogonal  blocks of K rows, each an orthogonal K×K matrix of its own (Haar, Givens rotations, (H D)³), the last
  *                 cut; row r times a length of its own: the norm of a fresh Gaussian vector ("chi"), so that each row
- * is a Gaussian vector, and only rows of a block depend on each other; or √K for all ("regularised", and hd3, whose
- * rows have it by construction)
+ *                 is a Gaussian vector, and only rows of a block depend on each other; or √K for all ("regularised",
+ *                 and hd3, whose rows have it by construction)
  *
- * The lengths come from a stream of their own: those of the matrix that was made orthogonal would depend on its
- * directions. The QR has R_ll > 0; without that every row would lie in one half-space and the estimate were biased.
+ * The lengths come from a stream of their own: Givens rotations have none to offer, and those that a QR leaves, R_ll,
+ * have K − l degrees of freedom, not K. The QR has R_ll > 0; without that every row would lie in one half-space and the
+ * estimate were biased.
  */
 #include "attention/omega.h"
 
