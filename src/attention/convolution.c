@@ -10,6 +10,7 @@
  * Shapes: W_in (conv.input.weight) [H·V, D], with glu [2H·V, D], the second half the gate; u [B·T, H·V].
  */
 #include "attention/convolution.h"
+#include "base/bugs.h"
 
 #include <math.h>
 
@@ -58,7 +59,7 @@ struct oa_band oa_convolution_band(const struct oa_group *g, const struct oa_lay
 {
     return (struct oa_band){ .shape = oa_group_shape(g, in),
                              .taps = oa_convolution_width(g),
-                             .before = taps_before(g),
+                             .before = OA_BUG(CONVOLUTION_CENTRED) ? oa_convolution_width(g) / 2 : taps_before(g),
                              .renormalise = oa_atom_flag(g->atom, "renormalise") };
 }
 

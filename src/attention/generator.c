@@ -19,6 +19,7 @@
 #include "attention/attention.h"
 #include "attention/chains.h"
 #include "attention/orthonormal.h"
+#include "base/bugs.h"
 
 #include <math.h>
 #include <string.h>
@@ -206,7 +207,7 @@ static void draw_head(void *argument, long item, const struct oa_worker *worker)
     d->make(&(struct head){ .p = d->p,
                             .d = d->p->d,
                             .k = d->p->width,
-                            .stream = oa_stream_child(d->stream, (uint64_t)item),
+                            .stream = oa_stream_child(d->stream, OA_BUG(BLOCKS_ALIKE) ? 0 : (uint64_t)item),
                             .scratch = worker->scratch,
                             .u = d->out + item * d->size });
 }

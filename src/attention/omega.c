@@ -14,6 +14,7 @@
  * estimate were biased.
  */
 #include "attention/omega.h"
+#include "base/bugs.h"
 
 #include <math.h>
 #include <string.h>
@@ -50,7 +51,8 @@ static enum oa_error fill_orthogonal(oa_context *c, const struct oa_parameter *p
         return OA_NO_MEMORY;
     enum oa_error e = oa_generate_projection(c, &shape, part(p, seed, "directions"), rows);
     for (long r = 0; e == OA_OK && r < count; r++) {
-        double norm = p->fill_argument[NORMS] == OA_NORMS_ROOT ? sqrt((double)K) : chi(norms, r, K);
+        double norm =
+            p->fill_argument[NORMS] == OA_NORMS_ROOT || OA_BUG(ROWS_OF_ONE_LENGTH) ? sqrt((double)K) : chi(norms, r, K);
         for (long i = 0; i < K; i++)
             out[r * K + i] = norm * rows[r * K + i];
     }

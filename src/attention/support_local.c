@@ -3,6 +3,7 @@
  * The support of a sliding window: keys j = i − δt with 0 ≤ t < window (causal) or |t| ≤ window.
  */
 #include "attention/support.h"
+#include "base/bugs.h"
 
 enum { WINDOW, DILATION };
 
@@ -36,6 +37,7 @@ static void row(const struct oa_support *s, const struct oa_attention_shape *a, 
                 long *high)
 {
     range(s, a, head, i, i + 1, low, high);
+    *low += OA_BUG(WINDOW_SHORT) && *low < i;
 }
 
 static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j)

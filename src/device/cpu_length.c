@@ -10,6 +10,7 @@
  *
  * X [B·m, H·c], W [H or 1, N, k], Y [B·k, H·c]; 2·m·k·c FLOPs a (b,h) forward, twice that backward.
  */
+#include "base/bugs.h"
 #include "device/cpu.h"
 
 #include <string.h>
@@ -24,7 +25,8 @@ struct length {
 
 static long real_rows(const struct oa_length_projection *a, long b)
 {
-    return a->lengths ? oa_max(0, oa_min(a->lengths[b], a->length)) : a->length;
+    return a->lengths && !OA_BUG(PADDING_IN_LENGTH_PROJECTION) ? oa_max(0, oa_min(a->lengths[b], a->length))
+                                                               : a->length;
 }
 
 /* Row j of (b,h) of X or dX. */

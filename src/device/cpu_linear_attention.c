@@ -29,6 +29,7 @@
  * [B·T, H·r] × [B·S, H·r] × [B·S, H·V] → [B·T, H·V]; per row and head 4rV + 2·chunk·(r + V) FLOPs forward. An item is
  * a (b,h); memory a worker O(chunk·(r + V) + r·V), backward T·V more for N.
  */
+#include "base/bugs.h"
 #include "device/cpu_logits.h"
 
 #include <math.h>
@@ -123,7 +124,7 @@ static void find_scales(struct work *w)
     double most = w->a->begun ? w->start : -INFINITY;
     w->scale = oa_real_at(w->d, w->a->key_scale, (w->b * s->heads + w->h) * s->keys);
     w->seen = take(w, rows, w->d->kernels.real_size);
-    for (long j = 0; j < keys && !s->causal; j++)
+    for (long j = 0; j < keys && (!s->causal || OA_BUG(KEY_MAXIMUM_OF_THE_FUTURE)); j++)
         most = fmax(most, oa_real_get(w->d, w->scale, j));
     for (long i = 0; i < rows && !w->failed; i++) { /* rows may outnumber real keys */
         if (s->causal && i < keys)
@@ -144,6 +145,8 @@ static void open_work(struct work *w, const struct linear *f, long item, const s
     const struct oa_attention_shape *s = &f->a->shape;
     *w = (struct work){ .d = f->d, .a = f->a, .gemm = f->d->gemm[worker->index], .scratch = worker->scratch };
     w->chunk = !s->causal ? CHUNK_FULL : f->d->kernels.act == OA_BF16 ? CHUNK_CAUSAL_BF16 : CHUNK_CAUSAL;
+    if (OA_BUG(CHUNKS_BY_THREADS))
+        w->chunk = OA_TILE_GRANULE * oa_thread_count(f->d->context);
     w->b = item / s->heads;
     w->h = item % s->heads;
     w->queries = real_length(s->query_lengths, w->b, s->queries);
@@ -223,7 +226,7 @@ static void go_to(struct work *w, long i0, bool queries, bool keys)
     }
     for (long i = 0; i < w->padded; i++) {
         w->low[i] = 0;
-        w->high[i] = i < w->rows ? (int32_t)oa_min(i + 1, w->cols) : 0;
+        w->high[i] = i < w->rows ? (int32_t)oa_min(i + 1 + OA_BUG(CAUSAL_MASK_LATE), w->cols) : 0;
     }
 }
 
@@ -336,7 +339,7 @@ static void add_keys(struct work *w)
     long r = w->a->features, v = w->a->shape.value_width;
     if (w->scale && w->cols > 0) {
         double m = chunk_scale(w, w->i0);
-        if (begun(w))
+        if (begun(w) && !OA_BUG(RECURRENCE_KEEPS_SCALE))
             move_state(w, state_scale(w), m);
         fill_factor(w, w->cols, m, false);
         scale_packed(w, w->cols, w->k);

@@ -12,6 +12,7 @@
  * memory a worker. An item is a (b,h); where these are few, a few blocks of queries of one.
  */
 #include "device/cpu_logits.h"
+#include "base/bugs.h"
 
 #include <math.h>
 
@@ -76,7 +77,7 @@ static void finish_rows(struct oa_tiles *t, struct sums *s)
     for (long i = 0; i < rows; i++) {
         double z = oa_real_get(d, s->z, i);
         oa_real_set(d, lse, i, z == 0 ? -INFINITY : oa_real_get(d, s->m, i) + log(z));
-        oa_real_set(d, s->z, i, z == 0 ? 0 : 1 / z);
+        oa_real_set(d, s->z, i, z == 0 ? 0 : OA_BUG(RECIPROCAL_MISSING) ? z : 1 / z);
     }
     d->kernels.scale_rows(rows, v, s->z, s->o, v);
     d->kernels.tile_to_act(rows, v, s->o, v, output_row(t, t->rows.begin), t->a->ldo);

@@ -24,6 +24,7 @@
  * too few items, two passes: blocks of keys give dk, dv and the shared ones, blocks of queries give dq (and both sides
  * of a fold, which are rows of queries); S and dP are computed twice.
  */
+#include "base/bugs.h"
 #include "device/cpu_logits.h"
 
 #include <math.h>
@@ -317,6 +318,8 @@ static void load_rows(struct oa_tiles *t, struct gradients *g)
     memcpy(g->lse, oa_real_at(d, a->lse, row), (size_t)rows * d->kernels.real_size);
     d->kernels.row_dots(rows, a->shape.value_width, oa_act_at(d, a->d_o, at), a->ldo, oa_act_at(d, a->o, at), a->ldo,
                         g->delta);
+    if (OA_BUG(SOFTMAX_WITHOUT_DELTA))
+        oa_real_fill(d, t->padded_rows, 0, g->delta);
 }
 
 /* sums · factor, as acts. */

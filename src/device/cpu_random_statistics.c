@@ -18,6 +18,7 @@
  * All in double; roots by cyclic Jacobi. The statistics are constants for the gradient. Those of the data make the
  * features of a token depend on all others; given ones (cpu_moments.c) do not. An item is a (b, h).
  */
+#include "base/bugs.h"
 #include "device/cpu.h"
 
 #include <math.h>
@@ -115,7 +116,8 @@ static double best(double phi)
 {
     phi = fmax(phi, 0);
     double root = sqrt(4 * phi * phi + 12 * phi + 1);
-    return phi < 0.5 ? -phi / (1 - 2 * phi + root) : (1 - 2 * phi - root) / 16;
+    double a = phi < 0.5 ? -phi / (1 - 2 * phi + root) : (1 - 2 * phi - root) / 16;
+    return OA_BUG(FIT_CONSTANT) ? 2 * a : a;
 }
 
 static double best_factor(double phi)
@@ -306,7 +308,7 @@ static void copy_moments(const struct call *c, int side, long h, double *mean, d
 
 static long real_length(const int32_t *lengths, long b, long length)
 {
-    return lengths ? oa_max(0, oa_min(lengths[b], length)) : length;
+    return lengths && !OA_BUG(PADDING_IN_MOMENTS) ? oa_max(0, oa_min(lengths[b], length)) : length;
 }
 
 static void fit_item(void *argument, long item, const struct oa_worker *worker)

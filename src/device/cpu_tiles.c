@@ -4,6 +4,7 @@
  * causality, lengths) is decided here and nowhere else in the logits engine: a key is skipped, never masked by adding
  * a large negative number, so an empty row stays empty and 0·∞ does not arise.
  */
+#include "base/bugs.h"
 #include "device/cpu_logits.h"
 
 #include <math.h>
@@ -67,7 +68,7 @@ void oa_zero_rows(void *x, size_t row_bytes, size_t bytes, long rows)
 
 static long real_length(const int32_t *lengths, long b, long length)
 {
-    return lengths ? oa_max(0, oa_min(lengths[b], length)) : length;
+    return lengths ? oa_max(OA_BUG(EMPTY_ROW_AVERAGED), oa_min(lengths[b], length)) : length;
 }
 
 void oa_tiles_head(struct oa_tiles *t, long b, long h)
@@ -101,7 +102,9 @@ struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long 
                                long width)
 {
     struct oa_span kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
-    long first = (t->b * length + rows.begin) * ld + t->h * width;
+    long first = (t->b * length + rows.begin) * ld + t->h * width, heads = t->a->shape.heads;
+    if (OA_BUG(HEADS_AND_TOKENS_SWAPPED))
+        return pack(t, oa_act_at(t->d, x, ((t->b * heads + t->h) * length + rows.begin) * width), width, kept, width);
     return pack(t, oa_act_at(t->d, x, first), ld, kept, width);
 }
 
@@ -115,7 +118,8 @@ static struct oa_packed pack_table(struct oa_tiles *t, const void *x, long head_
                                    long width)
 {
     struct oa_span kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
-    return pack(t, oa_act_at(t->d, x, t->h * head_stride + rows.begin * width), width, kept, width);
+    return pack(t, oa_act_at(t->d, x, t->h * head_stride + rows.begin * width), OA_BUG(ONE_ROW_FOR_ALL) ? 0 : width,
+                kept, width);
 }
 
 void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_span rows, struct oa_span cols)
@@ -175,10 +179,10 @@ static struct oa_span row_sees(const struct oa_tiles *t, long i)
 {
     const struct oa_logits *a = t->a;
     struct oa_span sees = t->seen, row = sees;
-    long position = a->shape.first + i;
+    long position = a->shape.first + i - (OA_BUG(DECODING_SHIFT) && a->shape.first > 0);
     if (a->support && a->support->row)
         a->support->row(a->support, &a->shape, t->h, position, &row.begin, &row.end);
-    if (a->shape.causal)
+    if (a->shape.causal && !OA_BUG(CAUSAL_MASK_DROPPED))
         row.end = oa_min(row.end, position + 1);
     return oa_span_cut(sees, row);
 }
@@ -364,7 +368,7 @@ static void add_bias(struct oa_tiles *t, const struct oa_part *p, double factor)
 
 static const void *table_corner(const struct oa_tiles *t, const struct oa_part *p)
 {
-    long n = p->table_length, row = t->a->shape.first + t->rows.begin;
+    long n = OA_BUG(TABLE_CUT_FLAT) ? t->a->shape.keys : p->table_length, row = t->a->shape.first + t->rows.begin;
     return oa_real_at(t->d, p->table, (t->h * n + row) * n + t->cols.begin);
 }
 
@@ -380,7 +384,9 @@ bool oa_tiles_fold_next(const struct oa_tiles *t, int part, struct oa_fold_run *
 {
     long width = t->a->part[part].width, j = run->n ? run->j + run->n : t->cols.begin;
     *run = (struct oa_fold_run){ .j = j, .fold = j / width, .first = j % width };
-    run->n = oa_max(0, oa_min(width - run->first, t->cols.end - j));
+    if (OA_BUG(TILED_TWICE))
+        run->fold = j % t->a->part[part].folds;
+    run->n = oa_max(0, oa_min(OA_BUG(TILED_TWICE) ? 1 : width - run->first, t->cols.end - j));
     return run->n > 0;
 }
 

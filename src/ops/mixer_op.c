@@ -13,6 +13,7 @@
  * U and A are kept as their transposes [B·C, D_S], so that b1 is a bias of columns. Sequences come one after the other:
  * each product is cut by the device, and the gradients of the weights have one order.
  */
+#include "base/bugs.h"
 #include "ops/ops.h"
 
 #include "device/cpu.h"
@@ -45,7 +46,7 @@ static bool make_masks(oa_tape *t, struct mixer *m)
     m->high1 = oa_tape_note(t, (size_t)D * sizeof *m->high1);
     m->high2 = oa_tape_note(t, (size_t)N * sizeof *m->high2);
     for (long u = 0; m->high2 && u < D; u++)
-        m->high1[u] = (int32_t)(u * N / D + 1);
+        m->high1[u] = (int32_t)oa_min(N, u * N / D + 1 + OA_BUG(MIXER_MASK_LATE));
     for (long i = 0; m->high2 && i < N; i++)
         m->high2[i] = (int32_t)oa_min(D, oa_blocks((i + 1) * D, N));
     return m->high2;

@@ -235,22 +235,30 @@ static const struct oa_subject *const subjects[] = {
 };
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
-/* Progress by the work of subjects so far: not all take the same time, so the rest is a guess that gets better. */
-static void report(const struct oa_proof *p, const struct oa_subject *s, int done, int count, double start)
+/* How far a run is: what subjects take is known roughly. */
+struct course {
+    double start, done, all;
+};
+
+static void report(const struct oa_proof *p, const struct course *w, const struct oa_subject *s, int i, int count)
 {
-    oa_log(p->context, 1, "%s: %d of %d attentions, %ld checks, %d failed, %.0f s", s->name, done, count, p->checks,
-           p->failures, oa_clock() - start);
+    double share = (w->done + s->work * i / count) / w->all, spent = oa_clock() - w->start;
+    char rest[48] = "";
+    if (share > 0.02)
+        snprintf(rest, sizeof rest, ", %.0f s left", spent * (1 - share) / share);
+    oa_log(p->context, 1, "%s: %d of %d, %ld checks, %d failed, %.0f %%%s", s->name, i, count, p->checks, p->failures,
+           100 * share, rest);
 }
 
-static void look(struct oa_proof *p, const struct oa_subject *s, double start)
+static void look(struct oa_proof *p, const struct oa_subject *s, const struct course *w)
 {
     p->subject = s->name;
     for (int i = 0; s->each && i < p->spec_count && !oa_proof_stopped(p); i++) {
-        report(p, s, i, p->spec_count, start);
+        report(p, w, s, i, p->spec_count);
         s->each(p, p->specs[i]);
     }
     if (s->once && !oa_proof_stopped(p)) {
-        report(p, s, 0, 1, start);
+        report(p, w, s, 0, 1);
         s->once(p);
     }
 }
@@ -281,15 +289,18 @@ static enum oa_error open_all(struct oa_proof *p)
 
 enum oa_error oa_proof_make(oa_context *c, const char *spec, bool quick, const char *subject, struct oa_proof *out)
 {
-    double start = oa_clock();
+    struct course course = { .start = oa_clock() };
     *out = (struct oa_proof){ .context = c, .only = spec, .quick = quick };
     OA_TRY(open_all(out));
+    for (int i = 0; i < SUBJECTS; i++)
+        course.all += subjects[i]->work;
     for (int i = 0; i < SUBJECTS; i++) {
         if (!subject || strcmp(subject, subjects[i]->name) == 0)
-            look(out, subjects[i], start);
+            look(out, subjects[i], &course);
+        course.done += subjects[i]->work;
     }
     close_others(out);
-    out->seconds = oa_clock() - start;
+    out->seconds = oa_clock() - course.start;
     if (oa_stop_requested(c))
         return oa_fail(c, OA_INTERRUPTED, "the proof was stopped");
     if (out->only && !out->checks && out->refusals)

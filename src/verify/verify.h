@@ -74,6 +74,7 @@ void oa_proof_json(const struct oa_proof *p, struct oa_text *out);
 struct oa_subject {
     const char *name;  /* "gradients" */
     const char *claim; /* what holds if no check fails */
+    double work;       /* its share of a full run, in percent or so: progress goes by it */
     void (*each)(struct oa_proof *p, const char *spec);
     void (*once)(struct oa_proof *p);
 };

@@ -47,5 +47,6 @@ static void each(struct oa_proof *p, const char *spec)
 const struct oa_subject oa_subject_causality = {
     .name = "causality",
     .claim = "in a causal layer no output depends on a later token, bit for bit",
+    .work = 4,
     .each = each,
 };

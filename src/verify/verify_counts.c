@@ -209,6 +209,7 @@ static void once(struct oa_proof *p)
 const struct oa_subject oa_subject_counts = {
     .name = "counts",
     .claim = "parameters and FLOPs are those of the formulas and of published models",
+    .work = 2,
     .each = each,
     .once = once,
 };

@@ -131,5 +131,6 @@ static void each(struct oa_proof *p, const char *spec)
 const struct oa_subject oa_subject_decoding = {
     .name = "decoding",
     .claim = "token by token and in chunks, a state gives the rows of the whole sequence",
+    .work = 15,
     .each = each,
 };

@@ -97,5 +97,6 @@ static void once(struct oa_proof *p)
 const struct oa_subject oa_subject_estimates = {
     .name = "estimates",
     .claim = "more features come nearer to softmax attention; a random synthesizer starts as the average",
+    .work = 1,
     .once = once,
 };

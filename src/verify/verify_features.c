@@ -268,5 +268,6 @@ static void once(struct oa_proof *p)
 const struct oa_subject oa_subject_features = {
     .name = "features",
     .claim = "random features have the means and variances of theory",
+    .work = 14,
     .once = once,
 };

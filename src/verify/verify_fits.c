@@ -203,5 +203,6 @@ static void once(struct oa_proof *p)
 const struct oa_subject oa_subject_fits = {
     .name = "fits",
     .claim = "fitted features are unbiased, their variance a minimum, and ordered as theory says",
+    .work = 5,
     .once = once,
 };

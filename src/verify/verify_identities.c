@@ -166,5 +166,6 @@ static void once(struct oa_proof *p)
 const struct oa_subject oa_subject_identities = {
     .name = "identities",
     .claim = "limits of options give the attention that they must, and only these",
+    .work = 0.5,
     .once = once,
 };

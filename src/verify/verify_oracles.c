@@ -175,7 +175,7 @@ static void each(struct oa_proof *p, const char *spec)
                                .padding = true,
                                .queries = 40,
                                .keys = 37,
-                               .length = 41 },
+                               .length = 42 },
                     half = { .precision = OA_PRECISION_BF16, .padding = true, .queries = 20, .keys = 18, .length = 21 };
     oa_proof_modes(p, spec, &exact, OA_MODE_BOTH, OA_MODE_CROSS, oa_outputs_are_the_map_of_values);
     oa_proof_modes(p, spec, &rotary, OA_MODE_BOTH, OA_MODE_CAUSAL, oa_outputs_are_the_map_of_values);
@@ -186,5 +186,6 @@ static void each(struct oa_proof *p, const char *spec)
 const struct oa_subject oa_subject_oracles = {
     .name = "oracles",
     .claim = "outputs are the map of the plain oracle times the values, in f64, f32 and bf16",
+    .work = 6,
     .each = each,
 };

@@ -72,5 +72,6 @@ static void each(struct oa_proof *p, const char *spec)
 const struct oa_subject oa_subject_order = {
     .name = "order",
     .claim = "swapped tokens swap their outputs, unless the mechanism looks at positions, and then they do not",
+    .work = 1,
     .each = each,
 };

@@ -53,12 +53,42 @@ static void garbage_changes_nothing(struct oa_proof *p, struct oa_case *a)
     oa_proof_measure(p, a, padded_rows(a), 0, "largest output of a padded row");
 }
 
+static void copy_item(const struct oa_case *from, long b, struct oa_case *to)
+{
+    memcpy(to->x, from->x + b * from->T * from->D, (size_t)(to->T * to->D) * sizeof *to->x);
+    memcpy(to->words, from->words + b * from->T, (size_t)to->T * sizeof *to->words);
+    if (to->memory)
+        memcpy(to->memory, from->memory + b * from->S * from->D, (size_t)(to->S * to->D) * sizeof *to->memory);
+}
+
+/* The second item, whose last two keys are padding, and the same without them. */
+static void padding_is_as_if_absent(struct oa_proof *p, struct oa_case *a)
+{
+    struct oa_case alone;
+    struct oa_setup setup = a->setup;
+    long real = a->lengths[1];
+    setup.batch = 1;
+    setup.padding = false;
+    setup.queries = a->memory ? a->T : real;
+    setup.keys = real;
+    a->no_gradients = true;
+    if (!oa_proof_run(p, a) || !oa_proof_open(p, setup.spec, setup.mode, &setup, &alone))
+        return;
+    copy_item(a, 1, &alone);
+    alone.no_gradients = true;
+    if (oa_proof_run(p, &alone))
+        oa_proof_measure(p, a, oa_proof_difference(alone.y, a->y + a->T * a->D, alone.T * a->D), 1e-11,
+                         "an item with padding and without");
+    oa_case_close(&alone);
+}
+
 static void each(struct oa_proof *p, const char *spec)
 {
     struct oa_setup exact = { .precision = OA_PRECISION_F64, .padding = true, .bias = true, .batch = 3 },
                     single = { .precision = OA_PRECISION_F32, .padding = true, .batch = 3 },
                     half = { .precision = OA_PRECISION_BF16, .padding = true, .batch = 3 };
     oa_proof_modes(p, spec, &exact, OA_MODE_BOTH, OA_MODE_CROSS, garbage_changes_nothing);
+    oa_proof_modes(p, spec, &exact, OA_MODE_BOTH, OA_MODE_CROSS, padding_is_as_if_absent);
     oa_proof_modes(p, spec, &single, OA_MODE_BOTH, OA_MODE_CROSS, garbage_changes_nothing);
     oa_proof_modes(p, spec, &half, OA_MODE_BOTH, OA_MODE_CROSS, garbage_changes_nothing);
 }
@@ -66,6 +96,7 @@ static void each(struct oa_proof *p, const char *spec)
 const struct oa_subject oa_subject_padding = {
     .name = "padding",
     .claim = "NaN and infinity in padding change nothing, bit for bit; empty items give zeros",
+    .work = 6,
     .each = each,
 };
 
@@ -97,5 +128,6 @@ static void each_batch(struct oa_proof *p, const char *spec)
 const struct oa_subject oa_subject_batches = {
     .name = "batches",
     .claim = "an item gives the same alone and in a batch",
+    .work = 1,
     .each = each_batch,
 };

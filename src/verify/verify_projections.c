@@ -225,5 +225,6 @@ static void once(struct oa_proof *p)
 const struct oa_subject oa_subject_projections = {
     .name = "projections",
     .claim = "frozen projections are orthonormal and distributed as theory says",
+    .work = 16,
     .once = once,
 };

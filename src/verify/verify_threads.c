@@ -45,5 +45,6 @@ static void each(struct oa_proof *p, const char *spec)
 const struct oa_subject oa_subject_threads = {
     .name = "threads",
     .claim = "any number of threads gives the same bits",
+    .work = 8,
     .each = each,
 };

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# verify: one attention, as text and as JSON, and what it says of what cannot be verified.
+. "$2/tests/cli/common"
+
+expect 0 verify 'local(window=2)' --quick --threads 2 --quiet
+for subject in gradients causality padding batches oracles decoding lengths order threads identities counts; do
+    says out "^$subject  *local"
+done
+says out 'pass'
+says out '^local(window=2), cross: local is for self-attention only'
+says out ' 0 failed'
+
+expect 0 verify 'dense:1 | pattern(left):1' --quick --threads 1 --json
+if command -v python3 >/dev/null; then
+    python3 -c 'import json, sys
+p = json.load(open(sys.argv[1]))
+assert p["failed"] == 0 and p["checks"] > 100 and not p["failures"]
+assert all(l["worst"]["error"] <= l["worst"]["bound"] for l in p["lines"] if l["checks"])' out ||
+        fail "the JSON is not that of a proof that holds"
+fi
+says err 'gradients: 0 of 1 attentions'
+
+expect 0 verify performer --quick --quiet
+says out '^features  *performer'
+says out '^fits  *performer'
+expect 2 verify sofmax
+says err 'softmax'
+expect 2 verify softmax linear
+expect 1 verify 'factorized-dense(a=2)' --quick
+says err 'there is no form of'
