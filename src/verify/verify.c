@@ -85,6 +85,7 @@ void oa_proof_measure(struct oa_proof *p, const struct oa_case *a, double error,
     oa_format(f.what, sizeof f.what, what, arguments);
     va_end(arguments);
     snprintf(f.spec, sizeof f.spec, "%s", a->setup.spec);
+    p->of_cases++;
     note(p, row_name(&a->spec), &f);
 }
 
@@ -303,7 +304,7 @@ enum oa_error oa_proof_make(oa_context *c, const char *spec, bool quick, const c
     out->seconds = oa_clock() - course.start;
     if (oa_stop_requested(c))
         return oa_fail(c, OA_INTERRUPTED, "the proof was stopped");
-    if (out->only && !out->checks && out->refusals)
+    if (out->only && !out->of_cases && out->refusals)
         return oa_fail(c, OA_UNSUPPORTED, "there is no form of %s to verify: %s", spec, out->refusal[0].sentence);
     return oa_status(c);
 }

@@ -53,7 +53,7 @@ struct oa_proof {
     struct oa_check *failure;
     struct oa_refusal *refusal; /* kept with `only` */
     int lines, failures, refusals;
-    long checks;
+    long checks, of_cases; /* all; those that are no laws */
     double seconds;
     oa_context *other[2]; /* with other numbers of threads (verify_threads.c) */
 };

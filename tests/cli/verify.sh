@@ -18,7 +18,7 @@ assert p["failed"] == 0 and p["checks"] > 100 and not p["failures"]
 assert all(l["worst"]["error"] <= l["worst"]["bound"] for l in p["lines"] if l["checks"])' out ||
         fail "the JSON is not that of a proof that holds"
 fi
-says err 'gradients: 0 of 1 attentions'
+says err 'gradients: 0 of 1, 0 checks'
 
 expect 0 verify performer --quick --quiet
 says out '^features  *performer'
@@ -26,5 +26,5 @@ says out '^fits  *performer'
 expect 2 verify sofmax
 says err 'softmax'
 expect 2 verify softmax linear
-expect 1 verify 'factorized-dense(a=2)' --quick
+expect 1 verify 'cosformer(length=3)' --quick
 says err 'there is no form of'
