@@ -5,6 +5,7 @@
 
 #include "verify/verify.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static oa_context *context;
@@ -38,9 +39,10 @@ static void assert_holds(const struct oa_proof *p)
 static void prove(const char *subject, long checks)
 {
     struct oa_proof p;
-    oa_proof_make(context, NULL, false, subject, &p);
+    bool quick = getenv("ORTHANT_QUICK") != NULL; /* where the program is slow: sanitizers */
+    oa_proof_make(context, NULL, quick, subject, &p);
     assert_holds(&p);
-    assert_true(p.checks >= checks);
+    assert_true(p.checks >= (quick ? checks / 4 : checks));
     oa_proof_free(&p);
 }
 

@@ -75,6 +75,8 @@ static void padding_is_as_if_absent(struct oa_proof *p, struct oa_case *a)
     if (!oa_proof_run(p, a) || !oa_proof_open(p, setup.spec, setup.mode, &setup, &alone))
         return;
     copy_item(a, 1, &alone);
+    /* the same past, as below */
+    memcpy(alone.store.values, a->store.values, (size_t)a->store.total * a->device->kernels.real_size);
     alone.no_gradients = true;
     if (oa_proof_run(p, &alone))
         oa_proof_measure(p, a, oa_proof_difference(alone.y, a->y + a->T * a->D, alone.T * a->D), 1e-11,
