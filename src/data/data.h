@@ -76,7 +76,6 @@ enum oa_error oa_tokenizer_save(oa_context *c, const struct oa_tokenizer *tok, c
 enum oa_error oa_tokenizer_train_bpe(oa_context *c, struct oa_reader *text, long size, struct oa_tokenizer **out);
 void oa_tokenizer_close(struct oa_tokenizer *tok);
 
-enum oa_tokenizer_kind oa_tokenizer_kind_of(const struct oa_tokenizer *tok);
 const char *oa_tokenizer_kind_name(const struct oa_tokenizer *tok); /* "char", "byte", "bpe" */
 int32_t oa_tokenizer_size(const struct oa_tokenizer *tok);          /* largest id + 1: rows of an embedding */
 /* The spelling of an id in the file ("Ġthe"), NULL for an id without a token; and back, -1 when there is none. */

@@ -202,11 +202,6 @@ bool oa_tokenizer_is_special(const struct oa_tokenizer *tok, int32_t id)
 
 /* ---- looking up ---------------------------------------------------------------------------------------------- */
 
-enum oa_tokenizer_kind oa_tokenizer_kind_of(const struct oa_tokenizer *tok)
-{
-    return tok->kind;
-}
-
 const char *oa_tokenizer_kind_name(const struct oa_tokenizer *tok)
 {
     return kind_names[tok->kind];

@@ -271,13 +271,3 @@ double *oa_case_results(struct oa_case *a, long *count)
         out[at++] = oa_real_get(a->device, a->store.gradients, i);
     return out;
 }
-
-bool oa_case_set(struct oa_case *a, const char *name, const double *values, long count)
-{
-    struct oa_parameter *p = oa_store_find(&a->store, name);
-    if (!p || p->count != count)
-        return false;
-    for (long i = 0; i < count; i++)
-        oa_real_set(a->device, p->value, i, values[i]);
-    return true;
-}

@@ -48,7 +48,5 @@ double *oa_case_room(struct oa_case *a, long count);
 double *oa_case_numbers(struct oa_case *a, const char *name, long count);
 /* y, dx, dmemory and the gradients of the store, one after the other, and how many they are. */
 double *oa_case_results(struct oa_case *a, long *count);
-/* The values of the parameter of that name: 0 when there is none or the sizes differ. oa_store_refresh comes after. */
-bool oa_case_set(struct oa_case *a, const char *name, const double *values, long count);
 
 #endif
