@@ -61,6 +61,8 @@ static enum oa_error make(struct planning *p, const char *const *attentions, int
     p->row = oa_alloc(p->c, (size_t)count * sizeof *p->row);
     if (!p->row)
         return OA_NO_MEMORY;
+    for (int i = 0; i < count; i++)
+        OA_TRY(oa_spec_check(p->c, attentions[i]));
     OA_TRY(find_vocabulary(p));
     measure_machine(p);
     for (p->count = 0; p->count < count; p->count++) {

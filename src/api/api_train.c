@@ -124,6 +124,7 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
                                         .resume = resume != 0,
                                         .keep = true,
                                         .title = config->options.model_attention };
+    OA_TRY(oa_spec_check(config->context, config->options.model_attention)); /* before a long text is read */
     OA_TRY(oa_workload_open(config->context, &config->options, work));
     OA_TRY(oa_train_run(config->context, &request, result));
     struct outcome o = { .options = &config->options,

@@ -75,6 +75,7 @@ struct oa_spec {
 /* Parses; an error points at the character, names what was found, the nearest valid spelling and what would be valid:
  * the sentence in the context has the text and a caret line. Free with oa_spec_free (also after an error). */
 enum oa_error oa_spec_parse(oa_context *c, const char *text, struct oa_spec *out);
+enum oa_error oa_spec_check(oa_context *c, const char *text); /* parses for the errors alone */
 void oa_spec_free(struct oa_spec *s);
 void oa_spec_print(const struct oa_spec *s, struct oa_text *out); /* canonical form */
 /* Heads of each group of a layer of `heads` heads into count[groups]; refused when they do not divide. */

@@ -207,10 +207,10 @@ static enum oa_error set_number(const struct oa_reader *r, const struct oa_argum
     bool whole = a->kind == OA_VALUE_INT,
          good = whole ? parse_integer(text, &v->number) : oa_parse_real(text, &v->number) && isfinite(v->number);
     if (!good)
-        return oa_refuse(r, at, "%s is \"%s\"; %s from %g to %g is expected.", a->key, text,
+        return oa_refuse(r, at, "%s is \"%s\"; %s from %.10g to %.10g is expected.", a->key, text,
                          whole ? "an integer" : "a number", a->low, a->high);
     if (v->number < a->low || v->number > a->high)
-        return oa_refuse(r, at, "%s is %s; it must lie between %g and %g.", a->key, text, a->low, a->high);
+        return oa_refuse(r, at, "%s is %s; it must lie between %.10g and %.10g.", a->key, text, a->low, a->high);
     return OA_OK;
 }
 

@@ -233,3 +233,11 @@ void oa_spec_free(struct oa_spec *s)
     oa_free(s->layer);
     *s = (struct oa_spec){ 0 };
 }
+
+enum oa_error oa_spec_check(oa_context *c, const char *text)
+{
+    struct oa_spec spec;
+    enum oa_error e = oa_spec_parse(c, text, &spec);
+    oa_spec_free(&spec);
+    return e;
+}

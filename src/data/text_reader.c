@@ -90,7 +90,8 @@ static enum oa_error open_next(struct oa_reader *r)
     errno = 0;
     r->file = gzopen(name, "rb");
     if (!r->file)
-        return oa_fail(r->context, OA_IO, "cannot read %s: %s", name, errno ? strerror(errno) : "out of memory");
+        return oa_fail(r->context, OA_IO, "cannot read the text %s: %s; data.train and data.valid name the files", name,
+                       errno ? strerror(errno) : "out of memory");
     gzbuffer(r->file, 1 << 17);
     r->open = name;
     return OA_OK;

@@ -25,7 +25,10 @@ wrong 'give a number from' train --train.lr much
 wrong 'did you mean "adamw"' train --train.optimizer adam
 wrong 'give true or false' train --model.bias maybe
 wrong 'did you mean softmax' train --config tiny.yaml --model.attention sofmax --out x
+wrong 'did you mean softmax' train --data.train nowhere.txt --model.attention sofmax --out x
+wrong 'did you mean softmax' plan --data.train nowhere.txt --model.attention sofmax
 wrong 'did you mean window' explain 'local(windw=3)'
+wrong 'an integer from 1 to 1073741824 is expected' explain 'local(window=x)'
 wrong 'needs the folder of a run' eval
 wrong 'one of train, encode and decode' tokenizer
 wrong 'give --in FILE and --out FILE' attend softmax
@@ -38,7 +41,7 @@ says err 'nowhere.yaml'
 expect 1 eval nowhere
 says err 'holds no run'
 expect 1 train --config tiny.yaml --data.train nowhere.txt --out x
-says err 'nowhere.txt'
+says err 'nowhere.txt.*data.train'
 [ ! -e x ] || fail "a run that could not begin left a folder"
 
 # Shapes that cannot be, before anything is trained.
