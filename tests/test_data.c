@@ -236,7 +236,7 @@ static void test_files(void **state)
     assert_int_equal(oa_files_read(context, "a,,a", &data, &length), OA_ARGUMENT);
     expect_error(OA_ARGUMENT, "empty name");
     assert_int_equal(oa_files_read(context, ".", &data, &length), OA_IO);
-    expect_error(OA_IO, "cannot read the text .");
+    expect_error(OA_IO, "cannot read .");
 }
 
 static void test_damaged_gzip(void **state)
