@@ -309,6 +309,30 @@ static void test_plan_counts_memory(void **state)
     assert_int_equal(memory_of_a_step(true), memory_of_a_step(false));
 }
 
+/* Bytes the backward pass of a chain adds to what the forward pass took. */
+static size_t backward_memory(int links)
+{
+    struct fixture f;
+    setup(&f);
+    oa_tape_reset(&f.tape, true, true, oa_stream_named(1, "s"));
+    oa_tensor *y = oa_tensor_from(&f.tape, f.x, ROWS, COLS, COLS, true);
+    for (int i = 0; i < links; i++)
+        y = oa_gelu(&f.tape, y);
+    y->gradient = f.weight;
+    size_t forward = oa_arena_mark(&f.tape.arena);
+    oa_tape_backward(&f.tape);
+    size_t bytes = oa_arena_mark(&f.tape.arena) - forward;
+    teardown(&f);
+    return bytes;
+}
+
+/* Values and gradients of newer tensors are room for the gradients of older ones. */
+static void test_backward_needs_no_memory(void **state)
+{
+    (void)state;
+    assert_int_equal(backward_memory(40), backward_memory(2));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -329,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_several),
         cmocka_unit_test(test_linear_loss),
         cmocka_unit_test(test_plan_counts_memory),
+        cmocka_unit_test(test_backward_needs_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

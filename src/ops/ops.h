@@ -77,8 +77,10 @@ struct oa_tensor {
     void *gradient; /* like data (same ld); NULL until something flows back */
     long rows, cols, ld;
     bool wants_gradient;
-    oa_tensor *base; /* a view of columns of another tensor: data and gradient lie in the base */
-    long first;      /* first column in the base */
+    bool owns_gradient;     /* the tape took the gradient's memory, nobody lent it */
+    oa_tensor *made_before; /* the list of tensors whose data the tape took, since the last node */
+    oa_tensor *base;        /* a view of columns of another tensor: data and gradient lie in the base */
+    long first;             /* first column in the base */
 };
 
 typedef struct oa_tape oa_tape;
@@ -88,12 +90,13 @@ struct oa_tape {
     struct oa_arena arena; /* activations, saved values, gradients: reset at each step; dry on the plan device */
     struct oa_arena nodes; /* tensors, nodes and their records: always real */
     struct oa_node *last;
-    bool record;                 /* keep nodes for backward */
-    bool train;                  /* dropout is on */
-    struct oa_stream step;       /* stream of this step: dropout streams are children of it */
-    uint64_t sites;              /* number of dropout sites so far in this step */
-    size_t scratch, scratch_end; /* marks around the newest addend of a gradient */
-    struct oa_state *state;      /* decoding: what ops keep between calls; NULL = sequences are whole */
+    oa_tensor *made;         /* tensors since the last node: the next one's */
+    struct oa_spare *spares; /* matrices that the backward pass is done with */
+    bool record;             /* keep nodes for backward */
+    bool train;              /* dropout is on */
+    struct oa_stream step;   /* stream of this step: dropout streams are children of it */
+    uint64_t sites;          /* number of dropout sites so far in this step */
+    struct oa_state *state;  /* decoding: what ops keep between calls; NULL = sequences are whole */
 };
 
 void oa_tape_init(oa_tape *t, struct oa_device *d);
@@ -109,6 +112,7 @@ oa_tensor *oa_columns(oa_tape *t, oa_tensor *x, long first, long count);
 typedef void oa_backward(oa_tape *t, void *saved);
 /* Leaves a node; `saved` comes from oa_tape_note. No-op unless the tape records. */
 void oa_record(oa_tape *t, oa_backward *backward, void *saved);
+/* Afterwards values and gradients of tensors made by oa_tensor_new are gone; those of oa_tensor_from stay. */
 void oa_tape_backward(oa_tape *t);
 
 /* Gradients of a tensor with several consumers add up. An op that sends a gradient to x asks where to write (whole

@@ -1,13 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors and the eager tape: nodes form a list from the newest to the oldest, all in the step's arena. */
+ *
+ * Tensors and the eager tape: nodes form a list from the newest to the oldest, all in the step's arena.
+ *
+ * Once a node has run backward, nothing reads the tensors that were made between the node before it and itself: their
+ * consumers are newer, and older nodes did not know them. Their values and gradients then become room for the
+ * gradients of older tensors. So a backward pass needs little more memory than the forward pass left.
+ */
 #include "ops/ops.h"
 
 #include "device/cpu.h"
+
+#include <string.h>
 
 struct oa_node {
     struct oa_node *before;
     oa_backward *backward;
     void *saved;
+    oa_tensor *made; /* the tensors made since the node before, newest first */
+};
+
+/* Memory of a matrix that nothing reads any more. */
+struct oa_spare {
+    struct oa_spare *next;
+    void *memory;
+    size_t bytes;
 };
 
 void oa_tape_init(oa_tape *t, struct oa_device *d)
@@ -28,6 +44,8 @@ void oa_tape_reset(oa_tape *t, bool record, bool train, struct oa_stream step)
     oa_arena_reset(&t->arena);
     oa_arena_reset(&t->nodes);
     t->last = NULL;
+    t->made = NULL;
+    t->spares = NULL;
     t->record = record;
     t->train = train;
     t->step = step;
@@ -56,15 +74,19 @@ oa_tensor *oa_tensor_from(oa_tape *t, const void *act, long rows, long cols, lon
     return x;
 }
 
-static void *take_matrix(oa_tape *t, long rows, long ld)
+static size_t matrix_bytes(const oa_tape *t, const oa_tensor *x)
 {
-    return oa_tape_take(t, (size_t)(rows * ld) * t->device->kernels.act_size);
+    return (size_t)(x->rows * x->ld) * t->device->kernels.act_size;
 }
 
 oa_tensor *oa_tensor_new(oa_tape *t, long rows, long cols)
 {
-    void *data = take_matrix(t, rows, cols);
-    return data ? oa_tensor_from(t, data, rows, cols, cols, true) : NULL;
+    oa_tensor *x = oa_tensor_from(t, NULL, rows, cols, cols, true);
+    if (!x || !(x->data = oa_tape_take(t, matrix_bytes(t, x))))
+        return NULL;
+    x->made_before = t->made;
+    t->made = x;
+    return x;
 }
 
 oa_tensor *oa_columns(oa_tape *t, oa_tensor *x, long first, long count)
@@ -86,14 +108,53 @@ void oa_record(oa_tape *t, oa_backward *backward, void *saved)
     struct oa_node *node = oa_tape_note(t, sizeof *node);
     if (!node)
         return;
-    *node = (struct oa_node){ t->last, backward, saved };
+    *node = (struct oa_node){ t->last, backward, saved, t->made };
     t->last = node;
+    t->made = NULL;
+}
+
+/* ---- memory of the backward pass -------------------------------------------------------------------------------- */
+
+static void give_spare(oa_tape *t, void *memory, size_t bytes)
+{
+    struct oa_spare *s = oa_tape_note(t, sizeof *s);
+    if (!s)
+        return;
+    if (t->arena.poison && !t->arena.dry)
+        memset(memory, 0xff, bytes);
+    *s = (struct oa_spare){ t->spares, memory, bytes };
+    t->spares = s;
+}
+
+/* A matrix like x, spare or new. */
+static void *take_like(oa_tape *t, const oa_tensor *x)
+{
+    size_t bytes = matrix_bytes(t, x);
+    for (struct oa_spare **link = &t->spares; *link; link = &(*link)->next) {
+        if ((*link)->bytes == bytes) {
+            void *memory = (*link)->memory;
+            *link = (*link)->next;
+            return memory;
+        }
+    }
+    return oa_tape_take(t, bytes);
+}
+
+static void give_made(oa_tape *t, oa_tensor *newest)
+{
+    for (oa_tensor *x = newest; x; x = x->made_before) {
+        give_spare(t, x->data, matrix_bytes(t, x));
+        if (x->owns_gradient)
+            give_spare(t, x->gradient, matrix_bytes(t, x));
+    }
 }
 
 void oa_tape_backward(oa_tape *t)
 {
-    for (struct oa_node *n = t->last; n && oa_status(t->context) == OA_OK; n = n->before)
+    for (struct oa_node *n = t->last; n && oa_status(t->context) == OA_OK; n = n->before) {
         n->backward(t, n->saved);
+        give_made(t, n->made);
+    }
 }
 
 const void *oa_gradient_of(const oa_tape *t, const oa_tensor *y)
@@ -107,12 +168,12 @@ void *oa_gradient_begin(oa_tape *t, oa_tensor *x)
 {
     if (!x || !x->wants_gradient)
         return NULL;
-    if (!x->gradient)
-        return x->gradient = take_matrix(t, x->rows, x->ld);
-    t->scratch = oa_arena_mark(&t->arena);
-    void *addend = take_matrix(t, x->rows, x->ld);
-    t->scratch_end = oa_arena_mark(&t->arena);
-    return addend;
+    void *written = take_like(t, x);
+    if (!x->gradient) {
+        x->gradient = written;
+        x->owns_gradient = written != NULL;
+    }
+    return written;
 }
 
 void oa_gradient_end(oa_tape *t, oa_tensor *x, void *written)
@@ -120,8 +181,7 @@ void oa_gradient_end(oa_tape *t, oa_tensor *x, void *written)
     if (!written || written == x->gradient)
         return;
     t->device->ops->add(t->device, x->rows * x->ld, x->gradient, written, x->gradient);
-    if (oa_arena_mark(&t->arena) == t->scratch_end)
-        oa_arena_release(&t->arena, t->scratch);
+    give_spare(t, written, matrix_bytes(t, x));
 }
 
 struct oa_dropout oa_dropout_site(oa_tape *t, double p)
