@@ -35,7 +35,7 @@ extern "C" {
     X(FORMAT, "malformed file or text")                                                                                \
     X(UNSUPPORTED, "this cannot be done")                                                                              \
     X(DIVERGED, "a number is not finite")                                                                              \
-    X(INTERRUPTED, "stopped by a signal after saving")                                                                 \
+    X(INTERRUPTED, "stopped by a signal")                                                                              \
     X(INTERNAL, "internal error")                                                                                      \
     X(DISPROVED, "a check failed")
 
@@ -164,7 +164,8 @@ OA_API enum oa_error oa_bench_peak(oa_context *c, const struct oa_output *out);
 OA_API enum oa_error oa_bench_kernels(oa_context *c, const struct oa_output *out);
 /* Attention layers, forward and backward, over lengths: time, FLOPs, share of the peak, memory, ratios to softmax
  * (which is measured as well when it is not among them), and the exponents of time and memory in the length. An
- * attention that is refused at a length is shown with the reason. */
+ * attention that is refused at a length is shown with the reason. Returns OA_INTERRUPTED, after what was measured until
+ * then was written, when a stop was asked for. */
 struct oa_bench_request {
     const char *const *attentions;
     int count;

@@ -14,6 +14,7 @@ struct series { /* one attention */
     const char *name;
     struct oa_spec spec;
     struct oa_layer_cost cost[MOST_LENGTHS];
+    int lengths;                           /* that were reached: all, unless the bench was stopped */
     double time_exponent, memory_exponent; /* of a sequence in its length, at the long end */
 };
 
@@ -26,6 +27,7 @@ struct bench {
     struct series *series;
     int count;
     const struct series *softmax; /* the one that is plain softmax */
+    bool stopped;                 /* by a signal, before all was measured */
     double peak;                  /* FLOP/s of this precision: of all threads, or in processor time of one core */
 };
 
@@ -53,7 +55,7 @@ static double fit_exponent(const struct bench *b, const struct series *s,
 {
     int n = 0;
     double sx = 0, sy = 0, sxx = 0, sxy = 0;
-    for (int i = b->lengths - 1; i >= 0 && n < FITTED; i--) {
+    for (int i = s->lengths - 1; i >= 0 && n < FITTED; i--) {
         if (!measured(&s->cost[i]))
             continue;
         double x = log((double)b->length[i]), y = log(cost(b, s, i));
@@ -66,19 +68,40 @@ static double fit_exponent(const struct bench *b, const struct series *s,
     return n < 2 ? (double)NAN : (n * sxy - sx * sy) / (n * sxx - sx * sx);
 }
 
-static enum oa_error measure(struct bench *b, struct series *s)
+static enum oa_error measure_lengths(struct bench *b, struct series *s)
 {
     struct oa_layer_case what = b->form;
     what.spec = &s->spec;
-    for (int i = 0; i < b->lengths; i++) {
-        what.length = b->length[i];
-        what.batch = b->batch[i];
+    for (; s->lengths < b->lengths; s->lengths++) {
+        what.length = b->length[s->lengths];
+        what.batch = b->batch[s->lengths];
         oa_log(b->c, 1, "%s: %ld sequences of %ld tokens", s->name, what.batch, what.length);
-        OA_TRY(oa_layer_measure(b->c, &what, &s->cost[i]));
+        OA_TRY(oa_layer_measure(b->c, &what, &s->cost[s->lengths]));
     }
-    s->time_exponent = fit_exponent(b, s, sequence_time);
-    s->memory_exponent = fit_exponent(b, s, sequence_memory);
     return OA_OK;
+}
+
+/* A stop is no failure here: what was measured until then is shown. */
+static enum oa_error measure(struct bench *b)
+{
+    enum oa_error e = OA_OK;
+    for (int k = 0; k < b->count && e == OA_OK; k++) {
+        struct series *s = &b->series[k];
+        e = measure_lengths(b, s);
+        s->time_exponent = fit_exponent(b, s, sequence_time);
+        s->memory_exponent = fit_exponent(b, s, sequence_memory);
+    }
+    b->stopped = e == OA_INTERRUPTED;
+    if (!b->stopped)
+        return e;
+    oa_clear_error(b->c);
+    return OA_OK;
+}
+
+/* NaN where softmax has no such cost: it was refused, or the stop came before it. */
+static double of_softmax(double cost, double softmax)
+{
+    return softmax > 0 ? cost / softmax : (double)NAN;
 }
 
 /* ---- what is to be measured ---- */
@@ -167,6 +190,14 @@ static const struct oa_column columns[] = { { .title = "attention", .shorten = t
                                             { .title = "memory\n∝ n^", .right = true } };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
+static void ratio_cell(struct oa_table *t, double ratio)
+{
+    if (isfinite(ratio))
+        oa_table_cell(t, "%.2f", ratio);
+    else
+        oa_table_cell(t, "–");
+}
+
 static void exponent_cell(struct oa_table *t, double exponent, bool last)
 {
     if (last && isfinite(exponent))
@@ -187,30 +218,36 @@ static void add_row(const struct bench *b, const struct series *s, int i, struct
         oa_table_cell(t, "%s", oa_number(number, cost->flops / 1e9, 3));
         oa_table_cell(t, "%.0f %%", 100 * cost->flops / cost->both / b->peak);
         oa_table_cell(t, "%s", oa_number_bytes(number, cost->parameters + cost->pass));
-        oa_table_cell(t, "%.2f", cost->both / softmax->both);
-        oa_table_cell(t, "%.2f", cost->flops / softmax->flops);
+        ratio_cell(t, of_softmax(cost->both, softmax->both));
+        ratio_cell(t, of_softmax(cost->flops, softmax->flops));
     } else {
         for (int k = 2; k < COLUMNS - 2; k++)
             oa_table_cell(t, "–");
     }
-    exponent_cell(t, s->time_exponent, i + 1 == b->lengths);
-    exponent_cell(t, s->memory_exponent, i + 1 == b->lengths);
+    exponent_cell(t, s->time_exponent, i + 1 == s->lengths);
+    exponent_cell(t, s->memory_exponent, i + 1 == s->lengths);
 }
 
-/* Why there are dashes, and how far the repeats were apart. */
+/* Why there are dashes, how far the repeats were apart, and whether rows are missing. */
 static void add_notes(const struct bench *b, struct oa_text *out)
 {
     double spread = 0;
+    int reached = 0;
     oa_text_printf(out, "\n");
     for (int k = 0; k < b->count; k++) {
-        for (int i = 0; i < b->lengths; i++) {
+        reached += b->series[k].lengths;
+        for (int i = 0; i < b->series[k].lengths; i++) {
             const struct oa_layer_cost *cost = &b->series[k].cost[i];
             spread = fmax(spread, cost->spread);
             if (!measured(cost))
                 oa_text_printf(out, "%s at %ld: %s\n", b->series[k].name, b->length[i], cost->why_not);
         }
     }
-    oa_text_printf(out, "The repeats of a measurement were at most %.0f %% apart; the least counts.\n", 100 * spread);
+    if (reached)
+        oa_text_printf(out, "The repeats of a measurement were at most %.0f %% apart; the least counts.\n",
+                       100 * spread);
+    if (b->stopped)
+        oa_text_printf(out, "The bench was stopped after %d of %d measurements.\n", reached, b->count * b->lengths);
 }
 
 static void text(const struct bench *b, int width, struct oa_text *out)
@@ -224,7 +261,7 @@ static void text(const struct bench *b, int width, struct oa_text *out)
                    b->r->processor_time ? "processor time" : "wall time", b->peak / 1e9);
     oa_table_init(&t, b->c, columns, COLUMNS);
     for (int k = 0; k < b->count; k++)
-        for (int i = 0; i < b->lengths; i++)
+        for (int i = 0; i < b->series[k].lengths; i++)
             add_row(b, &b->series[k], i, &t);
     oa_table_text(&t, width, out);
     oa_table_free(&t);
@@ -239,17 +276,18 @@ static json_t *cost_json(const struct bench *b, const struct series *s, int i)
     if (!measured(cost))
         return json_pack("{s:I, s:I, s:s}", "length", (json_int_t)b->length[i], "batch", (json_int_t)b->batch[i],
                          "refused", cost->why_not);
-    return json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "length", (json_int_t)b->length[i],
+    return json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "length", (json_int_t)b->length[i],
                      "batch", (json_int_t)b->batch[i], "forward_seconds", cost->forward, "seconds", cost->both,
                      "spread", cost->spread, "flops", cost->flops, "of_peak", cost->flops / cost->both / b->peak,
                      "memory_parameters", cost->parameters, "memory_pass", cost->pass, "time_of_softmax",
-                     cost->both / softmax->both, "flops_of_softmax", cost->flops / softmax->flops);
+                     oa_json_number(of_softmax(cost->both, softmax->both)), "flops_of_softmax",
+                     oa_json_number(of_softmax(cost->flops, softmax->flops)));
 }
 
 static json_t *series_json(const struct bench *b, const struct series *s)
 {
     json_t *rows = json_array();
-    for (int i = 0; i < b->lengths; i++)
+    for (int i = 0; i < s->lengths; i++)
         json_array_append_new(rows, cost_json(b, s, i));
     return json_pack("{s:s, s:o, s:o, s:o}", "attention", s->name, "time_exponent", oa_json_number(s->time_exponent),
                      "memory_exponent", oa_json_number(s->memory_exponent), "lengths", rows);
@@ -260,10 +298,11 @@ static json_t *bench_json(const struct bench *b)
     json_t *series = json_array();
     for (int k = 0; k < b->count; k++)
         json_array_append_new(series, series_json(b, &b->series[k]));
-    return json_pack("{s:I, s:I, s:s, s:b, s:i, s:s, s:f, s:o}", "width", (json_int_t)b->form.width, "heads",
+    return json_pack("{s:I, s:I, s:s, s:b, s:i, s:s, s:f, s:b, s:o}", "width", (json_int_t)b->form.width, "heads",
                      (json_int_t)b->form.heads, "precision", oa_precision_name(b->form.precision), "causal",
                      (int)b->form.causal, "threads", oa_thread_count(b->c), "clock",
-                     b->r->processor_time ? "processor" : "wall", "peak_flops", b->peak, "attentions", series);
+                     b->r->processor_time ? "processor" : "wall", "peak_flops", b->peak, "interrupted", (int)b->stopped,
+                     "attentions", series);
 }
 
 enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r, const struct oa_output *out)
@@ -272,8 +311,8 @@ enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r
     struct oa_text t;
     OA_TRY(oa_status(c));
     enum oa_error e = prepare(&b);
-    for (int k = 0; e == OA_OK && k < b.count; k++)
-        e = measure(&b, &b.series[k]);
+    if (e == OA_OK)
+        e = measure(&b);
     oa_text_init(&t, c);
     if (e == OA_OK && oa_wants_json(out))
         oa_json_add(&t, bench_json(&b));
@@ -282,5 +321,6 @@ enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r
     for (int k = 0; k < b.count; k++)
         oa_spec_free(&b.series[k].spec);
     oa_free(b.series);
-    return oa_emit(out, &t);
+    OA_TRY(oa_emit(out, &t));
+    return b.stopped ? oa_fail(c, OA_INTERRUPTED, "the bench was stopped") : OA_OK;
 }

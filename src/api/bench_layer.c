@@ -99,6 +99,8 @@ struct runs {
 
 static enum oa_error time_run(struct bench *b, bool backward, struct runs *r)
 {
+    if (oa_stop_requested(b->c))
+        return oa_fail(b->c, OA_INTERRUPTED, "the bench was stopped");
     double start = b->what->clock();
     OA_TRY(pass(b, backward));
     double seconds = b->what->clock() - start;
@@ -106,8 +108,6 @@ static enum oa_error time_run(struct bench *b, bool backward, struct runs *r)
     r->sum += seconds;
     r->least = fmin(r->least, seconds);
     r->most = fmax(r->most, seconds);
-    if (oa_stop_requested(b->c))
-        return oa_fail(b->c, OA_INTERRUPTED, "the bench was stopped");
     return OA_OK;
 }
 

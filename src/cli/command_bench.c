@@ -103,7 +103,8 @@ const struct command command_bench = {
     .text = "A layer is timed with its projections, forward and backward, as the least of several runs. Its rate is "
             "given as a share of the machine's measured peak and its time as a multiple of softmax attention's; the "
             "last column is the measured exponent: 2 means four times the time for twice the length.\n"
-            "Other programs make the numbers worse, never better: run it on an idle machine.",
+            "Other programs make the numbers worse, never better: run it on an idle machine. Stopped by Ctrl-C, it "
+            "prints what it has measured.",
     .examples =
         "$ orthant bench --peak\n"
         "$ orthant bench --attention softmax --attention linear --lengths 512,1024,2048,4096\n"

@@ -26,6 +26,37 @@ both 'random' plan --config tiny.yaml --attention softmax --attention random --q
 both 'no.faster.than.softmax' plan --config tiny.yaml --attention softmax --attention polysketch --quiet
 both 'GFLOP/s' bench --peak
 both 'softmax' bench --attention softmax --attention linear --lengths 16,32,64 --tokens 128 --width 32 --heads 2 --quiet
+says out '"interrupted": false'
+
+# A bench that is stopped shows what it has, be it nothing yet, and says that it is not all.
+stopped_bench() { # SIGNAL CODE SECONDS WORD...
+    signal=$1 code=$2 delay=$3
+    shift 3
+    rm -f err
+    "$orthant" bench --attention linear --attention softmax --lengths 16,24,32,40,48,56,64,72,80,88,96,104,112,120,128 \
+        --tokens 16384 --width 64 --heads 2 "$@" >out 2>err &
+    pid=$!
+    until grep -q -s peaks err; do sleep 0.02; done
+    sleep "$delay"
+    kill -$signal $pid
+    status=0
+    wait $pid || status=$?
+    [ $status -eq $code ] || fail "a bench ended with $status instead of $code after SIG$signal"
+}
+stopped_bench TERM 143 0
+says out 'stopped after 0 of 30 measurements'
+seconds=1
+until grep -q 'stopped after [1-9][0-9]* of 30' out; do
+    stopped_bench INT 130 $seconds
+    says out 'stopped after [0-9]* of 30 measurements'
+    seconds=$((seconds * 2))
+done
+says out '^linear  *16 .* –'
+stopped_bench INT 130 $seconds --json
+json out
+says out '"interrupted": true'
+says out '"length": 16'
+says out '"time_of_softmax": null'
 
 # What plan says is what training takes.
 expect 0 plan --config tiny.yaml --attention 'local(window=8)' --json
