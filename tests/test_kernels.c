@@ -100,13 +100,12 @@ static void check_case(struct fixture *f, int version, const struct kernel_case 
 
 static void check_precision(struct fixture *f, enum oa_precision precision)
 {
-    int count;
-    const struct kernel_case *c = oa_kernel_cases(&count);
+    const struct kernel_case *c;
     f->count = oa_kernel_versions(f->context, precision, f->version);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; (c = oa_kernel_case(i)); i++)
         for (int v = 0; v < f->count; v++)
-            if (!oa_kernel_seen(f->version, v, &c[i]))
-                check_case(f, v, &c[i]);
+            if (!oa_kernel_seen(f->version, v, c))
+                check_case(f, v, c);
 }
 
 static void test_f32(void **state)
@@ -184,14 +183,13 @@ static void test_levels(void **state)
 {
     struct fixture *f = *state;
     const struct oa_cpu *cpu = oa_context_cpu(f->context);
-    int count;
-    const struct kernel_case *c = oa_kernel_cases(&count);
+    const struct kernel_case *c;
     for (int p = 0; p < 3; p++)
         for (int isa = OA_ISA_REF; isa <= OA_ISA_AMX; isa++) {
             struct oa_kernels k;
             oa_kernels_init(&k, (enum oa_precision)p, (enum oa_isa)isa, cpu);
-            for (int i = 0; i < count; i++)
-                assert_non_null(oa_kernel_slot(&k, &c[i]));
+            for (int i = 0; (c = oa_kernel_case(i)); i++)
+                assert_non_null(oa_kernel_slot(&k, c));
             assert_int_equal(k.precision, p);
             assert_true(k.isa <= (enum oa_isa)isa && k.isa <= oa_cpu_isa(cpu));
             if (isa == OA_ISA_REF || p == OA_PRECISION_F64)
@@ -268,10 +266,9 @@ static void test_broken_kernels(void **state)
     struct fixture *f = *state;
     struct oa_kernels k;
     void (*const broken[])(long, const void *, void *) = { relu_off_by_little, relu_too_far, relu_short };
-    int count;
-    const struct kernel_case *c = oa_kernel_cases(&count);
-    while (strcmp(c->name, "relu") != 0)
-        c++;
+    const struct kernel_case *c = oa_kernel_case(0);
+    for (int i = 1; strcmp(c->name, "relu") != 0; i++)
+        c = oa_kernel_case(i);
     struct kernel_problem p;
     oa_kernel_problem(&p, c, 1, 33, 0, 0, false);
     oa_kernels_ref(&k, OA_PRECISION_F32);

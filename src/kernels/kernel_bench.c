@@ -138,12 +138,11 @@ static void bench_case(struct bench *b, const struct kernel_case *c)
 
 void oa_kernels_bench(oa_context *c, oa_kernel_row *row, void *argument)
 {
-    int count;
-    const struct kernel_case *cases = oa_kernel_cases(&count);
+    const struct kernel_case *what;
     for (int p = OA_PRECISION_F32; p <= OA_PRECISION_BF16; p++) {
         struct bench b = { .context = c, .row = row, .argument = argument };
         b.count = oa_kernel_versions(c, (enum oa_precision)p, b.version);
-        for (int i = 0; i < count; i++)
-            bench_case(&b, &cases[i]);
+        for (int i = 0; (what = oa_kernel_case(i)); i++)
+            bench_case(&b, what);
     }
 }

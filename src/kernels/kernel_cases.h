@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Every kernel as data: its operands, one call, and how large an error may be. The checker (tests/test_kernels.c), the
- * bench (kernel_bench.c) and whoever adds a version of a kernel go over this list; a new kernel is one more case.
+ * bench (kernel_bench.c) and whoever adds a version of a kernel go over this list; a new kernel is one more case in the
+ * kernel_cases_SUBJECT.c it belongs to.
  *
  * A problem is a case with sizes. It is solved first by the f64 table, which says what is right, then by the version in
  * question, on operands that lie between guard bytes, with NaN in all that may not be read. An element may be off by
@@ -68,7 +69,7 @@ struct kernel_case {
     double (*result_magnitude)(const struct kernel_problem *p, double *const *before); /* of a returned number */
 };
 
-const struct kernel_case *oa_kernel_cases(int *count);
+const struct kernel_case *oa_kernel_case(int i); /* NULL past the end */
 void oa_kernel_problem(struct kernel_problem *p, const struct kernel_case *c, long rows, long cols, long depth,
                        int variant, bool awkward);
 
