@@ -471,7 +471,7 @@ static void gradient_item(void *argument, long item, const struct oa_worker *w)
 {
     const struct backward *f = argument;
     const struct oa_attention_shape *s = &f->a->shape;
-    long row_cuts = oa_blocks(s->queries, f->row_cut), col_cuts = oa_blocks(s->keys, f->col_cut);
+    long row_cuts = oa_blocks(s->queries, f->row_cut), col_cuts = oa_max(1, oa_blocks(s->keys, f->col_cut));
     struct oa_span rows = piece(item % row_cuts, f->row_cut, s->queries);
     struct oa_span cols = piece(item / row_cuts % col_cuts, f->col_cut, s->keys);
     long group = item / row_cuts / col_cuts, b0 = group / f->head_items, h0 = group % f->head_items;

@@ -294,23 +294,34 @@ static void unite_row(const struct walk *k, const struct oa_worker *w, long sequ
     }
 }
 
+/* In a sequence shorter than a stride the far pieces have no keys, or no queries. */
+static bool has_pairs(const struct piece *c)
+{
+    return !c->failed && c->own.shape.queries > 0 && c->own.shape.keys > 0;
+}
+
+static void forward_piece(struct piece *c, int number)
+{
+    long cols = c->a->shape.heads * c->a->shape.value_width;
+    oa_cpu_logits(c->d, &c->own);
+    if (number > 0)
+        walk(&(struct walk){ .c = c,
+                             .order = &c->p.queries,
+                             .cols = cols,
+                             .whole = c->a->o,
+                             .whole_ld = c->a->ldo,
+                             .own = c->own.o,
+                             .own_ld = cols,
+                             .visit = unite_row });
+}
+
 void oa_pieces_forward(struct oa_device *d, const struct oa_logits *a)
 {
-    long cols = a->shape.heads * a->shape.value_width;
     size_t mark = oa_arena_mark(&d->scratch);
     struct piece c;
     for (int number = 0; open_piece(&c, d, a, number, false); number++) {
-        if (!c.failed)
-            oa_cpu_logits(d, &c.own);
-        if (number > 0)
-            walk(&(struct walk){ .c = &c,
-                                 .order = &c.p.queries,
-                                 .cols = cols,
-                                 .whole = a->o,
-                                 .whole_ld = a->ldo,
-                                 .own = c.own.o,
-                                 .own_ld = cols,
-                                 .visit = unite_row });
+        if (has_pairs(&c))
+            forward_piece(&c, number);
         oa_arena_release(&d->scratch, mark);
     }
 }
@@ -331,21 +342,26 @@ static void add_back(const struct piece *c, const struct oa_row_order *o, long c
                              .visit = add_row });
 }
 
+static void gradient_piece(struct piece *c, int number)
+{
+    const struct oa_logits *a = c->a;
+    const struct oa_part *p = &a->part[0], *own = &c->own.part[0];
+    long cols = a->shape.heads * p->width;
+    oa_cpu_logits_gradient(c->d, &c->own);
+    if (number == 0)
+        return;
+    add_back(c, &c->p.queries, cols, own->dq, own->ldq, p->dq, p->ldq);
+    add_back(c, &c->p.keys, cols, own->dk, own->ldk, p->dk, p->ldk);
+    add_back(c, &c->p.keys, a->shape.heads * a->shape.value_width, c->own.dv, c->own.ldv, a->dv, a->ldv);
+}
+
 void oa_pieces_gradient(struct oa_device *d, const struct oa_logits *a)
 {
-    const struct oa_part *p = &a->part[0];
-    long cols = a->shape.heads * p->width;
     size_t mark = oa_arena_mark(&d->scratch);
     struct piece c;
     for (int number = 0; open_piece(&c, d, a, number, true); number++) {
-        const struct oa_part *own = &c.own.part[0];
-        if (!c.failed)
-            oa_cpu_logits_gradient(d, &c.own);
-        if (number > 0) {
-            add_back(&c, &c.p.queries, cols, own->dq, own->ldq, p->dq, p->ldq);
-            add_back(&c, &c.p.keys, cols, own->dk, own->ldk, p->dk, p->ldk);
-            add_back(&c, &c.p.keys, a->shape.heads * a->shape.value_width, c.own.dv, c.own.ldv, a->dv, a->ldv);
-        }
+        if (has_pairs(&c))
+            gradient_piece(&c, number);
         oa_arena_release(&d->scratch, mark);
     }
 }

@@ -109,13 +109,15 @@ void oa_gradients_are_differences(struct oa_proof *p, struct oa_case *a)
 
 static void each(struct oa_proof *p, const char *spec)
 {
-    struct oa_setup plain = { .precision = OA_PRECISION_F64 }, padded = plain, rotary = plain;
+    struct oa_setup plain = { .precision = OA_PRECISION_F64 }, padded = plain, rotary = plain, token = plain;
+    token.queries = token.keys = 1;
     padded.bias = padded.padding = true;
     padded.batch = 3;
     rotary.rotary = rotary.padding = true;
     oa_proof_modes(p, spec, &padded, OA_MODE_BOTH, OA_MODE_CROSS, oa_gradients_are_differences);
     oa_proof_modes(p, spec, &rotary, p->quick ? OA_MODE_CAUSAL : OA_MODE_BOTH, OA_MODE_CAUSAL,
                    oa_gradients_are_differences);
+    oa_proof_modes(p, spec, &token, OA_MODE_BOTH, OA_MODE_CROSS, oa_gradients_are_differences);
     if (!p->quick)
         oa_proof_modes(p, spec, &plain, OA_MODE_BOTH, OA_MODE_CROSS, oa_gradients_are_differences);
 }
