@@ -349,6 +349,8 @@ static void what_cannot_be_right_is_refused(void **state)
                    "their number must be odd; take 3 or 5");
     assert_refused((struct oa_setup){ .spec = "factorized-dense(a=2)", .mode = OA_MODE_BOTH },
                    "a = 2 times b = 3 is 6, but must be the longest length N = 7");
+    assert_refused((struct oa_setup){ .spec = "factorized-dense(b=99)", .mode = OA_MODE_BOTH },
+                   "a = 1 times b = 99 is 99, but must be the longest length N = 7");
     assert_refused((struct oa_setup){ .spec = "factorized-dense", .mode = OA_MODE_CAUSAL, .width = 10, .heads = 3 },
                    "10 does not divide by 3");
     assert_refused((struct oa_setup){ .spec = "orthogonal(qk=slice)", .mode = OA_MODE_BOTH, .width = 10, .heads = 3 },

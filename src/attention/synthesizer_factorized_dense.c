@@ -48,7 +48,7 @@ static long largest_divisor(long n)
 static long factor_a(const struct oa_group *g)
 {
     long N = oa_group_length(g), b = oa_atom_int(g->atom, "b", 0);
-    return oa_atom_int(g->atom, "a", b ? N / b : largest_divisor(N));
+    return oa_atom_int(g->atom, "a", b ? (b < N ? N / b : 1) : largest_divisor(N));
 }
 
 static long factor_b(const struct oa_group *g)
