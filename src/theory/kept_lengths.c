@@ -70,149 +70,168 @@ static void measure(const struct oa_draw *w, double *out)
 
 /* ---- findings -------------------------------------------------------------------------------------------------- */
 
-static double largest(const double *x, long n)
+static const struct oa_finding orthonormal = {
+    .name = "orthonormal",
+    .proposition = "UᵀU = I",
+    .meaning = "Columns of unit length, at right angles to each other. The largest deviation in all draws is rounding.",
+    .claimed = "0 off",
+    .claim = 0,
+};
+static const struct oa_finding kept_in_span = {
+    .name = "kept-in-span",
+    .proposition = "⟨xU, yU⟩ = ⟨x, y⟩ for x, y in the span of U",
+    .meaning = "The proposition is true there: such a vector loses nothing. But a span is k directions out of d, and "
+               "texts do not know which.",
+    .claimed = "0 off",
+    .claim = 0,
+};
+static const struct oa_finding norm_kept = {
+    .name = "norm-kept",
+    .proposition = "|xU|² = |x|²",
+    .meaning = "The proposal takes W Wᵀ for I; it is a projector of rank k. Mean of |xU|²/|x|².",
+    .claimed = "1",
+    .claim = 1,
+    .formula = "k/d",
+};
+static const struct oa_finding product_kept = {
+    .name = "product-kept",
+    .proposition = "⟨xU, yU⟩ = ⟨x, y⟩",
+    .meaning =
+        "Proposition 1 of the proposal, from the same step. Mean of the ratio for vectors at 60°; angles go with "
+        "it.",
+    .claimed = "1",
+    .claim = 1,
+    .formula = "k/d",
+};
+static const struct oa_finding product_mean = {
+    .name = "product-mean",
+    .proposition = "(d/k) E⟨xU, yU⟩ = ⟨x, y⟩",
+    .meaning =
+        "What is left of Proposition 1: scaled by d/k (the option scale=jl) inner products are right on average, "
+        "when queries and keys share U (the option tie).",
+    .claimed = "1",
+    .claim = 1,
+};
+static const struct oa_finding product_kept_square = {
+    .name = "product-kept-square",
+    .proposition = "⟨xU, yU⟩ = ⟨x, y⟩ for k = d",
+    .meaning = "One head as wide as the model: then U is orthogonal, and Proposition 1 is true.",
+    .claimed = "0 off",
+    .claim = 0,
+};
+static const struct oa_finding product_error = {
+    .name = "product-error",
+    .proposition = "(d/k)⟨xU, yU⟩ = ⟨x, y⟩, one draw",
+    .meaning =
+        "How far a single draw is off, as a root mean square in units of |x||y|, for vectors at 60°. A model has "
+        "one draw a head.",
+    .claimed = "0 off",
+    .claim = 0,
+    .formula = "(d/k) √Var⟨xU, yU⟩",
+};
+static const struct oa_finding norm_spread = {
+    .name = "norm-spread",
+    .proposition = "(d/k)|xU|² = |x|², one draw",
+    .meaning = "Standard deviation of (d/k)|xU|²/|x|².",
+    .claimed = "0 off",
+    .claim = 0,
+    .formula = "√(2(d − k)/(k(d + 2)))",
+};
+static const struct oa_finding beta_law = {
+    .name = "beta-law",
+    .proposition = "|xU|²/|x|² ~ Beta(k/2, (d − k)/2)",
+    .meaning = "Share of draws inside the central 90 % of that law: the draws are uniform among matrices with "
+               "orthonormal columns.",
+    .claimed = "90 %",
+    .claim = 0.9,
+};
+static const struct oa_finding first_entry = {
+    .name = "first-entry",
+    .proposition = "E U₁₁ = 0",
+    .meaning = "A uniform matrix prefers no direction.",
+    .claimed = "0",
+    .claim = 0,
+};
+static const struct oa_finding unsigned_qr = {
+    .name = "unsigned-qr",
+    .proposition = "E Q₁₁ = 0 for Q of any QR",
+    .meaning = "Widespread Performers take Q of a Householder QR as it comes. Its first entry is never positive, here "
+               "−|U₁₁| of the same draws: all directions lean to one side.",
+    .claimed = "0",
+    .claim = 0,
+    .formula = "−Γ(d/2)/(√π Γ((d + 1)/2))",
+};
+static const struct oa_finding gaussian_spread = {
+    .name = "gaussian-spread",
+    .proposition = "orthonormal columns keep lengths better than Gaussian ones",
+    .meaning =
+        "True, and by little: the deviation of (d/k)|xG|²/|x|² for Gaussian G against that of U above. The factor "
+        "is √((d − k)/(d + 2)).",
+    .claimed = "better",
+    .claim = NAN,
+    .formula = "√(2/k)",
+    .holds = true,
+};
+
+/* A proposition with its numbers; `factor` brings the measured ones to the units of the claim. */
+static struct oa_finding found(const struct oa_finding *proposition, double law, double factor, struct oa_measured m)
 {
-    double most = 0;
+    struct oa_finding f = *proposition;
+    f.part = OA_PART_LENGTHS;
+    f.law = law;
+    f.measured = factor * m.mean;
+    f.error = fabs(factor) * m.error;
+    return f;
+}
+
+static void add(struct oa_theory *t, const struct oa_finding *proposition, double law, double factor,
+                struct oa_measured m)
+{
+    struct oa_finding f = found(proposition, law, factor, m);
+    oa_theory_add(t, &f);
+}
+
+/* The largest of n, in which there is no chance. */
+static struct oa_measured largest(const double *x, long n)
+{
+    struct oa_measured most = { 0 };
     for (long i = 0; i < n; i++)
-        most = fmax(most, x[i]);
+        most.mean = fmax(most.mean, x[i]);
     return most;
+}
+
+static struct oa_measured mean(const double *v, int number)
+{
+    return oa_measured_of(v + number * DRAWS, DRAWS);
 }
 
 static void add_exact(struct oa_theory *t, const double *v)
 {
-    oa_theory_add(t,
-                  &(struct oa_finding){
-                      .part = OA_PART_LENGTHS,
-                      .name = "orthonormal",
-                      .proposition = "UᵀU = I",
-                      .meaning = "Columns of unit length, at right angles to each other. The largest deviation in all "
-                                 "draws is rounding.",
-                      .claimed = "0 off",
-                      .claim = 0,
-                      .law = 0,
-                      .measured = largest(v + DEFECT * DRAWS, DRAWS) });
-    oa_theory_add(t, &(struct oa_finding){
-                         .part = OA_PART_LENGTHS,
-                         .name = "kept-in-span",
-                         .proposition = "⟨xU, yU⟩ = ⟨x, y⟩ for x, y in the span of U",
-                         .meaning = "The proposition is true there: such a vector loses nothing. But a span is k "
-                                    "directions out of d, and texts do not know which.",
-                         .claimed = "0 off",
-                         .claim = 0,
-                         .law = 0,
-                         .measured = largest(v + SPAN * DRAWS, DRAWS) });
+    add(t, &orthonormal, 0, 1, largest(v + DEFECT * DRAWS, DRAWS));
+    add(t, &kept_in_span, 0, 1, largest(v + SPAN * DRAWS, DRAWS));
 }
 
 static void add_means(struct oa_theory *t, const double *v)
 {
-    double d = (double)t->d, k = (double)t->k, share = k / d;
-    struct oa_measured norm = oa_measured_of(v + NORM * DRAWS, DRAWS),
-                       product = oa_measured_of(v + PRODUCT * DRAWS, DRAWS);
-    oa_theory_add(t,
-                  &(struct oa_finding){ .part = OA_PART_LENGTHS,
-                                        .name = "norm-kept",
-                                        .proposition = "|xU|² = |x|²",
-                                        .meaning = "The proposal takes W Wᵀ for I; it is a projector of rank k. Mean "
-                                                   "of |xU|²/|x|².",
-                                        .claimed = "1",
-                                        .claim = 1,
-                                        .formula = "k/d",
-                                        .law = share,
-                                        .measured = share * norm.mean,
-                                        .error = share * norm.error });
-    oa_theory_add(t,
-                  &(struct oa_finding){
-                      .part = OA_PART_LENGTHS,
-                      .name = "product-kept",
-                      .proposition = "⟨xU, yU⟩ = ⟨x, y⟩",
-                      .meaning = "Proposition 1 of the proposal, from the same step. Mean of the ratio for vectors at "
-                                 "60°; angles go with it.",
-                      .claimed = "1",
-                      .claim = 1,
-                      .formula = "k/d",
-                      .law = share,
-                      .measured = share * product.mean / cosine,
-                      .error = share * product.error / cosine });
-    oa_theory_add(t, &(struct oa_finding){
-                         .part = OA_PART_LENGTHS,
-                         .name = "product-mean",
-                         .proposition = "(d/k) E⟨xU, yU⟩ = ⟨x, y⟩",
-                         .meaning = "What is left of Proposition 1: scaled by d/k (the option scale=jl) inner products "
-                                    "are right on average, when queries and keys share U (the option tie).",
-                         .claimed = "1",
-                         .claim = 1,
-                         .law = 1,
-                         .measured = product.mean / cosine,
-                         .error = product.error / cosine });
+    double share = (double)t->k / (double)t->d;
+    add(t, &norm_kept, share, share, mean(v, NORM));
+    add(t, &product_kept, share, share / cosine, mean(v, PRODUCT));
+    add(t, &product_mean, 1, 1 / cosine, mean(v, PRODUCT));
 }
 
 static void add_spreads(struct oa_theory *t, const double *v)
 {
     double d = (double)t->d, k = (double)t->k;
-    struct oa_measured norm = oa_measured_root(oa_measured_of(v + NORM_SQUARE * DRAWS, DRAWS));
-    struct oa_measured product = oa_measured_root(oa_measured_of(v + PRODUCT_SQUARE * DRAWS, DRAWS));
-    oa_theory_add(t,
-                  &(struct oa_finding){
-                      .part = OA_PART_LENGTHS,
-                      .name = "product-error",
-                      .proposition = "(d/k)⟨xU, yU⟩ = ⟨x, y⟩, one draw",
-                      .meaning = "How far a single draw is off, as a root mean square in units of |x||y|, for vectors "
-                                 "at 60°. A model has one draw a head.",
-                      .claimed = "0 off",
-                      .claim = 0,
-                      .formula = "(d/k) √Var⟨xU, yU⟩",
-                      .law = d / k * sqrt(oa_law_product_variance(d, k, cosine)),
-                      .measured = product.mean,
-                      .error = product.error });
-    oa_theory_add(t, &(struct oa_finding){ .part = OA_PART_LENGTHS,
-                                           .name = "norm-spread",
-                                           .proposition = "(d/k)|xU|² = |x|², one draw",
-                                           .meaning = "Standard deviation of (d/k)|xU|²/|x|².",
-                                           .claimed = "0 off",
-                                           .claim = 0,
-                                           .formula = "√(2(d − k)/(k(d + 2)))",
-                                           .law = d / k * sqrt(oa_law_norm_variance(d, k)),
-                                           .measured = norm.mean,
-                                           .error = norm.error });
+    add(t, &product_error, d / k * sqrt(oa_law_product_variance(d, k, cosine)), 1,
+        oa_measured_root(mean(v, PRODUCT_SQUARE)));
+    add(t, &norm_spread, d / k * sqrt(oa_law_norm_variance(d, k)), 1, oa_measured_root(mean(v, NORM_SQUARE)));
 }
 
 static void add_laws(struct oa_theory *t, const double *v)
 {
-    struct oa_measured inside = oa_measured_of(v + INSIDE * DRAWS, DRAWS),
-                       first = oa_measured_of(v + FIRST * DRAWS, DRAWS),
-                       size = oa_measured_of(v + FIRST_SIZE * DRAWS, DRAWS);
-    oa_theory_add(t, &(struct oa_finding){
-                         .part = OA_PART_LENGTHS,
-                         .name = "beta-law",
-                         .proposition = "|xU|²/|x|² ~ Beta(k/2, (d − k)/2)",
-                         .meaning = "Share of draws inside the central 90 % of that law: the draws are uniform among "
-                                    "matrices with orthonormal columns.",
-                         .claimed = "90 %",
-                         .claim = 0.9,
-                         .law = 0.9,
-                         .measured = inside.mean,
-                         .error = inside.error });
-    oa_theory_add(t, &(struct oa_finding){ .part = OA_PART_LENGTHS,
-                                           .name = "first-entry",
-                                           .proposition = "E U₁₁ = 0",
-                                           .meaning = "A uniform matrix prefers no direction.",
-                                           .claimed = "0",
-                                           .claim = 0,
-                                           .law = 0,
-                                           .measured = first.mean,
-                                           .error = first.error });
-    oa_theory_add(t, &(struct oa_finding){
-                         .part = OA_PART_LENGTHS,
-                         .name = "unsigned-qr",
-                         .proposition = "E Q₁₁ = 0 for Q of any QR",
-                         .meaning = "Widespread Performers take Q of a Householder QR as it comes. Its first entry is "
-                                    "never positive, here −|U₁₁| of the same draws: all directions lean to one side.",
-                         .claimed = "0",
-                         .claim = 0,
-                         .formula = "−Γ(d/2)/(√π Γ((d + 1)/2))",
-                         .law = -oa_law_first_entry((double)t->d),
-                         .measured = -size.mean,
-                         .error = size.error });
+    add(t, &beta_law, 0.9, 1, mean(v, INSIDE));
+    add(t, &first_entry, 0, 1, mean(v, FIRST));
+    add(t, &unsigned_qr, -oa_law_first_entry((double)t->d), -1, mean(v, FIRST_SIZE));
 }
 
 /* ---- square matrices, and the Gaussian control ----------------------------------------------------------------- */
@@ -247,24 +266,14 @@ static void add_square(struct oa_theory *t)
                               .argument = &pairs };
     if (oa_vectors_make(t->context, d, PAIRS, cosine, &pairs) == OA_OK &&
         oa_draws_run(t->context, &draws, off) == OA_OK)
-        oa_theory_add(t,
-                      &(struct oa_finding){
-                          .part = OA_PART_LENGTHS,
-                          .name = "product-kept-square",
-                          .proposition = "⟨xU, yU⟩ = ⟨x, y⟩ for k = d",
-                          .meaning = "One head as wide as the model: then U is orthogonal, and Proposition 1 is true.",
-                          .claimed = "0 off",
-                          .claim = 0,
-                          .law = 0,
-                          .measured = largest(off, SQUARES) });
+        add(t, &product_kept_square, 0, 1, largest(off, SQUARES));
     oa_vectors_free(&pairs);
 }
 
-static void add_control(struct oa_theory *t, struct study *s, double *v)
+static enum oa_error draw(struct oa_theory *t, const char *kind, const char *name, const struct study *s, double *v)
 {
-    double d = (double)t->d, k = (double)t->k, haar = sqrt(oa_law_norm_variance(d, k));
-    struct oa_draws draws = { .kind = "gaussian",
-                              .name = "theory/gaussian",
+    struct oa_draws draws = { .kind = kind,
+                              .name = name,
                               .d = t->d,
                               .k = t->k,
                               .count = DRAWS,
@@ -272,22 +281,16 @@ static void add_control(struct oa_theory *t, struct study *s, double *v)
                               .statistics = NUMBERS,
                               .measure = measure,
                               .argument = s };
-    if (oa_draws_run(t->context, &draws, v) != OA_OK)
-        return;
-    struct oa_measured spread = oa_measured_root(oa_measured_of(v + NORM_SQUARE * DRAWS, DRAWS));
+    return oa_draws_run(t->context, &draws, v);
+}
+
+static void add_control(struct oa_theory *t, const struct study *s, double *v)
+{
+    double d = (double)t->d, k = (double)t->k, haar = sqrt(oa_law_norm_variance(d, k));
     double less = 1 - haar / sqrt(oa_law_gaussian_norm_variance(d, k));
-    struct oa_finding f = { .part = OA_PART_LENGTHS,
-                            .name = "gaussian-spread",
-                            .proposition = "orthonormal columns keep lengths better than Gaussian ones",
-                            .meaning = "True, and by little: the deviation of (d/k)|xG|²/|x|² for Gaussian G against "
-                                       "that of U above. The factor is √((d − k)/(d + 2)).",
-                            .claimed = "better",
-                            .claim = NAN,
-                            .formula = "√(2/k)",
-                            .law = sqrt(2 / k),
-                            .measured = spread.mean,
-                            .error = spread.error,
-                            .holds = true };
+    if (draw(t, "gaussian", "theory/gaussian", s, v) != OA_OK)
+        return;
+    struct oa_finding f = found(&gaussian_spread, sqrt(2 / k), 1, oa_measured_root(mean(v, NORM_SQUARE)));
     snprintf(f.verdict, sizeof f.verdict, "holds: %.1f %% less spread", 100 * less);
     oa_theory_add(t, &f);
 }
@@ -298,17 +301,8 @@ void oa_measure_lengths(struct oa_theory *t)
 {
     double d = (double)t->d, k = (double)t->k, *v = oa_alloc(t->context, NUMBERS * DRAWS * sizeof *v);
     struct study s = { .low = oa_law_norm_quantile(d, k, 0.05), .high = oa_law_norm_quantile(d, k, 0.95) };
-    struct oa_draws draws = { .kind = "haar",
-                              .name = "theory/lengths",
-                              .d = t->d,
-                              .k = t->k,
-                              .count = DRAWS,
-                              .heads = 1,
-                              .statistics = NUMBERS,
-                              .measure = measure,
-                              .argument = &s };
     if (v && oa_vectors_make(t->context, t->d, PAIRS, cosine, &s.pairs) == OA_OK &&
-        oa_draws_run(t->context, &draws, v) == OA_OK) {
+        draw(t, "haar", "theory/lengths", &s, v) == OA_OK) {
         add_exact(t, v);
         add_means(t, v);
         add_square(t);
