@@ -196,6 +196,25 @@ static void test_padding(void **state)
     oa_close(c);
 }
 
+/* Weights of (0.001)^16 and less are no numbers of single precision. */
+static void test_tiny_weights(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    struct oa_attention_form form = { .width = WIDTH, .heads = 2, .length = TOKENS, .causal = 1 };
+    oa_attention *a = oa_attention_open(c, "polynomial(degree=16)", &form);
+    float x[COUNT], y[COUNT], dx[COUNT];
+    fill(x, COUNT, 1);
+    for (int i = 0; i < COUNT; i++)
+        x[i] *= (float)pow(0.1, i % (TOKENS * WIDTH) / WIDTH);
+    assert_int_equal(oa_attention_forward(a, BATCH, TOKENS, NULL, x, y), OA_OK);
+    assert_int_equal(oa_attention_backward(a, y, dx), OA_OK);
+    for (int i = 0; i < COUNT; i++)
+        assert_true(isfinite(y[i]) && isfinite(dx[i]));
+    oa_attention_close(a);
+    oa_close(c);
+}
+
 static void test_misuse(void **state)
 {
     (void)state;
@@ -272,8 +291,9 @@ static void test_steps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options), cmocka_unit_test(test_texts),  cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_padding), cmocka_unit_test(test_misuse), cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_options), cmocka_unit_test(test_texts),        cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_padding), cmocka_unit_test(test_tiny_weights), cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

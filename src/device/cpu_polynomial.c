@@ -177,11 +177,14 @@ static void *saved(const struct work *w)
     return oa_real_at(w->d, w->a->den, (w->b * s->heads + w->h) * s->queries + w->i0);
 }
 
+/* A row whose denominator is 0 is 0; in single precision also one of less than 1e-30, by which a quotient, or its
+ * derivative, would leave the range of numbers: (0.01)^20 does. */
 static void invert(const struct work *w, const void *den)
 {
+    double least = w->d->kernels.real_size == sizeof(float) ? 1e-30 : 0;
     for (long i = 0; i < w->rows; i++) {
         double x = oa_real_get(w->d, den, i);
-        oa_real_set(w->d, w->factor, i, x == 0 ? 0 : 1 / x);
+        oa_real_set(w->d, w->factor, i, x <= least ? 0 : 1 / x);
     }
 }
 
