@@ -198,50 +198,6 @@ static void test_levels(void **state)
         }
 }
 
-/* Products on several threads, each worker with its own state, give the bits they give on one. */
-enum { JOBS = 24, SIDE = 96 };
-struct jobs {
-    struct oa_kernels table;
-    struct oa_gemm_state *state[4];
-    float *operands, *out;
-};
-
-static void run_job(void *argument, long item, const struct oa_worker *worker)
-{
-    struct jobs *j = argument;
-    long m = SIDE - item % 5, n = SIDE - item % 7, k = SIDE - item % 3;
-    struct oa_gemm g = { .m = m, .n = n, .k = k, .lda = SIDE, .ldb = SIDE, .ldc = SIDE, .real_out = true };
-    const char *a = (const char *)j->operands;
-    for (int repeat = 0; repeat < 20; repeat++)
-        j->table.gemm(j->state[worker->index], &g, a, a + SIDE * j->table.act_size, j->out + item * SIDE * SIDE);
-}
-
-static void test_threads(void **state)
-{
-    (void)state;
-    oa_context *c = oa_open(&(struct oa_settings){ .threads = 4 });
-    struct jobs j = { .operands = oa_alloc(c, SIDE * (SIDE + 1) * sizeof(float)) };
-    float *one = oa_alloc(c, JOBS * SIDE * SIDE * sizeof(float)),
-          *many = oa_alloc(c, JOBS * SIDE * SIDE * sizeof(float));
-    for (long i = 0; i < SIDE * (SIDE + 1); i++)
-        j.operands[i] = (float)oa_random_normal((struct oa_stream){ 3, 4 }, (uint64_t)i);
-    oa_kernels_init(&j.table, OA_PRECISION_F32, oa_context_isa(c), oa_context_cpu(c));
-    for (int i = 0; i < 4; i++)
-        assert_non_null(j.state[i] = j.table.gemm_open(c, OA_PRECISION_F32));
-    j.out = many;
-    oa_parallel(c, JOBS, run_job, &j);
-    j.out = one;
-    for (long i = 0; i < JOBS; i++)
-        run_job(&j, i, &(struct oa_worker){ 0 });
-    assert_memory_equal(one, many, JOBS * SIDE * SIDE * sizeof(float));
-    for (int i = 0; i < 4; i++)
-        j.table.gemm_close(j.state[i]);
-    oa_free(one);
-    oa_free(many);
-    oa_free(j.operands);
-    oa_close(c);
-}
-
 /* ---- the checker itself ---- it must see what is wrong */
 
 static void relu_off_by_little(long n, const void *x, void *y)
@@ -315,13 +271,8 @@ static int bench(void)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_f32),
-        cmocka_unit_test(test_bf16),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_properties),
-        cmocka_unit_test(test_levels),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_broken_kernels),
+        cmocka_unit_test(test_f32),        cmocka_unit_test(test_bf16),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_properties), cmocka_unit_test(test_levels), cmocka_unit_test(test_broken_kernels),
     };
     if (argc > 1 && strcmp(argv[1], "--bench") == 0)
         return bench();
