@@ -181,6 +181,80 @@ static void copies(void **state)
     assert_true(for_all(setup, OA_MODE_CROSS, copies_go_on) > 50);
 }
 
+/* ---- summaries ------------------------------------------------------------------------------------------------------
+ */
+
+/* `sparse(fixed)` over n tokens, so many that only the summaries of most strides are left. */
+enum { SUMMARY_TOKENS = 61 };
+struct summaries {
+    long stride, summary;
+};
+
+static double distance(const struct oa_case *a, const double *x, const double *y)
+{
+    double size = 0, error = 0;
+    for (long i = 0; i < a->T * a->D; i++) {
+        size += x[i] * x[i];
+        error += (x[i] - y[i]) * (x[i] - y[i]);
+    }
+    return sqrt(error / size);
+}
+
+/* At any time there are the summaries and two strides at most. */
+static void holds_summaries(const struct oa_case *a, const struct oa_state *s, const struct summaries *c)
+{
+    double rows = (double)(2 * c->stride + c->summary * (a->T / c->stride));
+    double most = rows * 2 * (double)a->D * (double)a->device->kernels.act_size;
+    if ((double)oa_layer_state_bytes(&a->layer, s) > most)
+        fail_msg("%s: %zu bytes are held, %g would do", a->setup.spec, oa_layer_state_bytes(&a->layer, s), most);
+}
+
+static void goes_on_from_summaries(struct oa_case *a, const struct summaries *c)
+{
+    static const double allowed[] = {
+        [OA_PRECISION_F32] = 2e-5, [OA_PRECISION_BF16] = 3e-2, [OA_PRECISION_F64] = 1e-13
+    };
+    static const long chunks[] = { 1, 2, 3, 7, 20, SUMMARY_TOKENS };
+    double *y = oa_case_room(a, a->T * a->D);
+    struct oa_state *s = open_state(a);
+    a->no_gradients = true;
+    assert_int_equal(oa_case_run(a), OA_OK);
+    for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++) {
+        oa_layer_state_reset(&a->layer, s);
+        steps(a, s, 0, 0, a->T, chunks[i], y);
+        double d = distance(a, a->y, y);
+        if (!(d <= allowed[a->setup.precision]))
+            fail_msg("%s, %ld tokens at a time: %g away from the whole", a->setup.spec, chunks[i], d);
+        if (chunks[i] <= c->stride)
+            holds_summaries(a, s, c);
+    }
+    oa_layer_state_close(&a->layer, s);
+    copies_go_on(a);
+}
+
+static void summaries(void **state)
+{
+    (void)state;
+    static const struct summaries of[] = { { 4, 1 }, { 5, 2 }, { 7, 4 }, { 3, 2 }, { 10, 1 }, { 1, 1 }, { 4, 9 } };
+    static const enum oa_precision precisions[] = { OA_PRECISION_F64, OA_PRECISION_F32, OA_PRECISION_BF16 };
+    for (int i = 0; i < (int)(sizeof of / sizeof of[0]) * 6; i++) {
+        const struct summaries *c = &of[i / 6];
+        char spec[80];
+        snprintf(spec, sizeof spec, "sparse(fixed, stride=%ld, summary=%ld, heads=%s%s)", c->stride, c->summary,
+                 i % 2 ? "split" : "merged", c->stride == 7 ? ", qk=haar" : "");
+        struct oa_setup setup = { .spec = spec,
+                                  .mode = OA_MODE_CAUSAL,
+                                  .precision = precisions[i / 2 % 3],
+                                  .rotary = i % 2,
+                                  .queries = SUMMARY_TOKENS,
+                                  .length = SUMMARY_TOKENS };
+        struct oa_case a;
+        assert_int_equal(oa_case_open(context, &setup, &a), OA_OK);
+        goes_on_from_summaries(&a, c);
+        oa_case_close(&a);
+    }
+}
+
 /* ---- threads --------------------------------------------------------------------------------------------------------
  */
 
@@ -279,8 +353,9 @@ static void refusals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(claims),     cmocka_unit_test(allocations),
-                                        cmocka_unit_test(copies),     cmocka_unit_test(threads),
-                                        cmocka_unit_test(tables_end), cmocka_unit_test(refusals) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(claims),  cmocka_unit_test(allocations),
+                                        cmocka_unit_test(copies),  cmocka_unit_test(summaries),
+                                        cmocka_unit_test(threads), cmocka_unit_test(tables_end),
+                                        cmocka_unit_test(refusals) };
     return cmocka_run_group_tests(tests, collect, close_context);
 }

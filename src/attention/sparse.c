@@ -12,7 +12,8 @@
  *
  * Cost: pairs·(2K + 2V + 5), pairs about 2n√n for l = √n. Summary columns and strides cross every tile, so the engine
  * runs over pieces (support_sparse.c): A1 in the order of the sequence, A2 among rows of the same residue modulo l, or
- * over the summary columns gathered next to each other.
+ * over the summary columns gathered next to each other. Decoding with fixed keeps the stride at work and the summary
+ * columns of those before, whatever a head sees of these; strided comes back to every key.
  */
 #include "attention/attention.h"
 #include "attention/support.h"
@@ -55,7 +56,7 @@ const struct oa_mechanism oa_mechanism_sparse = {
                 "The paper: j mod l ∈ {l − c … l} never meets its end, counted from 0. Long Range Arena adds j "
                 "mod l = 0 for it; the authors' code, and this, do not.",
     .cost = "O(n√n·(K + V)) time, O(n) memory",
-    .state = "keys and values: t(K + V)",
+    .state = "keys and values: strided t(K + V), fixed (t mod l + c·⌊t/l⌋)(K + V)",
     .can = OA_CAN_CAUSAL | OA_HAS_QUERIES | OA_ORDER | OA_HAS_WEIGHTS,
     .arguments = arguments,
     .clash = clash,

@@ -11,11 +11,24 @@
  *     after    the same with j > i                                the rows of summary columns and all later cells
  *
  * The last is there without causality only. In split heads without a near set, near is what the far one holds nearby.
+ *
+ * While decoding, fixed keeps the summary columns of earlier cells in front of the cells that are whole, so positions
+ * count from behind them (`summaries` of the shape; 0 for a sequence with itself, and so in the pieces).
  */
 #include "attention/key_sets.h"
 #include "attention/support.h"
 
 enum { FIXED, STRIDE, SUMMARY, SPLIT };
+
+static long smaller(long a, long b)
+{
+    return a < b ? a : b;
+}
+
+static long larger(long a, long b)
+{
+    return a > b ? a : b;
+}
 
 static struct oa_key_sets sets_of(const struct oa_support *s, long head)
 {
@@ -32,14 +45,15 @@ static void range(const struct oa_support *s, const struct oa_attention_shape *a
                   long *low, long *high)
 {
     struct oa_key_sets k = sets_of(s, head);
+    long front = a->summaries;
     *low = 0;
     *high = a->keys;
     if (k.sets == OA_KEYS_BAND) {
         *low = i0 - k.stride + 1;
         *high = i1 - 1 + k.stride;
     } else if (k.sets == OA_KEYS_CELL) {
-        *low = i0 / k.stride * k.stride;
-        *high = ((i1 - 1) / k.stride + 1) * k.stride;
+        *low = front + (i0 - front) / k.stride * k.stride;
+        *high = front + ((i1 - 1 - front) / k.stride + 1) * k.stride;
     }
     *low = *low < 0 ? 0 : *low;
     *high = *high > a->keys ? a->keys : *high;
@@ -49,13 +63,18 @@ static bool empty(const struct oa_support *s, const struct oa_attention_shape *a
                   long j1)
 {
     struct oa_key_sets k = sets_of(s, head);
-    return !oa_keys_meet(&k, a->causal, i0, i1, j0, j1);
+    long front = a->summaries;
+    if (j0 < front && k.sets & OA_KEYS_SUMMARY)
+        return false;
+    j0 = larger(j0, front);
+    return j0 >= j1 || !oa_keys_meet(&k, a->causal, i0 - front, i1 - front, j0 - front, j1 - front);
 }
 
 static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j)
 {
     struct oa_key_sets k = sets_of(s, head);
-    return oa_keys_hold(&k, a->causal, i, j);
+    long front = a->summaries;
+    return j < front ? k.sets & OA_KEYS_SUMMARY : oa_keys_hold(&k, a->causal, i - front, j - front);
 }
 
 static double pairs(const struct oa_support *s, const struct oa_attention_shape *a, long head)
@@ -65,16 +84,6 @@ static double pairs(const struct oa_support *s, const struct oa_attention_shape 
 }
 
 /* ---- pieces: near, before, and without causality after ----------------------------------------------------------- */
-
-static long smaller(long a, long b)
-{
-    return a < b ? a : b;
-}
-
-static long larger(long a, long b)
-{
-    return a > b ? a : b;
-}
 
 /* A band or a cell; in heads without, what their far set holds nearby: the row itself, or the summary columns of its
  * own cell, which only each other see. */
@@ -184,8 +193,10 @@ long oa_default_stride(long length)
 struct oa_support oa_support_sparse(bool fixed, long stride, long summary, bool split)
 {
     long c = smaller(summary, stride);
+    struct oa_horizon cells = { .block = stride, .summary = c }, endless = { 0 };
     return (struct oa_support){ .name = "sparse",
                                 .parameter = { [FIXED] = fixed, [STRIDE] = stride, [SUMMARY] = c, [SPLIT] = split },
+                                .horizon = fixed && c < stride ? cells : endless,
                                 .range = range,
                                 .empty = empty,
                                 .visible = visible,

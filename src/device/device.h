@@ -40,16 +40,19 @@ struct oa_attention_shape {
     /* Key j is seen by query i only if j ≤ first + i. Backward passes need first = 0 and queries = keys. */
     bool causal;
     long first;                   /* position of the first query: decoding, where earlier tokens are keys only */
+    long summaries;               /* so many keys in front are summaries of forgotten blocks (struct oa_horizon) */
     const int32_t *key_lengths;   /* [B] true lengths, 0 … keys; keys beyond are padding. NULL = no padding */
     const int32_t *query_lengths; /* [B] rows of queries beyond get 0 and send no gradient. NULL = all are real */
 };
 
 /* How far back the causal queries of a support look, which says what decoding may forget. `span`: a query sees no key
- * that many positions before it, nor any further back (0: it may see all); `block`: nor any before its own block of
- * that size (0: there are none); `sinks`: but the first tokens, so many, always. What a query sees of the rest depends
- * on differences of positions only, modulo `block`. */
+ * that many positions before it, nor any further back (0: it may see all), but the first tokens, `sinks` of them,
+ * always. Or `block`: nor any before its own block of that size (0: there are none), but the last tokens of each,
+ * `summary` of them (fewer than block), always. What a query sees of the rest depends on differences of positions only,
+ * modulo `block`. Sinks and summaries then stand in front of the rest; for a support with summaries a shape says how
+ * many do, and the rest begins behind them with a block. */
 struct oa_horizon {
-    long span, block, sinks;
+    long span, sinks, block, summary;
 };
 
 /* Rows of a sequence in an order of their own: sequence r of `sequences` has, of each `stride` rows, `take` from

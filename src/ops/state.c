@@ -2,13 +2,14 @@
  *
  * What decoding keeps: places of rows, one for each token (keys, values), and places of numbers (sums of a recurrence).
  *
- * Rows that no later query can see are forgotten. They leave when their room is needed, a whole lot at a time: then at
- * least as many are gone as stay, so a row is moved once at most for each row that came, and moves never overlap. The
- * sinks (first tokens that are seen for ever) stay at the front, and the rest closes up behind them: by the horizon's
- * promise the engines may then count positions in rows kept.
+ * Rows that no later query can see are forgotten. They leave when their room is needed, a whole lot at a time: there is
+ * room for two windows, so no more rows are moved than came, and each summary once more. What is seen for ever (sinks,
+ * the summaries of blocks that ended) stands in front, and the window closes up behind it: by the horizon's promise the
+ * engines may then count positions in rows kept.
  */
 #include "ops/ops.h"
 
+#include "base/bugs.h"
 #include "device/cpu.h"
 
 #include <string.h>
@@ -144,46 +145,65 @@ static void *row_of(const struct oa_place *p, void *data, long i)
 
 long oa_rows_alive(const struct oa_horizon *h, long position)
 {
-    long first = h->block ? position / h->block * h->block : h->span ? oa_max(0, position - h->span + 1) : 0;
-    long sinks = oa_min(h->sinks, position);
+    if (h->block)
+        return position / h->block * h->summary + position % h->block;
+    long first = h->span ? oa_max(0, position - h->span + 1) : 0, sinks = oa_min(h->sinks, position);
     return sinks + position - oa_max(first, sinks);
 }
 
-/* Copies to `data` what is alive, sinks first. */
-static void pack_rows(struct oa_device *d, struct oa_place *p, void *data, long sinks, long alive)
+/* Summaries in front of the rows kept: each block of which only they are left is that much shorter. */
+static long summaries(const struct oa_horizon *h, long tokens, long rows)
 {
-    long front = oa_min(sinks, alive), rest = alive - front;
-    if (data != p->data)
-        copy_rows(d, front, p->cols, p->data, p->cols, data);
-    copy_rows(d, rest, p->cols, row_of(p, p->data, p->rows - rest), p->cols, row_of(p, data, front));
+    return h->summary ? (tokens - rows) / (h->block - h->summary) * h->summary : 0;
+}
+
+/* Rows may move to the front in place: by no more at a time than lie between there and here. */
+static void move_rows(struct oa_device *d, const struct oa_place *p, long from, long rows, void *data, long to)
+{
+    long most = data == p->data ? from - to : rows;
+    for (long i = 0, n; most > 0 && i < rows; i += n) {
+        n = oa_min(most, rows - i);
+        copy_rows(d, n, p->cols, row_of(p, p->data, from + i), p->cols, row_of(p, data, to + i));
+    }
+}
+
+/* Moves to `data` what is alive: what stands in front, the summaries of the blocks that ended since, the window. */
+static void pack_rows(struct oa_device *d, struct oa_place *p, void *data, const struct oa_horizon *h, long tokens)
+{
+    long alive = oa_rows_alive(h, tokens);
+    long front = oa_min(h->sinks, alive) + summaries(h, tokens, p->rows), to = front;
+    move_rows(d, p, 0, front, data, 0);
+    for (long end = front + h->block; h->summary && end <= p->rows; end += h->block, to += h->summary)
+        move_rows(d, p, end - h->summary - OA_BUG(SUMMARY_NEXT_DOOR), h->summary, data, to);
+    move_rows(d, p, p->rows - (alive - to), alive - to, data, to);
     p->rows = alive;
 }
 
-/* Room for all rows there can be, or for twice what is alive at a time. */
+/* Room for all rows there can be, or for what is seen for ever and two windows. */
 static long room_for(const struct oa_state *s, const struct oa_horizon *h, long rows)
 {
     long most = oa_max(s->length, rows), window = h->block ? h->block : h->span;
-    return window && window < most / 2 ? oa_max(rows, oa_min(most, 2 * (window + h->sinks))) : most;
+    long front = h->block ? most / h->block * h->summary : h->sinks;
+    return window ? oa_max(rows, oa_min(most, front + 2 * window)) : most;
 }
 
+/* When rows leave depends on what came, not on the room a copy may have more of: sums then round alike. */
 static bool make_room(oa_tape *t, struct oa_place *p, const struct oa_horizon *h, long count)
 {
     struct oa_state *s = t->state;
-    long alive = oa_rows_alive(h, s->tokens), gone = p->rows - alive;
-    if (p->rows + count <= p->room)
+    long room = room_for(s, h, oa_rows_alive(h, s->tokens) + count);
+    bool grows = room > p->room;
+    if (p->rows + count <= room && !grows)
         return true;
-    if (alive + count <= p->room && gone >= alive - oa_min(h->sinks, alive)) {
-        pack_rows(t->device, p, p->data, h->sinks, alive);
-        return true;
-    }
-    long room = room_for(s, h, oa_max(alive + count, 2 * alive));
-    void *data = take(t->device, (size_t)room * p->row_bytes);
+    void *data = grows ? take(t->device, (size_t)room * p->row_bytes) : p->data;
     if (!data)
         return false;
-    pack_rows(t->device, p, data, h->sinks, alive);
-    oa_free(p->data);
-    p->data = data;
-    p->room = room;
+    pack_rows(t->device, p, data, h, s->tokens);
+    if (grows) {
+        oa_free(p->data);
+        p->data = data;
+        p->room = room;
+    }
     return true;
 }
 
@@ -227,10 +247,12 @@ static oa_tensor *keep_memory(oa_tape *t, oa_tensor *x)
 oa_tensor *oa_keep_keys(oa_tape *t, struct oa_attention_shape *shape, const struct oa_horizon *horizon, oa_tensor *x)
 {
     static const struct oa_horizon endless = { 0 };
-    oa_tensor *kept = shape->causal ? append(t, x, horizon ? horizon : &endless) : keep_memory(t, x);
+    const struct oa_horizon *h = shape->causal && horizon ? horizon : &endless;
+    oa_tensor *kept = shape->causal ? append(t, x, h) : keep_memory(t, x);
     if (!kept)
         return NULL;
     shape->keys = kept->rows;
     shape->first = shape->causal ? kept->rows - shape->queries : t->state->tokens;
+    shape->summaries = summaries(h, t->state->tokens + shape->queries, kept->rows);
     return kept;
 }
