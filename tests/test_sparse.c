@@ -68,6 +68,61 @@ static void rectangles_are_exact(void **state)
     }
 }
 
+static long smallest(long a, long b)
+{
+    return a < b ? a : b;
+}
+
+/* Decoding: the summaries of `blocks` strides stand in front of what follows these. */
+static long position_of(const struct oa_support *s, long blocks, long row)
+{
+    long l = s->horizon.block, c = s->horizon.summary, front = blocks * c;
+    return row < front ? row / c * l + l - c + row % c : row - front + blocks * l;
+}
+
+/* Rows i0 … i1 − 1 and j0 … j1 − 1 of those kept see what their positions see in the whole, no tile is passed over or
+ * taken in vain, and a range begins with what is seen or at 0. */
+static void check_kept(const struct oa_support *s, const struct oa_attention_shape *kept, long blocks, long head,
+                       const long at[4])
+{
+    struct oa_attention_shape whole = *kept;
+    bool any = false;
+    long low, high, first = kept->keys;
+    whole.keys = position_of(s, blocks, kept->keys);
+    whole.summaries = 0;
+    s->range(s, kept, head, at[0], at[1], &low, &high);
+    for (long i = at[0]; i < at[1]; i++) {
+        for (long j = 0; j < kept->keys; j++) {
+            bool seen = s->visible(s, kept, head, i, j);
+            assert_int_equal(seen, s->visible(s, &whole, head, position_of(s, blocks, i), position_of(s, blocks, j)));
+            assert_true(!seen || (j >= low && j < high));
+            any |= seen && j >= at[2] && j < at[3];
+            first = seen ? smallest(first, j) : first;
+        }
+    }
+    assert_int_equal(s->empty(s, kept, head, at[0], at[1], at[2], at[3]), !any);
+    assert_true(low == first || low == 0);
+}
+
+static void kept_rows_see_the_same(void **state)
+{
+    (void)state;
+    struct oa_stream s = oa_stream_named(1, "kept rows");
+    for (uint64_t r = 0; r < 4000; r++) {
+        struct oa_stream one = oa_stream_child(s, r);
+        long l = 2 + (long)oa_random_below(one, 0, 6), c = 1 + (long)oa_random_below(one, 1, (uint64_t)(l - 1));
+        long blocks = (long)oa_random_below(one, 2, 5), rest = 1 + (long)oa_random_below(one, 3, 20), at[4];
+        struct oa_support fixed = oa_support_sparse(true, l, c, r & 1);
+        struct oa_attention_shape kept = { .batch = 1, .heads = 2, .causal = true, .summaries = blocks * c };
+        kept.keys = kept.summaries + rest;
+        at[0] = kept.summaries + (long)oa_random_below(one, 4, (uint64_t)rest);
+        at[1] = smallest(kept.keys, at[0] + 1 + (long)oa_random_below(one, 5, 8));
+        at[2] = (long)oa_random_below(one, 6, (uint64_t)kept.keys);
+        at[3] = smallest(kept.keys, at[2] + 1 + (long)oa_random_below(one, 7, 8));
+        check_kept(&fixed, &kept, blocks, (long)oa_random_below(one, 8, 2), at);
+    }
+}
+
 static long place_in(const struct oa_row_order *o, long sequence, long i)
 {
     return i / o->take * o->stride + o->first + sequence + i % o->take;
@@ -260,6 +315,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_counts),
         cmocka_unit_test(rectangles_are_exact),
+        cmocka_unit_test(kept_rows_see_the_same),
         cmocka_unit_test(pieces_are_a_partition),
         cmocka_unit_test(tiles_are_counted),
         cmocka_unit_test(two_hops_reach_everything),
