@@ -108,6 +108,7 @@ static void states_have_their_size(void **state)
     assert_says("softmax", "decoding      keeps 16384 numbers after 64 tokens (64 KiB in f32), 8192 after 32");
     assert_says("random", "keeps 8192 numbers after 64 tokens (32 KiB in f32), 4096 after 32");
     assert_says("polysketch(sketch=4)", "keeps 1324 numbers after 64 tokens"); /* 4 heads · (10 · (32 + 1) + 1) */
+    assert_says("lightconv(width=8)", "bidirectional lightconv(width=8): a convolution that is not causal");
     struct oa_text text = explained("linformer", oa_attention_explain_json);
     json_t *root = json_loads(text.s, 0, NULL), *layer = json_array_get(json_object_get(root, "layers"), 0);
     assert_true(json_is_null(json_object_get(layer, "decoding")));

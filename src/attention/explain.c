@@ -107,7 +107,7 @@ enum oa_error oa_show_layer(struct oa_shown *s, int index)
         s->can[mode] = e == OA_OK;
         if (e == OA_OK)
             continue;
-        if (e != OA_UNSUPPORTED || mode == OA_MODE_BOTH)
+        if (e != OA_UNSUPPORTED || (mode == OA_MODE_CAUSAL && !s->can[OA_MODE_BOTH]))
             return e;
         oa_last_error(s->context, &sentence);
         snprintf(s->why_not[mode], sizeof s->why_not[mode], "%s", sentence);
