@@ -52,10 +52,10 @@ asan() {
         ORTHANT_QUICK=1 UBSAN_OPTIONS=print_stacktrace=1 tests build-asan
 }
 
-# Without the tests that start no threads, or (test_kernels) do nothing with them.
+# Without the tests that start no threads, or (test_kernels) do nothing with them; of the others what threads share.
 tsan() {
     configure build-tsan gcc -DORTHANT_SANITIZE=thread && build build-tsan &&
-        ORTHANT_QUICK=1 TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" tests build-tsan \
+        ORTHANT_QUICK=threads TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" tests build-tsan \
             -E '^test_(language|files|statistics|report|explain|options|data|omega|kernels)$|report_dom|check_isa'
 }
 
