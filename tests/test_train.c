@@ -50,7 +50,7 @@ static struct oa_options options(const char *attention, const char *precision, l
  * a language model refuses have a stand-in. After those, attentions that training moves without a gradient. */
 static const char *spec_of(int i)
 {
-    static const char *const more[] = { "performer(kernel=aderf, features=9)", NULL };
+    static const char *const more[] = { "performer(kernel=aderf, features=9)", "performer(redraw=3)", NULL };
     int mechanisms = 0;
     while (oa_mechanism_at(mechanisms))
         mechanisms++;

@@ -46,17 +46,13 @@ static enum oa_error fill_orthogonal(oa_context *c, const struct oa_parameter *p
         .kind = ensembles[p->fill_argument[ENSEMBLE]], .d = K, .heads = blocks, .width = K, .layer_heads = blocks
     };
     struct oa_stream norms = part(p, seed, "norms");
-    double *rows = oa_alloc(c, (size_t)(blocks * K * K) * sizeof *rows);
-    if (!rows)
-        return OA_NO_MEMORY;
-    enum oa_error e = oa_generate_projection(c, &shape, part(p, seed, "directions"), rows);
+    enum oa_error e = oa_generate_projection(c, &shape, part(p, seed, "directions"), out);
     for (long r = 0; e == OA_OK && r < count; r++) {
         double norm =
             p->fill_argument[NORMS] == OA_NORMS_ROOT || OA_BUG(ROWS_OF_ONE_LENGTH) ? sqrt((double)K) : chi(norms, r, K);
         for (long i = 0; i < K; i++)
-            out[r * K + i] = norm * rows[r * K + i];
+            out[r * K + i] *= norm;
     }
-    oa_free(rows);
     return e;
 }
 
@@ -66,12 +62,14 @@ struct oa_parameter *oa_omega_parameter(struct oa_group *g, const struct oa_omeg
                               .dim = { o->count, o->width },
                               .matrix = true,
                               .moving = o->redrawn,
+                              .redrawn = o->redrawn,
                               .init = OA_INIT_NORMAL,
                               .scale = 1 };
     if (o->ensemble) {
         bool exact = strcmp(o->ensemble, "hd3") == 0;
         p.init = OA_INIT_CUSTOM;
         p.fill = fill_orthogonal;
+        p.fill_room = (o->width - o->count % o->width) % o->width * o->width; /* the last block is made whole */
         p.fill_argument[COUNT] = o->count;
         p.fill_argument[WIDTH] = o->width;
         p.fill_argument[NORMS] = exact ? OA_NORMS_ROOT : o->norms;

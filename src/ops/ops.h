@@ -28,10 +28,13 @@ struct oa_parameter {
     bool bits;             /* 0 or 1, I32 in files */
     bool kept;             /* frozen, but not to be made again from the seed alone: always saved */
     bool moving;           /* kept, and changed by training otherwise than by a gradient: part of checkpoints */
+    bool redrawn;          /* moving, by oa_store_redraw */
     enum oa_init init;
     double scale; /* NORMAL: standard deviation; UNIFORM: limit */
-    /* CUSTOM: writes `count` doubles; called once, when the store is allocated or regenerated. */
+    /* CUSTOM: writes `count` doubles, and may use `fill_room` more behind them as scratch; called when the store is
+     * allocated and when the parameter is drawn again. */
     enum oa_error (*fill)(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out);
+    long fill_room;
     long fill_argument[6];
     const char *source; /* for `fill`: the name of a file; borrowed */
     char stream[160];   /* name of the random stream; default "init/" + name */
@@ -65,7 +68,7 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
 struct oa_parameter *oa_store_find(const struct oa_store *s, const char *name);
 /* After values changed (an update, a load): makes the act copies again. */
 void oa_store_refresh(struct oa_store *s);
-/* Draws a parameter again, from a stream of the seed, its own and `number`. Takes memory for a moment. */
+/* Draws a `redrawn` parameter again, from a stream of the seed, its own and `number`. */
 enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64_t number);
 void oa_store_zero_gradients(struct oa_store *s);
 

@@ -165,24 +165,34 @@ static void fill_run(void *argument, long item, const struct oa_worker *worker)
         oa_real_set(f->d, f->p->value, i, first_value(f, i));
 }
 
-static enum oa_error fill(struct oa_store *s, const struct oa_parameter *p, uint64_t seed)
+/* The room of CUSTOM values comes from `scratch`. */
+static enum oa_error fill(struct oa_store *s, const struct oa_parameter *p, uint64_t seed, struct oa_arena *scratch)
 {
     struct filling f = { .d = s->device, .p = p, .stream = oa_stream_named(seed, p->stream) };
-    double *custom = NULL;
+    size_t mark = oa_arena_mark(scratch);
+    enum oa_error e = OA_OK;
     if (p->init == OA_INIT_CUSTOM) {
-        custom = oa_alloc(s->context, (size_t)p->count * sizeof *custom);
-        if (!custom)
-            return OA_NO_MEMORY;
+        double *custom = oa_arena_take(scratch, (size_t)(p->count + p->fill_room) * sizeof *custom);
         f.custom = custom;
-        enum oa_error e = p->fill(s->context, p, seed, custom);
-        if (e != OA_OK) {
-            oa_free(custom);
-            return e;
-        }
+        e = !custom ? OA_NO_MEMORY : s->device->dry ? OA_OK : p->fill(s->context, p, seed, custom);
     }
-    oa_parallel(s->context, oa_blocks(p->count, RUN), fill_run, &f);
-    oa_free(custom);
-    return OA_OK;
+    if (e == OA_OK && !s->device->dry)
+        oa_parallel(s->context, oa_blocks(p->count, RUN), fill_run, &f);
+    oa_arena_release(scratch, mark);
+    return e;
+}
+
+/* What is drawn again takes the device's scratch from the first draw on: later draws then need no memory, and plans
+ * know of it. */
+static enum oa_error fill_first(struct oa_store *s, const struct oa_parameter *p)
+{
+    struct oa_arena once;
+    if (p->redrawn)
+        return fill(s, p, s->seed, &s->device->scratch);
+    oa_arena_init(&once, s->context, s->device->dry);
+    enum oa_error e = fill(s, p, s->seed, &once);
+    oa_arena_free(&once);
+    return e;
 }
 
 enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training)
@@ -204,8 +214,8 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
     place(s, training);
     s->allocated = true;
     s->seed = seed;
-    for (int i = 0; i < s->count && !d->dry; i++)
-        OA_TRY(fill(s, s->parameter[i], seed));
+    for (int i = 0; i < s->count; i++)
+        OA_TRY(fill_first(s, s->parameter[i]));
     if (s->acts != s->values)
         d->ops->act_from_real(d, s->total, s->values, s->acts);
     return oa_status(s->context);
@@ -222,7 +232,7 @@ enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64
     struct oa_parameter again = *p;
     snprintf(again.stream + strlen(again.stream), sizeof again.stream - strlen(again.stream), "/redraw/%llu",
              (unsigned long long)number);
-    OA_TRY(fill(s, &again, s->seed));
+    OA_TRY(fill(s, &again, s->seed, &s->device->scratch));
     if (p->act != p->value)
         s->device->ops->act_from_real(s->device, p->count, p->value, p->act);
     return oa_status(s->context);
