@@ -203,6 +203,62 @@ static void test_nothing_allocates_in_the_loop(void **state)
     }
 }
 
+/* Gradients and gathered statistics of `parts` micro-batches: equal shares of 4 rows. */
+static void gather(struct oa_model *m, oa_tape *t, int parts)
+{
+    enum { ROWS = 4, LENGTH = 24 };
+    int32_t tokens[ROWS * LENGTH];
+    long rows = ROWS / parts;
+    for (int i = 0; i < ROWS * LENGTH; i++)
+        tokens[i] = (7 * i + i * i / 5) % 27;
+    oa_store_zero_gradients(&m->store);
+    for (int part = 0; part < parts; part++) {
+        int32_t *own = tokens + part * rows * LENGTH;
+        struct oa_batch batch = { (int)rows, LENGTH, own, own };
+        oa_tape_reset(t, true, true, oa_stream_named(1, "dropout"));
+        oa_model_loss(t, m, &batch, 1.0 / (ROWS * LENGTH));
+        oa_tape_backward(t);
+    }
+}
+
+/* Statistics that are kept stand still within a step, and the move after it does not depend on how the batch was cut.
+ */
+static void test_statistics_move_once_a_step(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "mean", "square", "seen" };
+    struct oa_options o = options("performer(kernel=sderf, features=9)", "f64", 1);
+    o.model_dropout = 0;
+    oa_context *c = oa_open(NULL);
+    struct oa_device *d;
+    struct oa_model *m[2];
+    oa_tape t;
+    assert_int_equal(oa_device_open(c, OA_PRECISION_F64, false, &d), OA_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(oa_model_open(d, &o, 27, true, &m[i]), OA_OK);
+        oa_tape_init(&t, d);
+        for (long step = 1; step <= 3; step++) {
+            gather(m[i], &t, i + 1);
+            double *seen = oa_store_find(&m[i]->store, "decoder.layers.1.attention.features.seen")->value;
+            assert_true(*seen == (double)(step - 1));
+            assert_int_equal(oa_model_after_step(m[i], step), OA_OK);
+            assert_true(*seen == (double)step);
+        }
+        oa_tape_free(&t);
+    }
+    for (int i = 0; i < 3; i++) {
+        char name[80];
+        snprintf(name, sizeof name, "decoder.layers.1.attention.features.%s", names[i]);
+        const struct oa_parameter *p = oa_store_find(&m[0]->store, name), *q = oa_store_find(&m[1]->store, name);
+        for (long k = 0; k < p->count; k++)
+            assert_true(fabs(((double *)p->value)[k] - ((double *)q->value)[k]) < 1e-12);
+    }
+    oa_model_close(m[0]);
+    oa_model_close(m[1]);
+    oa_device_close(d);
+    oa_close(c);
+}
+
 static void test_plan_is_exact(void **state)
 {
     (void)state;
@@ -326,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_shared_tensors_start_equal),
         cmocka_unit_test(test_plan_is_exact),
         cmocka_unit_test(test_nothing_allocates_in_the_loop),
+        cmocka_unit_test(test_statistics_move_once_a_step),
         cmocka_unit_test(test_threads_give_the_same_bits),
         cmocka_unit_test(test_going_on_gives_the_same_bits),
         cmocka_unit_test(test_damaged_checkpoints),

@@ -11,7 +11,7 @@
  *     kernel=smreg       favor+ with rows of Ω of length √K: not e^{x·y}, but less variance
  *     kernel=favor++, sderf, aderf, saderf   positive features fitted to the queries and keys of each sequence and
  * head, which lowers the variance (device/cpu_random_statistics.c); in causal layers to
- * running averages over training batches, which are parameters that move (features.mean, features.square)
+ * running averages over training steps, which are parameters that move (features.mean, features.square)
  *     kernel=relu        φ(x) = r_0^{−½} relu(Ωx) + 10⁻³
  *
  * Exponents reach hundreds. So each row of features is held relative to its largest; of queries that cancels, and the
@@ -129,10 +129,18 @@ static enum oa_error parameters(struct oa_group *g)
     return oa_status(g->context);
 }
 
+static struct oa_kept_moments kept_moments(const struct oa_group *g)
+{
+    return (struct oa_kept_moments){ g->parameter[MEAN], g->parameter[SQUARE], g->parameter[SEEN] };
+}
+
 /* Draw number step/redraw: what evaluation and decoding see is the newest. */
 static enum oa_error after_step(const struct oa_group *g, long step)
 {
     long every = oa_atom_int(g->atom, "redraw", 0);
+    struct oa_kept_moments kept = kept_moments(g);
+    if (keeps_moments(g))
+        oa_move_moments(g->store->device, &kept);
     if (every == 0 || step % every)
         return OA_OK;
     return oa_store_redraw(g->store, g->parameter[OMEGA], (uint64_t)(step / every));
@@ -164,7 +172,7 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
     void *query_scale, *key_scale;
     oa_tensor *q, *k;
     oa_project(t, g, in, &q, &k);
-    struct oa_kept_moments kept = { g->parameter[MEAN], g->parameter[SQUARE], g->parameter[SEEN] };
+    struct oa_kept_moments kept = kept_moments(g);
     if (kernel == FITTED)
         oa_random_statistics_op(t, &shape, fit_of(g->atom), q, k, g->parameter[OMEGA], keeps_moments(g) ? &kept : NULL,
                                 how);
@@ -279,7 +287,7 @@ const struct oa_mechanism oa_mechanism_performer = {
         "both signs: weights can be negative and the denominator can come near 0. kernel=smreg, kernel=relu and "
         "ensemble=hd3 do not estimate the softmax kernel exactly. favor++, sderf, aderf and saderf are fitted to the "
         "data: to each sequence where every token sees every token; in causal layers to running averages, which "
-        "training moves after each batch and evaluation leaves as they are (they are saved with the model). Attention "
+        "training moves after each step and evaluation leaves as they are (they are saved with the model). Attention "
         "dropout does not exist here and is ignored.",
     .mistakes = "JAX, TensorFlow and PyTorch Performers, fast-transformers: orthogonal rows come from a QR "
                 "without the signs of R and all lean to one side, so the \"unbiased\" estimate is off: +20 % at d "

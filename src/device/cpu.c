@@ -21,7 +21,7 @@ const struct oa_device_ops oa_device_cpu = {
     .place_gradient = oa_cpu_place_gradient,
     .product = oa_cpu_product,
     .random_statistics = oa_cpu_random_statistics,
-    .update_moments = oa_cpu_update_moments,
+    .moments_change = oa_cpu_moments_change,
     .random_features = oa_cpu_random_features,
     .random_features_gradient = oa_cpu_random_features_gradient,
     .select_rows = oa_cpu_select_rows,
@@ -59,5 +59,6 @@ const struct oa_device_ops oa_device_cpu = {
     .adamw = oa_cpu_adamw,
     .sgd = oa_cpu_sgd,
     .adafactor = oa_cpu_adafactor,
+    .axpy = oa_cpu_axpy,
     .sum_squares = oa_cpu_sum_squares,
 };

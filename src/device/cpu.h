@@ -139,7 +139,7 @@ void oa_cpu_product(struct oa_device *d, long n, double a, const void *x, const 
 
 /* cpu_random_statistics.c, cpu_random_features.c */
 void oa_cpu_random_statistics(struct oa_device *d, const struct oa_random_statistics *a);
-void oa_cpu_update_moments(struct oa_device *d, const struct oa_moments_update *a); /* cpu_moments.c */
+void oa_cpu_moments_change(struct oa_device *d, const struct oa_moments_change *a); /* cpu_moments.c */
 void oa_cpu_random_features(struct oa_device *d, const struct oa_random_features *a);
 void oa_cpu_random_features_gradient(struct oa_device *d, const struct oa_random_features *a);
 
@@ -162,6 +162,7 @@ void oa_cpu_adamw(struct oa_device *d, long n, const struct oa_adamw *h, void *w
 void oa_cpu_sgd(struct oa_device *d, long n, double lr, double momentum, double weight_decay, double gradient_scale,
                 void *w, void *m, const void *g);
 void oa_cpu_adafactor(struct oa_device *d, const struct oa_adafactor *a); /* cpu_adafactor.c */
+void oa_cpu_axpy(struct oa_device *d, long n, double a, const void *x, void *y);
 double oa_cpu_sum_squares(struct oa_device *d, long n, const void *x);
 
 /* cpu_logits.c, cpu_tables.c, cpu_linear_attention.c, cpu_pattern.c, cpu_band.c: the attention engines */

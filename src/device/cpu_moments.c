@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Running averages of the first and second moments of queries and keys, for features that are fitted to them
- * (cpu_random_statistics.c). For each head and side
+ * The first and second moments of queries and keys in a batch, beside their running averages m, to which features are
+ * fitted (cpu_random_statistics.c). For each head and side
  *
- *     μ = (s/n) Σ x,   M = (s²/n) Xᵀ X   over the n real rows of the batch,   m ← m + w(μ − m) and so on.
+ *     μ = (s/n) Σ x,   M = (s²/n) Xᵀ X   over the n real rows of the batch,   and what is added up is μ − m, M − m.
  *
+ * The averages themselves move after the step, by the mean over its micro-batches (ops/features.c).
  * An item is a head of one side; it goes through the batch in order. 2·K² FLOPs a row.
  */
 #include "device/cpu.h"
@@ -13,11 +14,10 @@
 
 struct moments {
     struct oa_device *d;
-    const struct oa_moments_update *a;
-    double weight;
+    const struct oa_moments_change *a;
 };
 
-static long real_rows(const struct oa_moments_update *a, int side, long b)
+static long real_rows(const struct oa_moments_change *a, int side, long b)
 {
     const int32_t *lengths = a->lengths[side];
     return lengths ? oa_max(0, oa_min(lengths[b], a->rows[side])) : a->rows[side];
@@ -26,7 +26,7 @@ static long real_rows(const struct oa_moments_update *a, int side, long b)
 /* Sums of rows and of their products over the batch; gives the number of rows. */
 static long add_up(const struct moments *f, struct oa_gemm_state *gemm, int side, long h, void *sum, void *square)
 {
-    const struct oa_moments_update *a = f->a;
+    const struct oa_moments_change *a = f->a;
     long K = a->width, ld = a->heads * K, total = 0;
     for (long b = 0; b < a->batch; b++) {
         long n = real_rows(a, side, b);
@@ -43,18 +43,19 @@ static long add_up(const struct moments *f, struct oa_gemm_state *gemm, int side
     return total;
 }
 
-static void move(const struct moments *f, long n, double factor, const void *to, void *average)
+static void add_change(const struct moments *f, long n, double factor, const void *sum, const void *average,
+                       void *change)
 {
     for (long i = 0; i < n; i++) {
-        double now = oa_real_get(f->d, average, i);
-        oa_real_set(f->d, average, i, now + f->weight * (factor * oa_real_get(f->d, to, i) - now));
+        double difference = factor * oa_real_get(f->d, sum, i) - oa_real_get(f->d, average, i);
+        oa_real_set(f->d, change, i, oa_real_get(f->d, change, i) + difference);
     }
 }
 
 static void side_item(void *argument, long item, const struct oa_worker *worker)
 {
     const struct moments *f = argument;
-    const struct oa_moments_update *a = f->a;
+    const struct oa_moments_change *a = f->a;
     long K = a->width;
     size_t real = f->d->kernels.real_size;
     void *sum = oa_arena_take(worker->scratch, (size_t)K * real);
@@ -66,14 +67,16 @@ static void side_item(void *argument, long item, const struct oa_worker *worker)
     long n = add_up(f, f->d->gemm[worker->index], (int)(item / a->heads), item % a->heads, sum, square);
     if (n == 0)
         return;
-    move(f, K, a->scale / (double)n, sum, oa_real_at(f->d, a->mean, item * K));
-    move(f, K * K, a->scale * a->scale / (double)n, square, oa_real_at(f->d, a->square, item * K * K));
+    long first = item * K, square_first = first * K;
+    add_change(f, K, a->scale / (double)n, sum, oa_real_at(f->d, a->mean, first),
+               oa_real_at(f->d, a->mean_change, first));
+    add_change(f, K * K, a->scale * a->scale / (double)n, square, oa_real_at(f->d, a->square, square_first),
+               oa_real_at(f->d, a->square_change, square_first));
 }
 
-void oa_cpu_update_moments(struct oa_device *d, const struct oa_moments_update *a)
+void oa_cpu_moments_change(struct oa_device *d, const struct oa_moments_change *a)
 {
-    double n = oa_real_get(d, a->seen, 0) + 1;
-    struct moments f = { d, a, 1 / n > a->least ? 1 / n : a->least };
+    struct moments f = { d, a };
     oa_parallel(d->context, 2 * a->heads, side_item, &f);
-    oa_real_set(d, a->seen, 0, n);
+    oa_real_set(d, a->batches, 0, oa_real_get(d, a->batches, 0) + 1);
 }

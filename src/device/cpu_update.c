@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Optimiser updates and the gradient norm over flat arrays. */
+ * Optimiser updates, other moves of parameters and the gradient norm, over flat arrays. */
 #include "device/cpu.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@ struct update {
     struct oa_device *d;
     long n;
     const struct oa_adamw *adamw;
-    double lr, momentum, weight_decay, gradient_scale;
+    double lr, momentum, weight_decay, gradient_scale; /* axpy: lr is the factor */
     void *w, *m, *v;
     const void *g;
     double *partial;
@@ -53,6 +53,20 @@ void oa_cpu_sgd(struct oa_device *d, long n, double lr, double momentum, double 
                         .m = m,
                         .g = g };
     oa_parallel(d->context, oa_blocks(n, RUN), sgd, &u);
+}
+
+static void axpy(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct update *u = argument;
+    long i = item * RUN;
+    u->d->kernels.axpy(oa_min(RUN, u->n - i), u->lr, oa_real_at(u->d, u->g, i), oa_real_at(u->d, u->w, i));
+}
+
+void oa_cpu_axpy(struct oa_device *d, long n, double a, const void *x, void *y)
+{
+    struct update u = { .d = d, .n = n, .lr = a, .w = y, .g = x };
+    oa_parallel(d->context, oa_blocks(n, RUN), axpy, &u);
 }
 
 static void sum_squares(void *argument, long item, const struct oa_worker *worker)

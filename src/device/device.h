@@ -233,16 +233,17 @@ struct oa_random_statistics {
     void *bias;                  /* real [B, H, r_0] */
 };
 
-/* Running averages of the moments of scale·x over real positions and batches, [0] of queries, [1] of keys: with the
- * moments μ of this batch m ← m + w(μ − m), w = max(1/n, least) for batch number n; seen is n − 1 before, n after. A
- * side without a real row stays. */
-struct oa_moments_update {
+/* What is to move running averages m of the moments of scale·x, [0] of queries, [1] of keys: μ − m is added to the
+ * changes, where μ are the moments over the real positions of this batch, and 1 to batches. A side without a real row
+ * adds nothing. */
+struct oa_moments_change {
     long batch, heads, width; /* B, H, K */
     long rows[2];             /* T, S */
     const int32_t *lengths[2];
-    double scale, least;
-    const void *x[2];           /* act [B·rows, H·K] contiguous */
-    void *mean, *square, *seen; /* real [2, H, K], [2, H, K, K], [1] */
+    double scale;
+    const void *x[2];                            /* act [B·rows, H·K] contiguous */
+    const void *mean, *square;                   /* real [2, H, K], [2, H, K, K] */
+    void *mean_change, *square_change, *batches; /* real, like these; [1] */
 };
 
 /* ---- polynomial weights: w_ij = (scale·q_i·k_j)^degree over visible keys, O_i = Σ w v_j / (Σ w + bias), O(n²) --- */
@@ -472,7 +473,7 @@ struct oa_device_ops {
                            const void *x, const void *dy, void *dx);
     void (*product)(struct oa_device *d, long n, double a, const void *x, const void *y, void *z); /* act z = a·x·y */
     void (*random_statistics)(struct oa_device *d, const struct oa_random_statistics *a);
-    void (*update_moments)(struct oa_device *d, const struct oa_moments_update *a);
+    void (*moments_change)(struct oa_device *d, const struct oa_moments_change *a);
     void (*random_features)(struct oa_device *d, const struct oa_random_features *a);
     void (*random_features_gradient)(struct oa_device *d, const struct oa_random_features *a);
     /* y row = x row, or zeros where the row is padding: row b·length + t with t ≥ lengths[b]. By selection: NaN in
@@ -524,6 +525,7 @@ struct oa_device_ops {
     void (*sgd)(struct oa_device *d, long n, double lr, double momentum, double weight_decay, double gradient_scale,
                 void *w, void *m, const void *g);
     void (*adafactor)(struct oa_device *d, const struct oa_adafactor *a);
+    void (*axpy)(struct oa_device *d, long n, double a, const void *x, void *y); /* real y += a·x */
     double (*sum_squares)(struct oa_device *d, long n, const void *x);
 };
 

@@ -108,10 +108,10 @@ static void random_statistics(struct oa_device *d, const struct oa_random_statis
     work(d, pairs * (2 * rows * K * K + 6 * (double)a->count * K * K), act(d, pairs * rows * K));
 }
 
-static void update_moments(struct oa_device *d, const struct oa_moments_update *a)
+static void moments_change(struct oa_device *d, const struct oa_moments_change *a)
 {
     double K = (double)a->width, rows = (double)(a->batch * a->heads) * (double)(a->rows[0] + a->rows[1]);
-    work(d, rows * (2 * K * K + K), act(d, rows * K) + real(d, 4 * (double)a->heads * K * (K + 1)));
+    work(d, rows * (2 * K * K + K), act(d, rows * K) + real(d, 6 * (double)a->heads * K * (K + 1)));
 }
 
 static void random_features(struct oa_device *d, const struct oa_random_features *a)
@@ -427,6 +427,12 @@ static void adafactor(struct oa_device *d, const struct oa_adafactor *a)
     work(d, 12 * n, real(d, 7 * n));
 }
 
+static void axpy(struct oa_device *d, long n, double a, const void *x, void *y)
+{
+    (void)a, (void)x, (void)y;
+    work(d, 2 * (double)n, real(d, 3 * (double)n));
+}
+
 static double sum_squares(struct oa_device *d, long n, const void *x)
 {
     (void)x;
@@ -453,7 +459,7 @@ const struct oa_device_ops oa_device_plan = {
     .place_gradient = place_gradient,
     .product = product,
     .random_statistics = random_statistics,
-    .update_moments = update_moments,
+    .moments_change = moments_change,
     .random_features = random_features,
     .random_features_gradient = random_features_gradient,
     .select_rows = select_rows,
@@ -491,5 +497,6 @@ const struct oa_device_ops oa_device_plan = {
     .adamw = adamw,
     .sgd = sgd,
     .adafactor = adafactor,
+    .axpy = axpy,
     .sum_squares = sum_squares,
 };

@@ -6,7 +6,7 @@
 #include "device/cpu.h"
 
 #define PI 3.14159265358979323846
-#define MOMENTS_WEIGHT 0.01 /* of a batch in the running average, once a hundred have been seen */
+#define MOMENTS_WEIGHT 0.01 /* of a step in the running average, once a hundred have been seen */
 
 struct features {
     oa_tensor *x, *y, *other; /* other: the second factor of a product */
@@ -188,21 +188,35 @@ static bool place_fit(oa_tape *t, bool kept, long pairs, struct oa_random_statis
     return memory || t->device->dry;
 }
 
-static void update_moments(oa_tape *t, const struct oa_random_statistics *a, const struct oa_attention_shape *shape,
+static void gather_moments(oa_tape *t, const struct oa_random_statistics *a, const struct oa_attention_shape *shape,
                            const struct oa_kept_moments *kept)
 {
-    struct oa_moments_update u = { .batch = shape->batch,
+    struct oa_moments_change u = { .batch = shape->batch,
                                    .heads = shape->heads,
                                    .width = a->width,
                                    .rows = { shape->queries, shape->keys },
                                    .lengths = { shape->query_lengths, shape->key_lengths },
                                    .scale = a->scale,
-                                   .least = MOMENTS_WEIGHT,
                                    .x = { a->q, a->k },
                                    .mean = kept->mean->value,
                                    .square = kept->square->value,
-                                   .seen = kept->seen->value };
-    t->device->ops->update_moments(t->device, &u);
+                                   .mean_change = kept->mean->change,
+                                   .square_change = kept->square->change,
+                                   .batches = kept->seen->change };
+    t->device->ops->moments_change(t->device, &u);
+}
+
+void oa_move_moments(struct oa_device *d, const struct oa_kept_moments *kept)
+{
+    double step = d->dry ? 1 : oa_real_get(d, kept->seen->value, 0) + 1;
+    double batches = d->dry ? 1 : oa_real_get(d, kept->seen->change, 0);
+    if (batches == 0)
+        return;
+    double weight = (1 / step > MOMENTS_WEIGHT ? 1 / step : MOMENTS_WEIGHT) / batches;
+    d->ops->axpy(d, kept->mean->count, weight, kept->mean->change, kept->mean->value);
+    d->ops->axpy(d, kept->square->count, weight, kept->square->change, kept->square->value);
+    if (!d->dry)
+        oa_real_set(d, kept->seen->value, 0, step);
 }
 
 void oa_random_statistics_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_random_fit kind, oa_tensor *q,
@@ -240,7 +254,7 @@ void oa_random_statistics_op(oa_tape *t, const struct oa_attention_shape *shape,
     if (!made)
         t->device->ops->random_statistics(t->device, &a);
     if (kept && t->train && t->record)
-        update_moments(t, &a, shape, kept);
+        gather_moments(t, &a, shape, kept);
 }
 
 static void random_backward(oa_tape *t, void *saved)

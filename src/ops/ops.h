@@ -41,6 +41,7 @@ struct oa_parameter {
     void *value;        /* real [count] */
     void *act;          /* act [count], equal to value (f32, f64: the same memory); only with `matrix` */
     void *gradient;     /* real [count]; NULL when frozen */
+    void *change;       /* real [count]: what a step gathers for its move, zeroed with the gradients; only if moving */
 };
 
 struct oa_store {
@@ -52,8 +53,9 @@ struct oa_store {
     long trainable, frozen; /* elements, without gaps */
     /* Ends in the flat arrays, in elements: with weight decay; trainable; what training changes; all. */
     long decayed, updated, live, total;
-    void *values, *acts, *gradients, *moment1, *moment2;
-    uint64_t seed; /* of oa_store_allocate */
+    void *values, *acts, *moment1, *moment2;
+    void *gradients; /* [live]: of trainable ones, then the changes of those that move */
+    uint64_t seed;   /* of oa_store_allocate */
     bool allocated;
 };
 
@@ -70,7 +72,7 @@ struct oa_parameter *oa_store_find(const struct oa_store *s, const char *name);
 void oa_store_refresh(struct oa_store *s);
 /* Draws a `redrawn` parameter again, from a stream of the seed, its own and `number`. */
 enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64_t number);
-void oa_store_zero_gradients(struct oa_store *s);
+void oa_store_zero_gradients(struct oa_store *s); /* and changes */
 
 /* ---- tensors and the tape ------------------------------------------------------------------------------------- */
 
@@ -188,17 +190,19 @@ oa_tensor *oa_head_norm(oa_tape *t, oa_tensor *x, long heads, double epsilon);
 /* y_h = x_h S, S [K, s] matrix `index` of the frozen w [·, K, s], for all heads. */
 oa_tensor *oa_sketch(oa_tape *t, oa_tensor *x, long heads, const struct oa_parameter *w, long index);
 oa_tensor *oa_product(oa_tape *t, oa_tensor *x, oa_tensor *y, double a); /* a·x·y, element by element */
-/* Random features of each head (device.h): kind, scale, half_norm and statistics from `how`, Ω [r_0, K] frozen (NULL
- * when `how` has one for each head). *top receives the logarithmic scales, real [B, H, length]. */
 /* Statistics of q and k for such features: fills how[0] (queries) and how[1] (keys); `shape` says what is real. No
  * gradient flows. Without `kept` they are those of q and k themselves, for each batch item. With it they are what is
- * kept, which does not depend on q and k; in training they then move towards q and k, for later steps. */
+ * kept, which does not depend on q and k; in training those of q and k are then gathered for oa_move_moments. */
 struct oa_kept_moments {
-    struct oa_parameter *mean, *square, *seen; /* [2, H, K], [2, H, K, K]; [1]: batches so far */
+    struct oa_parameter *mean, *square, *seen; /* [2, H, K], [2, H, K, K]; [1]: steps so far */
 };
 void oa_random_statistics_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_random_fit kind, oa_tensor *q,
                              oa_tensor *k, const struct oa_parameter *omega, const struct oa_kept_moments *kept,
                              struct oa_random_features how[2]);
+/* After a step: step number n moves what is kept by max(1/n, 0.01) of the way to the mean over what it gathered. */
+void oa_move_moments(struct oa_device *d, const struct oa_kept_moments *kept);
+/* Random features of each head (device.h): kind, scale, half_norm and statistics from `how`, Ω [r_0, K] frozen (NULL
+ * when `how` has one for each head). *top receives the logarithmic scales, real [B, H, length]. */
 oa_tensor *oa_random_features_op(oa_tape *t, oa_tensor *x, long length, long heads, const int32_t *lengths,
                                  const struct oa_parameter *omega, const struct oa_random_features *how, void **top);
 /* Positions count from 0 in sequences of `length` rows, or from the state's tokens on; real [≥ length, K/2]. */

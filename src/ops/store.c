@@ -119,6 +119,7 @@ static void place(struct oa_store *s, bool training)
             p->value = oa_real_at(d, s->values, offset);
             p->act = oa_act_at(d, s->acts, offset);
             p->gradient = training && p->trainable ? oa_real_at(d, s->gradients, offset) : NULL;
+            p->change = training && section == MOVING ? oa_real_at(d, s->gradients, offset) : NULL;
             offset += padded(p->count);
         }
 }
@@ -206,7 +207,7 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
     s->values = take_zeroed(s, all * real);
     s->acts = d->kernels.act == d->kernels.real ? s->values : take_zeroed(s, all * d->kernels.act_size);
     if (training) {
-        s->gradients = take_zeroed(s, some * real);
+        s->gradients = take_zeroed(s, (size_t)s->live * real);
         s->moment1 = take_zeroed(s, some * real);
         s->moment2 = take_zeroed(s, some * real);
     }
@@ -240,5 +241,5 @@ enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64
 
 void oa_store_zero_gradients(struct oa_store *s)
 {
-    s->device->ops->zero(s->device, (size_t)s->updated * s->device->kernels.real_size, s->gradients);
+    s->device->ops->zero(s->device, (size_t)s->live * s->device->kernels.real_size, s->gradients);
 }

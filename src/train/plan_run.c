@@ -13,6 +13,7 @@ static void one_step(struct oa_device *d, struct oa_model *m, const struct oa_op
     }
     d->ops->sum_squares(d, m->store.updated, m->store.gradients);
     oa_optimizer_step(&m->store, o, 1, 1);
+    oa_model_after_step(m, 1);
 }
 
 static enum oa_error measure(struct oa_device *d, const struct oa_options *o, long vocabulary, struct oa_plan *out)

@@ -171,7 +171,7 @@ static enum oa_error move_parameters(struct oa_case *a)
     };
     oa_tape_reset(&a->tape, true, true, oa_stream_named(1, "past"));
     forward(a, &in);
-    return oa_status(a->context);
+    return oa_layer_after_step(&a->layer, 1);
 }
 
 enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct oa_case *a)
