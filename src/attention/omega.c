@@ -9,6 +9,12 @@
  *                 is a Gaussian vector, and only rows of a block depend on each other; or √K for all ("regularised",
  *                 and hd3, whose rows have it by construction)
  *
+ * Blocks of hd3 are kept as matrices too, although they are chains (chains.c). A transform of a K×K block has a third
+ * to a tenth of the product's arithmetic, but every row it gives is turned into lanes and back, which takes half of its
+ * time or more. Measured with ⌊K ln K⌋ rows, the product takes 0.7 to 0.8 of the chains' time at K = 32 and 64 in f32
+ * and 0.4 to 0.6 in bf16; at K = 128 they are even in bf16, and in f32 chains would save 7 % of a layer
+ * (docs/speed-log.md).
+ *
  * The lengths come from a stream of their own: Givens rotations have none to offer, and those that a QR leaves, R_ll,
  * have K − l degrees of freedom, not K. The QR has R_ll > 0; without that every row would lie in one half-space and the
  * estimate were biased.

@@ -285,8 +285,10 @@ const struct oa_mechanism oa_mechanism_performer = {
     .caveats =
         "An estimate of softmax attention, with a variance that grows as e^{|x + y|²}. kernel=trig has features of "
         "both signs: weights can be negative and the denominator can come near 0. kernel=smreg, kernel=relu and "
-        "ensemble=hd3 do not estimate the softmax kernel exactly. favor++, sderf, aderf and saderf are fitted to the "
-        "data: to each sequence where every token sees every token; in causal layers to running averages, which "
+        "ensemble=hd3 do not estimate the softmax kernel exactly. ensemble=hd3 is no faster than the others: its "
+        "blocks are run as a matrix, because fast transforms of them were measured slower for K up to 64 and gained "
+        "little for 128. favor++, sderf, aderf and saderf are fitted to the data: to each sequence where every token "
+        "sees every token; in causal layers to running averages, which "
         "training moves after each step and evaluation leaves as they are (they are saved with the model). Attention "
         "dropout does not exist here and is ignored.",
     .mistakes = "JAX, TensorFlow and PyTorch Performers, fast-transformers: orthogonal rows come from a QR "
