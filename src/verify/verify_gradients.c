@@ -95,6 +95,7 @@ static void check_parameters(struct oa_proof *p, struct oa_case *a)
 
 void oa_gradients_are_differences(struct oa_proof *p, struct oa_case *a)
 {
+    a->no_gradients = false;
     if (is_fitted(a) || !oa_proof_run(p, a))
         return;
     long n = a->B * a->T * a->D, m = a->B * a->S * a->D;

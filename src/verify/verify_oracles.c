@@ -164,7 +164,6 @@ void oa_outputs_are_the_map_of_values(struct oa_proof *p, struct oa_case *a)
                              "outputs and the oracle's, item %ld of %ld%s", m.b, a->B,
                              a->setup.rotary ? ", rotary" : "");
     }
-    a->no_gradients = false;
 }
 
 static void each(struct oa_proof *p, const char *spec)
