@@ -209,22 +209,28 @@ static void holds_summaries(const struct oa_case *a, const struct oa_state *s, c
         fail_msg("%s: %zu bytes are held, %g would do", a->setup.spec, oa_layer_state_bytes(&a->layer, s), most);
 }
 
-static void goes_on_from_summaries(struct oa_case *a, const struct summaries *c)
+/* Steps of so many tokens give the rows of the whole, which has been run. */
+static void goes_as_the_whole(struct oa_case *a, struct oa_state *s, long chunk)
 {
     static const double allowed[] = {
         [OA_PRECISION_F32] = 2e-5, [OA_PRECISION_BF16] = 3e-2, [OA_PRECISION_F64] = 1e-13
     };
-    static const long chunks[] = { 1, 2, 3, 7, 20, SUMMARY_TOKENS };
     double *y = oa_case_room(a, a->T * a->D);
+    oa_layer_state_reset(&a->layer, s);
+    steps(a, s, 0, 0, a->T, chunk, y);
+    double d = distance(a, a->y, y);
+    if (!(d <= allowed[a->setup.precision]))
+        fail_msg("%s, %ld tokens at a time: %g away from the whole", a->setup.spec, chunk, d);
+}
+
+static void goes_on_from_summaries(struct oa_case *a, const struct summaries *c)
+{
+    static const long chunks[] = { 1, 2, 3, 7, 20, SUMMARY_TOKENS };
     struct oa_state *s = open_state(a);
     a->no_gradients = true;
     assert_int_equal(oa_case_run(a), OA_OK);
     for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++) {
-        oa_layer_state_reset(&a->layer, s);
-        steps(a, s, 0, 0, a->T, chunks[i], y);
-        double d = distance(a, a->y, y);
-        if (!(d <= allowed[a->setup.precision]))
-            fail_msg("%s, %ld tokens at a time: %g away from the whole", a->setup.spec, chunks[i], d);
+        goes_as_the_whole(a, s, chunks[i]);
         if (chunks[i] <= c->stride)
             holds_summaries(a, s, c);
     }
@@ -251,6 +257,34 @@ static void summaries(void **state)
         struct oa_case a;
         assert_int_equal(oa_case_open(context, &setup, &a), OA_OK);
         goes_on_from_summaries(&a, c);
+        oa_case_close(&a);
+    }
+}
+
+/* Up to 6 tokens polynomial attention of 4 channels has less in keys and values, 8 numbers each, than in its sums, 51.
+ */
+static void polynomial_keeps_the_less(void **state)
+{
+    (void)state;
+    static const enum oa_precision precisions[] = { OA_PRECISION_F64, OA_PRECISION_F32, OA_PRECISION_BF16 };
+    for (int i = 0; i < 12; i++) {
+        long tokens = i % 2 ? 40 : 6;
+        struct oa_setup setup = { .spec = i < 6 ? "polynomial" : "polynomial(bias=1, qk=haar)",
+                                  .mode = OA_MODE_CAUSAL,
+                                  .precision = precisions[i / 2 % 3],
+                                  .heads = 2,
+                                  .queries = tokens,
+                                  .length = tokens };
+        struct oa_case a;
+        assert_int_equal(oa_case_open(context, &setup, &a), OA_OK);
+        struct oa_state *s = open_state(&a);
+        a.no_gradients = true;
+        assert_int_equal(oa_case_run(&a), OA_OK);
+        goes_as_the_whole(&a, s, 7);
+        goes_as_the_whole(&a, s, 1);
+        assert_true(oa_layer_state_numbers(&a.layer, s) == (tokens == 6 ? 2 * 6 * 8 : 2 * 51));
+        oa_layer_state_close(&a.layer, s);
+        copies_go_on(&a);
         oa_case_close(&a);
     }
 }
@@ -353,9 +387,13 @@ static void refusals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(claims),  cmocka_unit_test(allocations),
-                                        cmocka_unit_test(copies),  cmocka_unit_test(summaries),
-                                        cmocka_unit_test(threads), cmocka_unit_test(tables_end),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(claims),
+                                        cmocka_unit_test(allocations),
+                                        cmocka_unit_test(copies),
+                                        cmocka_unit_test(summaries),
+                                        cmocka_unit_test(polynomial_keeps_the_less),
+                                        cmocka_unit_test(threads),
+                                        cmocka_unit_test(tables_end),
                                         cmocka_unit_test(refusals) };
     return cmocka_run_group_tests(tests, collect, close_context);
 }

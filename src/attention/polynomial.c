@@ -11,7 +11,8 @@
  *     √2, on the engine of linear attention, which makes them chunk by chunk: 4r(V + 1) a row and head, and inside the
  *     chunks of the causal form 64(r + V)
  *
- * The second is taken when it is the cheaper one, but never in decoding, which goes on with keys and values either way.
+ * The second is taken when it is the cheaper one. Decoding takes the one that has less to keep of the longest sequence:
+ * its N(K + V) keys and values, or with p = 2 the sums of the features, r(V + 1) numbers however many tokens come.
  * Features of higher degrees would be about K^p/p! wide. Neither form has n×n memory.
  */
 #include "attention/attention.h"
@@ -45,6 +46,13 @@ static double scale_of(const struct oa_group *g)
     return 1 / sqrt((double)g->shape.head_width);
 }
 
+/* r, of degree 2. */
+static double features_of(const struct oa_group *g)
+{
+    double K = (double)g->shape.head_width;
+    return K * (K + 1) / 2;
+}
+
 /* FLOPs of the forward pass of all heads, pair by pair and by features. */
 static double pair_flops(const struct oa_group *g, long queries, long keys)
 {
@@ -53,7 +61,7 @@ static double pair_flops(const struct oa_group *g, long queries, long keys)
 
 static double feature_flops(const struct oa_group *g, long queries, long keys)
 {
-    double K = (double)g->shape.head_width, V = (double)g->shape.value_width, r = K * (K + 1) / 2;
+    double V = (double)g->shape.value_width, r = features_of(g);
     double rows = (double)g->shape.heads * (double)(queries + keys) / 2;
     return rows * (4 * r * (V + 1) + 2 * r + (g->shape.causal ? 64 * (r + V) : 0));
 }
@@ -63,13 +71,20 @@ static bool by_features(const struct oa_group *g, long queries, long keys)
     return degree_of(g) == 2 && feature_flops(g, queries, keys) < pair_flops(g, queries, keys);
 }
 
+/* Decoding. The longest length decides, so that the first token and the last agree. */
+static bool keeps_sums(const struct oa_group *g)
+{
+    double pairs = oa_dot_state(g, oa_group_length(g));
+    return degree_of(g) == 2 && oa_sums_state(g, features_of(g)) < pairs;
+}
+
 static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
 {
     struct oa_attention_shape shape = oa_group_shape(g, in);
     oa_tensor *q, *k;
     const double c[3] = { 0, 0, scale_of(g) }, bias = oa_atom_real(g->atom, "bias", 0);
     oa_project(t, g, in, &q, &k);
-    if (!t->state && by_features(g, shape.queries, shape.keys))
+    if (t->state ? keeps_sums(g) : by_features(g, shape.queries, shape.keys))
         oa_squared_attention_op(t, &shape, q, k, v, c, OA_DENOMINATOR_ADD, bias, o);
     else
         oa_polynomial_op(t, &shape, q, k, v, degree_of(g), scale_of(g), bias, o);
@@ -78,6 +93,11 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
 static double flops(const struct oa_group *g, long queries, long keys)
 {
     return by_features(g, queries, keys) ? feature_flops(g, queries, keys) : pair_flops(g, queries, keys);
+}
+
+static double state_numbers(const struct oa_group *g, long t)
+{
+    return keeps_sums(g) ? oa_sums_state(g, features_of(g)) : oa_dot_state(g, t);
 }
 
 static double kernel(const struct oa_group *g, const double *q, const double *k, long i, long j)
@@ -110,12 +130,12 @@ const struct oa_mechanism oa_mechanism_polynomial = {
     .mistakes = "PolySketchFormer's code: adds 1 to the denominator, which is another function than the paper's; "
                 "bias=1 gives it.",
     .cost = "O(n²(K + V)) time, degree 2 at most O(n·K²·V); O(n) memory",
-    .state = "t(K + V)",
+    .state = "t(K + V); with degree 2 r(V + 1) + 1, r = K(K + 1)/2, constant in t, where that is less at t = N",
     .can = OA_CAN_CAUSAL | OA_CAN_CROSS | OA_HAS_QUERIES | OA_HAS_WEIGHTS,
     .arguments = arguments,
     .clash = clash,
     .forward = forward,
     .flops = flops,
-    .state_numbers = oa_dot_state,
+    .state_numbers = state_numbers,
     .weights = weights,
 };
