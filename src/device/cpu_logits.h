@@ -140,6 +140,19 @@ static inline bool oa_part_given(const struct oa_part *p)
 
 void oa_row_forward(struct oa_device *d, const struct oa_logits *a); /* cpu_logits_row.c: one query */
 
+/* cpu_logits_shared.c: gradients of keys and biases that are parameters, each (b,h) into sums of its own. */
+struct oa_shared {
+    struct oa_device *d;
+    const struct oa_logits *a;
+    void *sums; /* real, of oa_shared_bytes; NULL: there are none, places are those of the gradients themselves */
+};
+bool oa_shared_wanted(const struct oa_logits *a); /* cpu_logits_gradient.c */
+size_t oa_shared_bytes(const struct oa_device *d, const struct oa_logits *a);
+void oa_shared_clear(const struct oa_shared *s, long b, long h);
+void *oa_shared_keys(const struct oa_shared *s, long b, long h, int part); /* where dk [S, K] of the (b,h) adds up */
+void *oa_shared_bias(const struct oa_shared *s, long b, long h, int part); /* … dbias [S] */
+void oa_shared_add(const struct oa_shared *s);                             /* the sums to the gradients */
+
 /* cpu_tables.c: every part is given and the batch items have the same keys, so that one P serves the whole batch. */
 bool oa_tables_shared(const struct oa_logits *a);
 void oa_tables_forward(struct oa_device *d, const struct oa_logits *a);

@@ -21,8 +21,9 @@
  * Cutting. One pass gives both sides' gradients of a (b,h): query blocks outside, tiles inside, dq_i in a small buffer,
  * dk and dv in buffers of the length of the sequence. Gradients that the batch shares (a table of queries or keys, a
  * bias, a table of logits) make an item of all that add to one place, so that the sum has one order. Where this leaves
- * too few items, two passes: blocks of keys give dk, dv and the shared ones, blocks of queries give dq (and both sides
- * of a fold, which are rows of queries); S and dP are computed twice.
+ * too few items, those of keys get sums of their own (cpu_logits_shared.c). Where that does not help, two passes:
+ * blocks of keys give dk, dv and the shared ones, blocks of queries give dq (and both sides of a fold, which are rows
+ * of queries); S and dP are computed twice.
  */
 #include "base/bugs.h"
 #include "device/cpu_logits.h"
@@ -47,6 +48,7 @@ struct backward {
     int sides;                     /* of this pass */
     long row_cut, col_cut;         /* rows of queries, of keys of an item of this pass */
     double *dalpha;                /* [B·H, query blocks, parts] partial sums; NULL when not wanted */
+    struct oa_shared shared;
 };
 
 /* Gradients of the (b,h) at work. */
@@ -426,10 +428,10 @@ static void finish_key_side(struct oa_tiles *t, struct gradients *g, int c, long
     double alpha = oa_tiles_alpha(t, c);
     long n = oa_span_length(g->cols), begin = g->cols.begin;
     if (g->dbias[c])
-        k->axpy(n, alpha, g->dbias[c], oa_real_at(t->d, p->dbias, t->h * p->bias_head_stride + begin));
+        k->axpy(n, alpha, g->dbias[c], oa_real_at(t->d, oa_shared_bias(&g->f->shared, t->b, t->h, c), begin));
     if (g->dk[c] && p->k_table)
         k->axpy(n * p->width, alpha * p->scale, g->dk[c],
-                oa_real_at(t->d, p->dk, t->h * p->k_head_stride + begin * p->width));
+                oa_real_at(t->d, oa_shared_keys(&g->f->shared, t->b, t->h, c), begin * p->width));
     else if (g->dk[c])
         store_key_rows(t, g, end, p->width, alpha * p->scale, g->dk[c], p->dk, p->ldk);
 }
@@ -482,6 +484,8 @@ static void gradient_item(void *argument, long item, const struct oa_worker *w)
     for (long b = b0; b < (f->merge_batch ? s->batch : b0 + 1); b++)
         for (long h = h0; h < (f->merge_heads ? s->heads : h0 + 1) && !t.failed; h++) {
             oa_tiles_head(&t, b, h);
+            if (f->shared.sums)
+                oa_shared_clear(&f->shared, b, h);
             gradient_head(&t, &g, rows, cols);
         }
 }
@@ -518,11 +522,38 @@ static long cut(long items, long length, long block)
     return block * oa_max(1, oa_min(items * oa_blocks(length, block) / CUT_ITEMS, MOST_BLOCKS));
 }
 
+static long items_of(const struct backward *f)
+{
+    const struct oa_attention_shape *s = &f->a->shape;
+    return (f->merge_batch ? 1 : s->batch) * (f->merge_heads ? 1 : s->heads);
+}
+
+/* Sums apart make an item of each (b,h), if nothing else is shared. */
+bool oa_shared_wanted(const struct oa_logits *a)
+{
+    struct backward f = { .a = a };
+    bool others = false;
+    find_shared(&f);
+    for (int c = 0; c < a->parts; c++)
+        others |= a->part[c].kind == OA_PART_TABLE && a->part[c].dtable;
+    return !others && !f.merge_queries && items_of(&f) < ENOUGH_ITEMS &&
+           a->shape.batch * a->shape.heads >= ENOUGH_ITEMS;
+}
+
+static bool take_shared(struct backward *f)
+{
+    f->shared = (struct oa_shared){ .d = f->d, .a = f->a };
+    if (!oa_shared_wanted(f->a))
+        return true;
+    f->merge_batch = f->merge_heads = false;
+    f->shared.sums = oa_arena_take(&f->d->scratch, oa_shared_bytes(f->d, f->a));
+    return f->shared.sums;
+}
+
 static void run_passes(struct backward *f)
 {
     const struct oa_attention_shape *s = &f->a->shape;
-    long block = oa_tile_round(f->d->kernels.query_block);
-    long items = (f->merge_batch ? 1 : s->batch) * (f->merge_heads ? 1 : s->heads);
+    long block = oa_tile_round(f->d->kernels.query_block), items = items_of(f);
     if (items >= ENOUGH_ITEMS || (s->queries <= block && s->keys <= block)) {
         run_pass(f, QUERY_SIDE | KEY_SIDE, s->queries, s->keys);
         return;
@@ -580,9 +611,11 @@ void oa_cpu_logits_gradient(struct oa_device *d, const struct oa_logits *a)
     struct backward f = { .d = d, .a = a };
     size_t mark = oa_arena_mark(&d->scratch);
     find_shared(&f);
-    if (take_dalpha(&f)) {
+    if (take_dalpha(&f) && take_shared(&f)) {
         run_passes(&f);
         add_dalpha(&f);
+        if (f.shared.sums)
+            oa_shared_add(&f.shared);
     }
     oa_arena_release(&d->scratch, mark);
 }

@@ -276,6 +276,10 @@ static void logits(struct oa_device *d, const struct oa_logits *a)
 static void logits_gradient(struct oa_device *d, const struct oa_logits *a)
 {
     double flops = logits_flops(a, false) + logits_flops(a, true);
+    size_t mark = oa_arena_mark(&d->scratch);
+    if (!oa_tables_shared(a) && oa_shared_wanted(a))
+        oa_arena_take(&d->scratch, oa_shared_bytes(d, a));
+    oa_arena_release(&d->scratch, mark);
     work(d, flops, 2.5 * logits_bytes(d, a));
     tile_work(d, a, flops, true);
 }
