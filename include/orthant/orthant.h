@@ -189,7 +189,8 @@ OA_API enum oa_error oa_doctor(oa_context *c, const struct oa_output *out);
 /* ---- an attention layer for programs ---- */
 
 /* Self-attention with any attention of the language, forward and backward, on arrays of float: with projections,
- * y [batch, tokens, width] from x [batch, tokens, width], row-major. examples/attention_layer.c uses it. */
+ * y [batch, tokens, width] from x [batch, tokens, width], row-major. What a training run changes otherwise than by
+ * gradients (redrawn features, running averages of statistics) stays as it was. examples/attention_layer.c uses it. */
 typedef struct oa_attention oa_attention;
 struct oa_attention_form {
     long width, heads;
