@@ -85,9 +85,10 @@ static enum oa_error measure_lengths(struct bench *b, struct series *s)
 static enum oa_error measure(struct bench *b)
 {
     enum oa_error e = OA_OK;
-    for (int k = 0; k < b->count && e == OA_OK; k++) {
+    for (int k = 0; k < b->count && e == OA_OK; k++)
+        e = measure_lengths(b, &b->series[k]);
+    for (int k = 0; k < b->count; k++) {
         struct series *s = &b->series[k];
-        e = measure_lengths(b, s);
         s->time_exponent = fit_exponent(b, s, sequence_time);
         s->memory_exponent = fit_exponent(b, s, sequence_memory);
     }

@@ -52,10 +52,15 @@ until grep -q 'stopped after [1-9][0-9]* of 30' out; do
     seconds=$((seconds * 2))
 done
 says out '^linear  *16 .* –'
-stopped_bench INT 130 $seconds --json
+stopped_bench TERM 143 0 --json
 json out
 says out '"interrupted": true'
-says out '"length": 16'
+! grep -q 'exponent": [0-9]' out || fail "an exponent without a measurement"
+until grep -q '"length": 16' out; do
+    stopped_bench INT 130 $seconds --json
+    seconds=$((seconds * 2))
+done
+json out
 says out '"time_of_softmax": null'
 
 # What plan says is what training takes.
