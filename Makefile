@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # make            builds build/orthant and the library
 # make demo       installs what that needs (and says what), builds, and holds a contest on the text in data/
-# make test       installs what that needs, and runs every test; the last line is the result
+# make headline   builds, holds the contest of README's table (a quarter of an hour), and puts its results into README
+# make test       installs what it needs (and says what), and runs every test; the last line is the result
+# make test-quick the release build alone, short forms of the slow tests, and no test that only calculates
 # make install    PREFIX=/usr/local, DESTDIR=
 BUILD  ?= build
 PREFIX ?= /usr/local
@@ -11,17 +13,27 @@ MAKEFLAGS += --no-print-directory
 all: $(BUILD)/Makefile
 	@cmake --build $(BUILD) -j$(JOBS)
 
+# What a failed configuration has found so far is forgotten: the next one, with more installed, begins anew.
 $(BUILD)/Makefile: CMakeLists.txt
-	@cmake -S . -B $(BUILD) -DORTHANT_TESTS=OFF $(CMAKE_FLAGS)
+	@cmake -S . -B $(BUILD) -DORTHANT_TESTS=OFF $(CMAKE_FLAGS) || \
+	    { rm -rf $(BUILD)/CMakeCache.txt $(BUILD)/CMakeFiles $(BUILD)/Makefile; \
+	      echo "make: not configured; tools/packages.sh build installs what is needed" >&2; exit 1; }
 
 demo:
 	@tools/packages.sh build
 	@$(MAKE) all
 	@tools/demo.sh $(BUILD)/orthant
 
+headline: all
+	@tools/headline.sh $(BUILD)/orthant .
+
 test:
 	@tools/packages.sh test
 	@tools/test.sh
+
+test-quick:
+	@tools/packages.sh quick
+	@tools/test.sh layers quick
 
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX)
@@ -32,4 +44,4 @@ format:
 clean:
 	@rm -rf build build-*
 
-.PHONY: all demo test install format clean
+.PHONY: all demo headline test test-quick install format clean

@@ -151,26 +151,6 @@ static void logits_backward(void *a)
     device->ops->logits_gradient(device, a);
 }
 
-static void window_range(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
-                         long *low, long *high)
-{
-    (void)head;
-    *low = i0 - s->parameter[0] + 1 < 0 ? 0 : i0 - s->parameter[0] + 1;
-    *high = i1 < a->keys ? i1 : a->keys;
-}
-
-static void window_row(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
-                       long *high)
-{
-    window_range(s, a, head, i, i + 1, low, high);
-}
-
-static bool every_other(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j)
-{
-    (void)a, (void)head;
-    return i - j < s->parameter[0] && (i - j) % 2 == 0;
-}
-
 enum kind { SOFTMAX, DENSE, RANDOM, FIXED, MIXED };
 
 struct shape {
@@ -209,25 +189,21 @@ static void make_table(const struct shape *s, struct oa_part *p)
     p->dtable = s->kind == FIXED ? NULL : reals(n);
 }
 
-static void make_logits(const struct shape *s, struct oa_support *support, struct oa_logits *a)
+static void make_logits(const struct shape *s, struct oa_logits *a)
 {
     long rows = s->batch * s->length, ld = s->heads * s->width;
-    *support = (struct oa_support){ .name = "window",
-                                    .parameter = { s->window },
-                                    .range = window_range,
-                                    .row = s->dilated ? NULL : window_row,
-                                    .visible = every_other };
     *a = (struct oa_logits){ .shape = { .batch = s->batch,
                                         .queries = s->length,
                                         .keys = s->length,
                                         .heads = s->heads,
                                         .value_width = s->width,
                                         .causal = s->causal },
-                             .support = s->window ? support : NULL,
                              .parts = 1,
                              .keep = s->keep ? s->keep : 1,
                              .ldv = ld,
                              .ldo = ld };
+    if (s->window)
+        a->support = oa_support_local(s->dilated ? s->window / 2 : s->window, s->dilated ? 2 : 1);
     a->v = acts(rows * ld), a->dv = acts(rows * ld), a->o = acts(rows * ld), a->d_o = acts(rows * ld);
     a->lse = reals(rows * s->heads);
     if (s->kind == RANDOM || s->kind == FIXED)
@@ -260,12 +236,11 @@ static double count_pairs(const struct shape *s)
 static void bench_logits(const struct shape *s)
 {
     struct oa_logits a;
-    struct oa_support support;
     bool table = s->kind == RANDOM || s->kind == FIXED;
     double unit = 2 * count_pairs(s) * (double)s->width;
     if (!strstr(s->name, only))
         return;
-    make_logits(s, &support, &a);
+    make_logits(s, &a);
     report(s->name, "forward", logits_forward, &a, unit * (table ? 1 : 2));
     report(s->name, "backward", logits_backward, &a, unit * (s->kind == FIXED ? 1 : table ? 2 : 5));
     free_logits(&a);

@@ -19,6 +19,7 @@ install(TARGETS orthant-shared EXPORT orthant-targets LIBRARY DESTINATION ${CMAK
 install(FILES $<TARGET_FILE:orthant> DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/orthant DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS orthant-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES data/tinyshakespeare.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/orthant) # src/data/sample_text.c finds it
 
 # ---- pages and completion, written by the program itself
 
@@ -42,11 +43,8 @@ set(ORTHANT_PC ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 set(ORTHANT_CMAKE ${CMAKE_INSTALL_LIBDIR}/cmake/orthant)
 file(RELATIVE_PATH ORTHANT_UP_FROM_PC /${ORTHANT_PC} /)
 set(ORTHANT_PRIVATE_LIBS "-lm -lpthread")
-if(GOMP_LIBRARY)
-  set(ORTHANT_PRIVATE_LIBS "-lgomp ${ORTHANT_PRIVATE_LIBS}")
-endif()
 if(ORTHANT_ONEDNN)
-  set(ORTHANT_PRIVATE_LIBS "-ldnnl ${ORTHANT_PRIVATE_LIBS}")
+  set(ORTHANT_PRIVATE_LIBS "${OneDNN_PRIVATE_LIBS} ${ORTHANT_PRIVATE_LIBS}")
 endif()
 configure_file(cmake/orthant.pc.in orthant.pc @ONLY)
 configure_package_config_file(cmake/orthant-config.cmake.in ${CMAKE_BINARY_DIR}/orthant-config.cmake

@@ -26,9 +26,11 @@ static double loss(const float *x, const float *y, float *dy)
 static void descend(oa_attention *layer, float rate)
 {
     struct oa_weights w;
-    for (int i = 0; oa_attention_weights(layer, i, &w); i++)
-        for (long j = 0; w.gradient && j < w.count; j++)
-            w.value[j] -= rate * w.gradient[j];
+    for (int i = 0; oa_attention_weights(layer, i, &w); i++) {
+        float *value = w.value, *gradient = w.gradient;
+        for (long j = 0; gradient && j < w.count; j++)
+            value[j] -= rate * gradient[j];
+    }
     oa_attention_changed(layer);
     oa_attention_zero_gradients(layer);
 }
@@ -44,6 +46,7 @@ static int complain(const oa_context *c)
 int main(int argc, char **argv)
 {
     static float x[COUNT], y[COUNT], dy[COUNT], dx[COUNT];
+    const struct oa_attention_input in = { .batch = BATCH, .tokens = TOKENS, .x = x };
     struct oa_attention_form form = { .width = WIDTH, .heads = HEADS, .length = TOKENS, .causal = 1, .seed = 1 };
     oa_context *c = oa_open(NULL);
     if (!c)
@@ -53,11 +56,11 @@ int main(int argc, char **argv)
     for (int i = 0; i < COUNT; i++)
         x[i] = (float)rand() / (float)RAND_MAX - 0.5f;
     for (int step = 0; layer && step < STEPS; step++) {
-        if (oa_attention_forward(layer, BATCH, TOKENS, NULL, x, y) != OA_OK)
+        if (oa_attention_forward(layer, &in, y) != OA_OK)
             break;
         last = loss(x, y, dy);
         first = step ? first : last;
-        if (oa_attention_backward(layer, dy, dx) != OA_OK)
+        if (oa_attention_backward(layer, dy, dx, NULL) != OA_OK)
             break;
         descend(layer, 1);
     }

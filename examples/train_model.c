@@ -52,7 +52,7 @@ int main(int argc, char **argv)
         e = oa_train(config, argv[2], 0, &scores, NULL);
     if (e == OA_OK) {
         printf("\n%.3f bits a character\n", scores.bits_per_character);
-        e = oa_generate(config, argv[2], &output);
+        e = oa_generate(config, argv[2], NULL, &output);
     }
     const char *sentence;
     if (oa_last_error(c, &sentence) != OA_OK)

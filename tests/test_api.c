@@ -102,11 +102,23 @@ static void test_texts(void **state)
 
 enum { BATCH = 2, TOKENS = 5, WIDTH = 8, COUNT = BATCH * TOKENS * WIDTH };
 
+static enum oa_error forward(oa_attention *a, long batch, long tokens, const int32_t *lengths, const void *x, void *y)
+{
+    struct oa_attention_input in = { .batch = batch, .tokens = tokens, .lengths = lengths, .x = x };
+    return oa_attention_forward(a, &in, y);
+}
+
+static enum oa_error step(oa_attention_state *s, long tokens, const void *x, void *y)
+{
+    struct oa_attention_input in = { .batch = 1, .tokens = tokens, .x = x };
+    return oa_attention_step(s, &in, y);
+}
+
 static double value_of(oa_attention *a, const float *x, const float *dy, const int32_t *lengths)
 {
     float y[COUNT];
     double sum = 0;
-    assert_int_equal(oa_attention_forward(a, BATCH, TOKENS, lengths, x, y), OA_OK);
+    assert_int_equal(forward(a, BATCH, TOKENS, lengths, x, y), OA_OK);
     for (int i = 0; i < COUNT; i++)
         sum += (double)y[i] * (double)dy[i];
     return sum;
@@ -132,7 +144,7 @@ static void check_layer(oa_context *c, const char *spec, int causal)
     fill(direction, COUNT, 3);
     value_of(a, x, dy, NULL);
     oa_attention_zero_gradients(a);
-    assert_int_equal(oa_attention_backward(a, dy, dx), OA_OK);
+    assert_int_equal(oa_attention_backward(a, dy, dx, NULL), OA_OK);
     double slope = 0, scale = 0;
     for (int i = 0; i < COUNT; i++)
         slope += (double)dx[i] * (double)direction[i];
@@ -148,15 +160,15 @@ static void check_layer(oa_context *c, const char *spec, int causal)
     for (int i = 0; oa_attention_weights(a, i, &w); i++) {
         if (!w.gradient)
             continue;
-        float before = w.value[0];
-        scale = w.gradient[0];
-        w.value[0] = before + h;
+        float *value = w.value, before = value[0];
+        scale = *(float *)w.gradient;
+        value[0] = before + h;
         oa_attention_changed(a);
         up = value_of(a, x, dy, NULL);
-        w.value[0] = before - h;
+        value[0] = before - h;
         oa_attention_changed(a);
         down = value_of(a, x, dy, NULL);
-        w.value[0] = before;
+        value[0] = before;
         oa_attention_changed(a);
         assert_true(fabs((up - down) / (2 * (double)h) - scale) < 2e-2 * (1 + fabs(scale)));
     }
@@ -187,8 +199,8 @@ static void test_padding(void **state)
     memcpy(dirty, x, sizeof x);
     for (int i = 3 * WIDTH; i < TOKENS * WIDTH; i++)
         dirty[i] = NAN;
-    assert_int_equal(oa_attention_forward(a, BATCH, TOKENS, lengths, x, y), OA_OK);
-    assert_int_equal(oa_attention_forward(a, BATCH, TOKENS, lengths, dirty, z), OA_OK);
+    assert_int_equal(forward(a, BATCH, TOKENS, lengths, x, y), OA_OK);
+    assert_int_equal(forward(a, BATCH, TOKENS, lengths, dirty, z), OA_OK);
     assert_memory_equal(y, z, sizeof y);
     for (int i = 3 * WIDTH; i < TOKENS * WIDTH; i++)
         assert_true(y[i] == 0);
@@ -207,8 +219,8 @@ static void test_tiny_weights(void **state)
     fill(x, COUNT, 1);
     for (int i = 0; i < COUNT; i++)
         x[i] *= (float)pow(0.1, i % (TOKENS * WIDTH) / WIDTH);
-    assert_int_equal(oa_attention_forward(a, BATCH, TOKENS, NULL, x, y), OA_OK);
-    assert_int_equal(oa_attention_backward(a, y, dx), OA_OK);
+    assert_int_equal(forward(a, BATCH, TOKENS, NULL, x, y), OA_OK);
+    assert_int_equal(oa_attention_backward(a, y, dx, NULL), OA_OK);
     for (int i = 0; i < COUNT; i++)
         assert_true(isfinite(y[i]) && isfinite(dx[i]));
     oa_attention_close(a);
@@ -231,13 +243,13 @@ static void test_misuse(void **state)
     oa_clear_error(c);
     float x[COUNT] = { 0 };
     oa_attention *a = oa_attention_open(c, "softmax", &form);
-    assert_int_equal(oa_attention_backward(a, x, NULL), OA_ARGUMENT);
+    assert_int_equal(oa_attention_backward(a, x, NULL, NULL), OA_ARGUMENT);
     oa_clear_error(c);
-    assert_int_equal(oa_attention_forward(a, 1, TOKENS + 1, NULL, x, x), OA_SHAPE);
+    assert_int_equal(forward(a, 1, TOKENS + 1, NULL, x, x), OA_SHAPE);
     oa_clear_error(c);
-    assert_int_equal(oa_attention_forward(a, 1, 1, NULL, x, x), OA_OK);
-    assert_int_equal(oa_attention_backward(a, x, NULL), OA_OK);
-    assert_int_equal(oa_attention_backward(a, x, NULL), OA_ARGUMENT);
+    assert_int_equal(forward(a, 1, 1, NULL, x, x), OA_OK);
+    assert_int_equal(oa_attention_backward(a, x, NULL, NULL), OA_OK);
+    assert_int_equal(oa_attention_backward(a, x, NULL, NULL), OA_ARGUMENT);
     oa_attention_close(a);
     oa_attention_close(NULL);
     oa_close(c);
@@ -252,20 +264,20 @@ static void check_steps(oa_context *c, const char *spec)
     oa_attention_state *s = oa_attention_state_open(a), *branch = oa_attention_state_open(a);
     float x[COUNT], y[COUNT], z[COUNT];
     fill(x, COUNT, 1);
-    assert_int_equal(oa_attention_forward(a, 1, TOKENS, NULL, x, y), OA_OK);
+    assert_int_equal(forward(a, 1, TOKENS, NULL, x, y), OA_OK);
     for (int again = 0; again < 2; again++) {
-        assert_int_equal(oa_attention_step(s, 2, x, z), OA_OK);
+        assert_int_equal(step(s, 2, x, z), OA_OK);
         assert_int_equal(oa_attention_state_copy(s, branch), OA_OK);
-        assert_int_equal(oa_attention_step(s, 1, x, z + (size_t)2 * WIDTH), OA_OK); /* another third token */
+        assert_int_equal(step(s, 1, x, z + (size_t)2 * WIDTH), OA_OK); /* another third token */
         for (long t = 2; t < TOKENS; t++)
-            assert_int_equal(oa_attention_step(branch, 1, x + t * WIDTH, z + t * WIDTH), OA_OK);
+            assert_int_equal(step(branch, 1, x + t * WIDTH, z + t * WIDTH), OA_OK);
         for (int i = 0; i < TOKENS * WIDTH; i++)
             assert_true(fabsf(y[i] - z[i]) <= 1e-5F * (1 + fabsf(y[i])));
         oa_attention_state_reset(s);
     }
-    assert_int_equal(oa_attention_step(branch, 1, x, z), OA_SHAPE);
+    assert_int_equal(step(branch, 1, x, z), OA_SHAPE);
     oa_clear_error(c);
-    assert_int_equal(oa_attention_backward(a, y, NULL), OA_OK);
+    assert_int_equal(oa_attention_backward(a, y, NULL, NULL), OA_OK);
     oa_attention_state_close(branch);
     oa_attention_state_close(s);
     oa_attention_state_close(NULL);

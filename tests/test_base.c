@@ -366,6 +366,26 @@ static void moments_are_right(void **state)
     assert_true(fabs(2 * pairs / N) < 1.42 * e);
 }
 
+/* What the head of random.c says of the words of a block, written again. */
+static void distributions_follow_the_words(void **state)
+{
+    struct oa_stream s = oa_stream_named(3, "words");
+    (void)state;
+    for (uint64_t i = 0; i < 64; i++) {
+        uint32_t w[4];
+        oa_random_block(s, i, w);
+        for (uint64_t k = 0; k < 4; k++)
+            assert_true(oa_random_uniform(s, 4 * i + k) == ldexp(2 * (double)w[k] + 1, -33));
+        uint64_t first = (uint64_t)w[1] << 32 | w[0], second = (uint64_t)w[3] << 32 | w[2];
+        double u = ldexp((double)(first >> 12) + 0.5, -52), v = ldexp((double)(second >> 12) + 0.5, -52);
+        double radius = sqrt(-2 * log(u)), angle = 2 * acos(-1) * v;
+        assert_true(fabs(oa_random_normal(s, 2 * i) - radius * cos(angle)) < 1e-12);
+        assert_true(fabs(oa_random_normal(s, 2 * i + 1) - radius * sin(angle)) < 1e-12);
+        assert_int_equal(oa_random_below(s, 2 * i, 1u << 20), first >> 44);
+        assert_int_equal(oa_random_below(s, 2 * i + 1, 1u << 20), second >> 44);
+    }
+}
+
 static void below_is_even(void **state)
 {
     (void)state;
@@ -480,6 +500,7 @@ int main(void)
         cmocka_unit_test(tasks_may_fail),
         cmocka_unit_test(philox_gives_the_known_answers),
         cmocka_unit_test(moments_are_right),
+        cmocka_unit_test(distributions_follow_the_words),
         cmocka_unit_test(below_is_even),
         cmocka_unit_test(streams_differ),
         cmocka_unit_test(text_grows),

@@ -167,6 +167,27 @@ static size_t awkward_text(char *out, size_t room, uint64_t seed)
 
 /* ---- text ---------------------------------------------------------------------------------------------------- */
 
+/* Table 3-7 of the Unicode standard: what the second byte may be after each first one. */
+static void test_utf8_table(void **state)
+{
+    static const struct {
+        int first, last, low, high, length;
+    } rows[] = { { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
+                 { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
+                 { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 } };
+    (void)state;
+    for (int lead = 0x80; lead < 0x100; lead++)
+        for (int second = 0; second < 0x100; second++) {
+            const char text[4] = { (char)lead, (char)second, (char)0x80, (char)0xbf };
+            uint32_t code;
+            int length = 0;
+            for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+                if (lead >= rows[i].first && lead <= rows[i].last && second >= rows[i].low && second <= rows[i].high)
+                    length = rows[i].length;
+            assert_int_equal(oa_utf8_decode(text, 4, &code), length);
+        }
+}
+
 static void test_utf8(void **state)
 {
     (void)state;
@@ -704,7 +725,7 @@ static void test_corpus_as_nanogpt(void **state)
         assert_int_equal(corpus.valid.bytes, 111540);
         if (k < 2)
             assert_int_equal(corpus.train.count, 1003854);
-        assert_true(corpus.train.fingerprint != corpus.valid.fingerprint);
+        assert_string_not_equal(corpus.train.digest.hex, corpus.valid.digest.hex);
         oa_corpus_close(&corpus);
         oa_tokenizer_close(tok);
     }
@@ -900,6 +921,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_utf8),
+        TEST(test_utf8_table),
         TEST(test_byte_alphabet),
         TEST(test_files),
         TEST(test_damaged_gzip),

@@ -5,7 +5,7 @@
 #include "testing.h"
 
 #include "decode/decode.h"
-#include "device/cpu.h"
+#include "device/device.h"
 #include "model/model.h"
 
 #include <math.h>
@@ -299,12 +299,74 @@ static void test_branches(void **state)
     close_reading(&r);
 }
 
+/* Fed byte by byte: what is handed on is the text before the first stop text, and nothing is handed on too early. */
+static void fed(const char *text, const char *const *stop, int stops, const char *wanted, int wanted_stop)
+{
+    char held[64], said[64] = "";
+    size_t length = 0, all = 0;
+    int found = -1;
+    for (const char *s = text; *s && found < 0; s++) {
+        held[length++] = *s;
+        size_t settled = oa_before_stop(held, length, stop, stops, &found);
+        memcpy(said + all, held, settled);
+        all += settled;
+        length -= settled;
+        memmove(held, held + settled, length);
+    }
+    if (found < 0) {
+        memcpy(said + all, held, length);
+        all += length;
+    }
+    said[all] = 0;
+    assert_string_equal(said, wanted);
+    assert_int_equal(found, wanted_stop);
+}
+
+static void test_stop_texts(void **state)
+{
+    (void)state;
+    static const char *const stop[] = { "abac", "END", "x" };
+    int found;
+    fed("one two", stop, 3, "one two", -1);
+    fed("ababac end", stop, 3, "ab", 0); /* its beginning comes twice */
+    fed("EEND", stop, 3, "E", 1);
+    fed("aba EN", stop, 3, "aba EN", -1); /* beginnings that come to nothing */
+    fed("", stop, 3, "", -1);
+    fed("any", stop, 0, "any", -1);
+    assert_int_equal(oa_before_stop("..x.END", 7, stop, 3, &found), 2); /* several in one piece: the first */
+    assert_int_equal(found, 2);
+    assert_int_equal(oa_before_stop("..aba", 5, stop, 3, &found), 2);
+    assert_int_equal(found, -1);
+    assert_int_equal(oa_before_stop("", 0, stop, 3, &found), 0);
+}
+
+/* A copy goes on through a full context as what it was copied from would. */
+static void test_branch_slides(void **state)
+{
+    (void)state;
+    struct reading r;
+    struct oa_decoding copy;
+    float want[CONTEXT * VOCABULARY], got[VOCABULARY];
+    assert_true(open_reading(&r, "softmax", "learned"));
+    assert_int_equal(oa_decoding_open(r.model, &copy), OA_OK);
+    assert_int_equal(oa_decoding_continue(&r.decoding, r.ids, CONTEXT - 1, got), OA_OK);
+    assert_int_equal(oa_decoding_copy(&r.decoding, &copy), OA_OK);
+    for (long n = CONTEXT; n <= CONTEXT + 2; n++) {
+        long first = n > CONTEXT ? CONTEXT + 1 - CONTEXT / 2 : 0;
+        assert_int_equal(oa_decoding_continue(&copy, r.ids, n, got), OA_OK);
+        whole(&r, first, n, want);
+        assert_same("a branch", want + (n - 1 - first) * VOCABULARY, got);
+    }
+    oa_decoding_close(&copy);
+    close_reading(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frequencies), cmocka_unit_test(test_greedy),  cmocka_unit_test(test_same_draws),
-        cmocka_unit_test(test_nonsense),    cmocka_unit_test(test_reading), cmocka_unit_test(test_full_context),
-        cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_stop_texts),   cmocka_unit_test(test_frequencies), cmocka_unit_test(test_greedy),
+        cmocka_unit_test(test_same_draws),   cmocka_unit_test(test_nonsense),    cmocka_unit_test(test_reading),
+        cmocka_unit_test(test_full_context), cmocka_unit_test(test_branches),    cmocka_unit_test(test_branch_slides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

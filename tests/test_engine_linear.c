@@ -374,5 +374,6 @@ int main(void)
         cmocka_unit_test(linear_sizes),       cmocka_unit_test(linear_policies),  cmocka_unit_test(linear_scales),
         cmocka_unit_test(linear_differences), cmocka_unit_test(same_bits_linear),
     };
+    threads_only("same_bits_linear");
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

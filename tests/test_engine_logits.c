@@ -7,69 +7,49 @@
 
 /* ---- supports ---------------------------------------------------------------------------------------------------- */
 
-static long reach(const struct oa_support *s)
-{
-    return s->parameter[0] * s->parameter[1];
-}
-
-static void window_range(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
-                         long *low, long *high)
-{
-    (void)head;
-    *low = i0 - reach(s) < 0 ? 0 : i0 - reach(s);
-    *high = i1 + reach(s) > a->keys ? a->keys : i1 + reach(s);
-}
-
-static void window_row(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
-                       long *high)
-{
-    window_range(s, a, head, i, i + 1, low, high);
-}
+/* A support and, apart from the engine's, what it means. */
+struct sight {
+    const char *name;
+    struct oa_support support;
+    bool (*sees)(const struct oa_support *s, bool causal, long head, long i, long j);
+};
 
 /* parameter: window, dilation */
-static bool window_visible(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j)
+static bool in_window(const struct oa_support *s, bool causal, long head, long i, long j)
 {
-    (void)a, (void)head;
-    long offset = labs(i - j);
-    return offset <= reach(s) && offset % s->parameter[1] == 0;
+    (void)head;
+    long step = s->parameter[1], offset = i - j;
+    if (offset % step)
+        return false;
+    return causal ? offset >= 0 && offset < s->parameter[0] * step : labs(offset) <= s->parameter[0] * step;
 }
 
-static const struct oa_support window = {
-    .name = "window", .parameter = { 9, 1 }, .range = window_range, .row = window_row, .visible = window_visible
-};
-static const struct oa_support dilated = {
-    .name = "dilated", .parameter = { 5, 3 }, .range = window_range, .visible = window_visible
-};
-
 /* Blocks of 16 keys, seen by a hash of head, block of queries and block of keys; rows without any key exist. */
-static bool hashed_visible(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j)
+static bool is_hashed(const struct oa_support *s, bool causal, long head, long i, long j)
 {
-    (void)s, (void)a;
+    (void)s, (void)causal;
     unsigned h = (unsigned)(head * 31 + i / 16 * 7 + j / 16 * 13 + 5) * 2654435761u;
     return (h >> 24) % 3 == 0;
 }
 
-static void full_range(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
-                       long *low, long *high)
-{
-    (void)s, (void)head, (void)i0, (void)i1;
-    *low = 0;
-    *high = a->keys;
-}
+enum { HASHED = 9 }; /* blocks of a side */
+static int32_t hashes[2 * HASHED * HASHED];
 
-static bool hashed_empty(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
-                         long j0, long j1)
-{
-    for (long i = i0; i < i1; i++)
-        for (long j = j0; j < j1; j++)
-            if (hashed_visible(s, a, head, i, j))
-                return false;
-    return true;
-}
+static const struct sight window = { "window", { .form = OA_SUPPORT_WINDOW, .parameter = { 9, 1 } }, in_window },
+                          dilated = { "dilated", { .form = OA_SUPPORT_DILATED, .parameter = { 5, 3 } }, in_window },
+                          hashed = {
+                              "hashed",
+                              { .form = OA_SUPPORT_LAYOUT, .parameter = { 16, HASHED, HASHED }, .layout = hashes },
+                              is_hashed
+                          };
 
-static const struct oa_support hashed = {
-    .name = "hashed", .range = full_range, .empty = hashed_empty, .visible = hashed_visible
-};
+static void fill_hashes(void)
+{
+    for (long h = 0; h < 2; h++)
+        for (long p = 0; p < HASHED; p++)
+            for (long q = 0; q < HASHED; q++)
+                hashes[(h * HASHED + p) * HASHED + q] = is_hashed(NULL, false, h, p * 16, q * 16);
+}
 
 /* ---- a case, its tensors ----------------------------------------------------------------------------------------- */
 
@@ -79,7 +59,7 @@ struct logits_case {
     const char *parts;
     long batch, queries, keys, heads, width, value_width;
     bool causal, lengths, alpha;
-    const struct oa_support *support;
+    const struct sight *support; /* NULL: all keys are seen */
     double keep;
     long query_block, key_block; /* 0 = the device's */
 };
@@ -204,7 +184,8 @@ static void make_run(struct logits_run *r, const struct logits_case *c, struct o
     *r = (struct logits_run){ .c = c, .d = d };
     draws = 1;
     make_shape(r);
-    r->a.support = c->support;
+    if (c->support)
+        r->a.support = c->support->support;
     r->a.parts = (int)strlen(c->parts);
     for (int p = 0; p < r->a.parts; p++)
         make_part(r, p, c->parts[p]);
@@ -272,7 +253,7 @@ static bool visible(const struct logits_run *r, long b, long h, long i, long j)
         return false;
     if (s->causal && j > i)
         return false;
-    return !r->c->support || r->c->support->visible(r->c->support, s, h, i, j);
+    return !r->c->support || r->c->support->sees(&r->c->support->support, s->causal, h, i, j);
 }
 
 static long key_at(const struct logits_run *r, int p, long b, long h, long j, long e)
@@ -531,8 +512,9 @@ static void parts(void **state)
 
 static void supports(void **state)
 {
-    static const struct oa_support *const all[] = { &window, &dilated, &hashed };
+    static const struct sight *const all[] = { &window, &dilated, &hashed };
     (void)state;
+    fill_hashes();
     for (int i = 0; i < 3; i++)
         for (int flags = 0; flags < 8; flags++)
             run_case_everywhere((struct logits_case){ .parts = flags & 4 ? "DT" : "D",
@@ -818,5 +800,6 @@ int main(void)
         cmocka_unit_test(differences), cmocka_unit_test(unwanted), cmocka_unit_test(extremes),
         cmocka_unit_test(same_bits),
     };
+    threads_only("same_bits");
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

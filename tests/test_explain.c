@@ -92,11 +92,12 @@ static void cost_is_what_runs(void **state)
     double n = 64, d = 128, pairs = n * (n + 1) / 2, projections = 4 * 2 * n * d * d;
     struct oa_text text = explained("softmax", oa_attention_explain_json);
     json_t *root = json_loads(text.s, 0, NULL), *layer = json_array_get(json_object_get(root, "layers"), 0);
-    double flops = json_real_value(json_object_get(layer, "flops"));
-    double training = json_real_value(json_object_get(layer, "training_flops"));
+    double flops = json_number_value(json_object_get(layer, "flops"));
+    double training = json_number_value(json_object_get(layer, "training_flops"));
     assert_true(fabs(flops - projections - pairs * (4 * d + 5 * 4)) <= 0.01 * flops);
     assert_true(training > 3 * flops && training < 3.5 * flops);
-    assert_true(json_real_value(json_object_get(layer, "training_memory")) > 8 * 4 * n * d); /* q k v o and gradients */
+    assert_true(json_number_value(json_object_get(layer, "training_memory")) >
+                8 * 4 * n * d); /* q k v o and gradients */
     json_decref(root);
     oa_text_free(&text);
 }
@@ -191,6 +192,27 @@ static void forms_in_json(void **state)
     oa_text_free(&list);
 }
 
+static double memory_of(const char *spec, size_t layer)
+{
+    struct oa_text text = explained(spec, oa_attention_explain_json);
+    json_t *root = parsed(&text), *l = json_array_get(json_object_get(root, "layers"), layer);
+    double memory = json_number_value(json_object_get(l, "training_memory"));
+    json_decref(root);
+    oa_text_free(&text);
+    return memory;
+}
+
+/* What a layer needs does not depend on the layers that were looked at before it. */
+static void layers_cost_what_they_cost_alone(void **state)
+{
+    (void)state;
+    double sketched = memory_of("polysketch", 0), softmax = memory_of("softmax", 0);
+    assert_true(sketched > softmax);
+    assert_true(memory_of("polysketch ; softmax", 0) == sketched);
+    assert_true(memory_of("polysketch ; softmax", 1) == softmax);
+    assert_true(memory_of("softmax ; polysketch", 1) == sketched);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(every_mechanism_is_explained),
@@ -198,6 +220,7 @@ int main(void)
                                         cmocka_unit_test(cost_is_what_runs),
                                         cmocka_unit_test(mistakes_are_told),
                                         cmocka_unit_test(states_have_their_size),
+                                        cmocka_unit_test(layers_cost_what_they_cost_alone),
                                         cmocka_unit_test(mistakes_are_errors),
                                         cmocka_unit_test(forms_in_json) };
     return cmocka_run_group_tests(tests, open_context, close_context);

@@ -3,7 +3,7 @@
  * independent of directions, or √K; drawn again from a stream of its own. Statistics within five standard errors. */
 #include "testing.h"
 
-#include "attention/omega.h"
+#include "attention/projections/omega.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Every op's gradient against central differences, in f64: the loss is Σ weight·y with fixed random weights, and each
- * element of the input and of every parameter is moved by ±h. Engines have their own test. */
+ * element of the input and of every parameter is moved by ±h. And the values of what a Transformer has around its
+ * attention, against closed forms. Engines have their own test. */
 #include "testing.h"
 
 #include "ops/ops.h"
@@ -245,6 +246,139 @@ GRADIENT_TEST(residual)
 GRADIENT_TEST(embed)
 GRADIENT_TEST(several)
 
+/* ---- values in closed form ---- */
+
+/* The op's output for the fixture's x. */
+static const double *values_of(struct fixture *f, op *build)
+{
+    oa_tensor *in, *out;
+    loss_of(f, build, &in, &out);
+    return out->data;
+}
+
+static void assert_value(double got, double want)
+{
+    if (!(fabs(got - want) <= 1e-13 * (1 + fabs(want))))
+        fail_msg("%.17g, expected %.17g", got, want);
+}
+
+/* x and Φ(x) of the normal law, from tables. */
+static const double phi[][2] = { { 0, 0.5 },
+                                 { 0.5, 0.69146246127401310364 },
+                                 { 1, 0.84134474606854294859 },
+                                 { 2, 0.97724986805182079280 },
+                                 { 3, 0.99865010196836990547 },
+                                 { -1, 0.15865525393145705141 },
+                                 { -2, 0.02275013194817920720 },
+                                 { -3, 0.00134989803163009453 } };
+
+/* Hendrycks & Gimpel 2016: x·Φ(x), of which the feed-forward layer takes the form with tanh (1 + tanh u = 2σ(2u)), off
+ * by less than 5e-4, and token mixing the exact one. */
+static void test_gelu_values(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    double exact[8];
+    for (int i = 0; i < 8; i++)
+        f.x[i] = phi[i][0];
+    f.d->ops->gelu_exact(f.d, 8, f.x, exact);
+    const double *y = values_of(&f, gelu);
+    for (int i = 0; i < 8; i++) {
+        double x = phi[i][0], u = sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x);
+        assert_value(exact[i], x * phi[i][1]);
+        assert_value(y[i], x / (1 + exp(-2 * u)));
+        assert_true(fabs(y[i] - exact[i]) < 5e-4);
+    }
+    teardown(&f);
+}
+
+/* A row of half +a, half −a about m has the variance a²; 1e-5 is added under the root (Ba et al. 2016). */
+static void test_norm_values(void **state)
+{
+    (void)state;
+    static const double sizes[] = { 1e-4, 1e-3, 3e-3, 0.1, 1, 100 };
+    struct fixture f;
+    setup(&f);
+    for (int i = 0; i < ROWS * COLS; i++)
+        f.x[i] = 0.25 * (i / COLS) + (i % 2 ? -1 : 1) * sizes[i / COLS];
+    const double *y = values_of(&f, norm), *gain = get(&f, "gain")->value, *bias = get(&f, "bias")->value;
+    for (int i = 0; i < ROWS * COLS; i++) {
+        double a = sizes[i / COLS], unit = (i % 2 ? -1 : 1) * a / sqrt(a * a + 1e-5);
+        if (!(fabs(y[i] - (gain[i % COLS] * unit + bias[i % COLS])) < 1e-11))
+            fail_msg("row %d: %.15g, expected %.15g", i / COLS, y[i], gain[i % COLS] * unit + bias[i % COLS]);
+    }
+    teardown(&f);
+}
+
+/* Channels j and j + K/2 of a head are a pair, which turns by the angle of its position: here t radians for pair 0 and
+ * 2t for pair 1. A turn and its length: (1, 0) → (cos, sin), (0, 1) → (−sin, cos). */
+static void test_rotate_values(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    for (int i = 0; i < LENGTH * 2; i++) {
+        f.cosine[i] = cos((i / 2) * (1 + i % 2));
+        f.sine[i] = sin((i / 2) * (1 + i % 2));
+    }
+    for (int i = 0; i < ROWS * COLS; i++)
+        f.x[i] = (i % COLS < 4) == (i % 4 < 2); /* head 0: (1, 0), head 1: (0, 1) */
+    const double *y = values_of(&f, rotate);
+    for (int t = 0; t < ROWS; t++)
+        for (int j = 0; j < 2; j++) {
+            double angle = (t % LENGTH) * (1 + j);
+            const double *row = y + (long)t * COLS + j;
+            assert_value(row[0], cos(angle));
+            assert_value(row[2], sin(angle));
+            assert_value(row[4], -sin(angle));
+            assert_value(row[6], cos(angle));
+        }
+    teardown(&f);
+}
+
+static oa_tensor *embed_from_one(struct fixture *f, oa_tensor *x)
+{
+    (void)x;
+    return oa_embed(&f->tape, f->ids, ROWS, 2, 1, get(f, "w"), get(f, "position"), 0);
+}
+
+/* Sequences of 2 tokens that begin at position 1. */
+static void test_embed_values(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    const double *y = values_of(&f, embed_from_one), *w = get(&f, "w")->value, *position = get(&f, "position")->value;
+    for (int i = 0; i < ROWS * COLS; i++)
+        assert_value(y[i], w[f.ids[i / COLS] * COLS + i % COLS] + position[(1 + i / COLS % 2) * COLS + i % COLS]);
+    teardown(&f);
+}
+
+/* Logits are x itself in the first columns when w is the unit matrix: −log softmax of the target, summed over the rows
+ * that have one. */
+static void test_loss_values(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    double *w = get(&f, "w")->value, want = 0;
+    for (int i = 0; i < 5 * COLS; i++)
+        w[i] = i / COLS == i % COLS;
+    for (int t = 0; t < ROWS; t++) {
+        double sum = 0;
+        for (int k = 0; k < 5; k++)
+            sum += exp(f.x[t * COLS + k]);
+        want += f.target[t] < 0 ? 0 : log(sum) - f.x[t * COLS + f.target[t]];
+    }
+    oa_tape_reset(&f.tape, true, true, oa_stream_named(5, "step"));
+    oa_tensor *in = oa_tensor_from(&f.tape, f.x, ROWS, COLS, COLS, true);
+    assert_value(oa_linear_loss_op(&f.tape, in, get(&f, "w"), f.target, 0.1), want); /* the scale is the gradient's */
+    memset(w, 0, 5 * COLS * sizeof *w);
+    assert_value(oa_linear_loss_op(&f.tape, in, get(&f, "w"), f.target, 1), (ROWS - 1) * log(5));
+    teardown(&f);
+}
+
 /* The loss makes its gradients in the forward pass: checked on its own. */
 static double loss_value(struct fixture *f, oa_tensor **in)
 {
@@ -351,6 +485,11 @@ int main(void)
         cmocka_unit_test(test_residual),
         cmocka_unit_test(test_embed),
         cmocka_unit_test(test_several),
+        cmocka_unit_test(test_gelu_values),
+        cmocka_unit_test(test_norm_values),
+        cmocka_unit_test(test_rotate_values),
+        cmocka_unit_test(test_embed_values),
+        cmocka_unit_test(test_loss_values),
         cmocka_unit_test(test_linear_loss),
         cmocka_unit_test(test_plan_counts_memory),
         cmocka_unit_test(test_backward_needs_no_memory),

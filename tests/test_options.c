@@ -54,9 +54,38 @@ static void defaults_are_those_of_the_table(void **state)
     (void)state;
     assert_string_equal(options.model_attention, "softmax");
     assert_int_equal(options.model_layers, 4);
-    assert_true(options.train_lr == 1e-3 && options.train_epsilon == 1e-8);
+    assert_true(options.train_lr == 1e-3 && options.train_epsilon == 1e-8 && options.train_min_lr == 0.1);
+    assert_true(options.train_beta1 == 0.9 && options.train_beta2 == 0.99 && options.train_weight_decay == 0.1);
+    assert_true(options.train_clip == 1 && options.train_warmup == 100 && options.generate_top_p == 1);
     assert_false(options.model_bias);
     assert_string_equal(options.train_optimizer, "adamw");
+}
+
+static enum oa_error set_number(const char *key, double value)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%.17g", value);
+    enum oa_error e = set(key, text);
+    oa_clear_error(context);
+    return e;
+}
+
+/* Both ends of every range are in it, and what lies just beyond is not. */
+static void ranges_hold_their_ends(void **state)
+{
+    struct oa_option o;
+    (void)state;
+    for (int i = 0; oa_option_describe(i, &o); i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s.%s", o.section, o.name);
+        if (o.kind != OA_KIND_INT && o.kind != OA_KIND_REAL)
+            continue;
+        double beyond = o.kind == OA_KIND_INT ? 1 : 1e-9 * (o.high - o.low);
+        assert_int_equal(set_number(key, o.low), OA_OK);
+        assert_int_equal(set_number(key, o.high), OA_OK);
+        assert_int_equal(set_number(key, o.low - beyond), OA_ARGUMENT);
+        assert_int_equal(set_number(key, o.high + beyond), OA_ARGUMENT);
+    }
 }
 
 /* A row whose default its own parser refuses would stay zero unnoticed. */
@@ -265,6 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FROM_DEFAULTS(defaults_are_those_of_the_table),
+        FROM_DEFAULTS(ranges_hold_their_ends),
         FROM_DEFAULTS(every_default_is_in_its_range),
         FROM_DEFAULTS(values_come_back),
         FROM_DEFAULTS(wrong_values_are_refused),

@@ -164,7 +164,7 @@ static void table_fits(void **state)
     for (int i = 0; i < SIX; i++)
         assert_non_null(strstr(t.s, six_attentions[i].attention));
     assert_non_null(strstr(t.s, "failed 1 of 3"));
-    assert_non_null(strstr(t.s, "to resolve them: local(window=64) about "));
+    assert_non_null(strstr(t.s, "to resolve them, with 80 % confidence: local(window=64) "));
     assert_non_null(strstr(t.s, "seed 3: step 700: the loss is not finite"));
     assert_non_null(strstr(t.s, m.summary.conclusion));
     oa_text_free(&t);
@@ -176,10 +176,10 @@ static void markdown(void **state)
     struct made m = make(SIX, 3);
     struct oa_text t = text_of(&m, oa_report_markdown);
     (void)state;
-    assert_int_equal(occurrences(t.s, "\n| "), SIX + 2);
+    assert_int_equal(occurrences(t.s, "\n| "), 2 * (SIX + 2));
     assert_non_null(strstr(t.s, "pattern(previous):1 \\| random"));
     assert_null(strstr(t.s, "<script>"));
-    assert_non_null(strstr(t.s, "| ppl | bits/char | trained params |"));
+    assert_non_null(strstr(t.s, "| ppl | bits/char | difference to the lowest |"));
     oa_text_free(&t);
     unmake(&m);
 }
@@ -195,6 +195,8 @@ static void same_run(const struct oa_run *a, const struct oa_run *b)
 {
     assert_true(a->seed == b->seed && a->steps == b->steps && a->failed == b->failed && a->points == b->points);
     assert_string_equal(a->failure, b->failure);
+    assert_string_equal(a->machine, b->machine);
+    assert_string_equal(a->weights, b->weights);
     same_number(a->tokens, b->tokens);
     same_number(a->valid_loss, b->valid_loss);
     same_number(a->perplexity, b->perplexity);
@@ -313,9 +315,11 @@ static void bad_results(void **state)
 #define HEAD                                                                                                           \
     "{\"schema\": \"orthant.results/1\", \"equal\": \"tokens\", \"seeds\": 1, \"validation\": {\"characters\": 1, "
 #define ENTRY                                                                                                          \
-    HEAD "\"bytes\": null, \"tokens\": 1}, \"entries\": [{\"attention\": \"a\", \"trainable\": 1, \"frozen\": 0, "
+    HEAD "\"bytes\": null, \"tokens\": 1, \"used_during_training\": 1}, \"entries\": [{\"attention\": \"a\", "         \
+         "\"trainable\": 1, \"frozen\": 0, "
     refuse(HEAD "\"bytes\": \"9\"}}", "results: validation.bytes: expected a number or null, found text");
-    refuse(HEAD "\"bytes\": 1, \"tokens\": 1}}", "results: entries: expected an array, found nothing");
+    refuse(HEAD "\"bytes\": 1, \"tokens\": 1, \"used_during_training\": 1}}",
+           "results: entries: expected an array, found nothing");
     refuse(ENTRY "\"runs\": []}]}", "results: entries[0] has 0 runs where \"seeds\" says 1");
     refuse(ENTRY "\"runs\": [3]}]}", "results: entries[0].runs[0]: expected an object, found a whole number");
     refuse(ENTRY "\"runs\": [{\"seed\": -1}]}]}",
@@ -422,9 +426,9 @@ static void page(void **state)
     (void)state;
     check_page(&t);
     assert_int_equal(occurrences(t.s, "<svg class=\"oa\""), 2 + 2 * 4 + 2 * 2); /* a wide and a narrow one of each */
-    assert_int_equal(occurrences(t.s, "role=\"img\""), occurrences(t.s, "aria-label=\"") - 1);
+    assert_int_equal(occurrences(t.s, "role=\"img\""), occurrences(t.s, "aria-label=\"") - 2);
     assert_int_equal(occurrences(t.s, "<tr data-series="), SIX);
-    static const char *const ids[] = { "conclusion", "results", "differences", "curves",
+    static const char *const ids[] = { "conclusion", "results", "differences", "pairs",   "curves",
                                        "trade-offs", "runs",    "method",      "settings" };
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         char id[40];

@@ -113,8 +113,8 @@ static void small_samples(void **state)
     assert_true(isnan(none.mean) && isnan(none.sd) && isnan(none.half) && isnan(oa_t_test(&none)));
     assert_true(one.mean == 0.1 && isnan(one.sd) && isnan(one.half) && isnan(oa_t_test(&one)));
     struct oa_estimate same = oa_estimate_of(equal, 3), zero = oa_estimate_of(zeros, 3);
-    assert_true(same.mean == 0.1 && same.sd == 0 && same.half == 0 && oa_t_test(&same) == 0);
-    assert_true(zero.mean == 0 && zero.sd == 0 && oa_t_test(&zero) == 1);
+    assert_true(same.mean == 0.1 && same.sd == 0 && same.half == 0 && isnan(oa_t_test(&same)));
+    assert_true(zero.mean == 0 && zero.sd == 0 && isnan(oa_t_test(&zero)));
 }
 
 static void holm(void **state)
@@ -197,9 +197,11 @@ static void a_whole_summary(void **state)
     assert_int_equal(s.entries[1].verdict, OA_VERDICT_WORSE);
     assert_int_equal(s.entries[2].verdict, OA_VERDICT_UNRESOLVED);
     assert_int_equal(s.entries[2].seeds_needed, 15);
+    assert_int_equal(s.entries[2].seeds_range.low, 6); /* scipy.stats.nct; above 1000 */
+    assert_int_equal(s.entries[2].seeds_range.high, 1001);
     assert_int_equal(s.entries[1].seeds_needed, 0);
     assert_string_equal(s.conclusion,
-                        "a has the lowest loss, but c cannot be told from it with 4 seeds; about 15 seeds "
+                        "a has the lowest loss, but c cannot be told from it with 4 seeds; 6 or more seeds "
                         "would. b and d are worse, by 0.060 to 0.20 nats a token (Holm-corrected "
                         "p < 0.05).");
     oa_summary_free(&s);
@@ -216,14 +218,51 @@ static void verdicts(void **state)
     } cases[] = {
         { 2,
           3,
-          { 1, 1.1, 1.2, 2, 2.1, 2.2 },
+          { 1, 1.1, 1.2, 2, 2.11, 2.2 },
           { OA_VERDICT_BEST, OA_VERDICT_WORSE },
           "a is best: b is worse, by 1.0 nats a token (Holm-corrected p < 0.05)." },
         { 2,
           3,
-          { 1, 1.1, 1.2, 1, 1.1, 1.2 },
+          { 1, 1.1, 1.2, 1.1, 1.1, 1.1 },
           { OA_VERDICT_LOWEST, OA_VERDICT_UNRESOLVED },
-          "a has the lowest loss, but b cannot be told from it with 3 seeds; not even 1000 seeds would." },
+          "a has the lowest loss, but b cannot be told from it with 3 seeds; 17 or more seeds would." },
+        /* The same models, also where neither is the best: said, not tested. */
+        { 2,
+          3,
+          { 1, 1.1, 1.2, 1, 1.1, 1.2 },
+          { OA_VERDICT_LOWEST, OA_VERDICT_IDENTICAL },
+          "a reached a validation loss of 1.1000 nats a token; there is nothing to compare it with. b is identical "
+          "with "
+          "a: the same loss with every seed, to the last bit." },
+        { 3,
+          3,
+          { 2, 2.11, 2.2, 1, 1.1, 1.2, 2, 2.11, 2.2 },
+          { OA_VERDICT_WORSE, OA_VERDICT_BEST, OA_VERDICT_IDENTICAL },
+          "b is best: a is worse, by 1.0 nats a token (Holm-corrected p < 0.05). c is identical with a: the same loss "
+          "with every seed, to the last bit." },
+        { 2,
+          1,
+          { 2, 2 },
+          { OA_VERDICT_LOWEST, OA_VERDICT_IDENTICAL },
+          "a reached a validation loss of 2.0000 nats a token; there is nothing to compare it with. b is identical "
+          "with "
+          "a: the same loss with every seed, to the last bit." },
+        /* Seeds that change nothing, or nothing beyond rounding: no p, however far apart. */
+        { 2,
+          3,
+          { 1, 1, 1, 2, 2, 2 },
+          { OA_VERDICT_LOWEST, OA_VERDICT_UNJUDGED },
+          "a has the lowest loss. b cannot be judged: the difference to a is the same with every seed, and a test "
+          "needs "
+          "the luck of seeds." },
+        { 3,
+          3,
+          { 1, 1.1, 1.2, 2, 2.1, 2.2, 3, 3.01, 3 },
+          { OA_VERDICT_LOWEST, OA_VERDICT_UNJUDGED, OA_VERDICT_WORSE },
+          "a has the lowest loss. c is worse, by 1.9 nats a token (Holm-corrected p < 0.05). b cannot be judged: the "
+          "difference to a is the same with every seed, and a test "
+          "needs "
+          "the luck of seeds." },
         { 2,
           1,
           { 2, 1 },
@@ -253,6 +292,8 @@ static void verdicts(void **state)
         struct oa_summary s = summarise(&l, cases[i].count, cases[i].seeds, cases[i].losses);
         for (int e = 0; e < cases[i].count; e++)
             assert_int_equal(s.entries[e].verdict, cases[i].verdict[e]);
+        for (int e = 0; e < cases[i].count; e++)
+            assert_true(s.entries[e].verdict < OA_VERDICT_FAILED || isnan(s.entries[e].p));
         assert_string_equal(s.conclusion, cases[i].conclusion);
         oa_summary_free(&s);
     }

@@ -316,5 +316,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(bytes_do_not_depend_on_threads), cmocka_unit_test(forms_are_whole),
         cmocka_unit_test(numbers_are_readable),           cmocka_unit_test(impossible_shapes_are_refused),
     };
+    threads_only("bytes_do_not_depend_on_threads");
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -1,18 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# check_layers.sh: a folder of src includes its own headers and those of folders above it only (docs/architecture.md);
-# the program and the examples include the public header and nothing else of ours; file names are unique.
+# check_layers.sh: a room of src (a folder with its own files) includes its own headers and those of rooms above it only
+# (docs/architecture.md), and no header that says "Private to" of another room; the program and the examples include the
+# public header and nothing else of ours; file names are unique.
 set -eu
 cd "$(dirname "$0")/.."
-order="base kernels device ops data attention model decode metrics train report theory verify api cli"
+order="base statistics print synthetic kernels device ops data attention attention/language attention/supports attention/projections
+attention/common attention/mechanisms attention/layer explain attend model decode metrics train report theory verify api cli"
+
 bad=$(mktemp)
 trap 'rm -f "$bad"' EXIT
 
 place() {
     n=0
-    for folder in $order; do
+    for room in $order; do
         n=$((n + 1))
-        [ "$folder" = "$1" ] && echo $n && return
+        [ "$room" = "$1" ] && echo $n && return
     done
     echo 0
 }
@@ -21,14 +24,21 @@ included() { # FILE: what it includes in quotes
     sed -n 's/^[ \t]*#[ \t]*include[ \t]*"\([^"]*\)".*/\1/p' "$1"
 }
 
-check() { # FILE FOLDER
+private() { # HEADER
+    head -n 6 "src/$1" | grep -q 'Private to'
+}
+
+check() { # FILE ROOM
     included "$1" | while read -r header; do
         case "$header" in
         orthant/orthant.h) ;;
         */*)
-            there=$(place "${header%%/*}")
+            room=$(dirname "$header")
+            there=$(place "$room")
             if [ "$2" = cli ] || [ "$2" = examples ] || [ "$there" = 0 ] || [ "$there" -gt "$(place "$2")" ]; then
                 echo "$1 includes $header"
+            elif [ "$room" != "$2" ] && private "$header"; then
+                echo "$1 includes $header, which is private to src/$room"
             fi
             ;;
         *) [ "$2" != examples ] && [ -f "$(dirname "$1")/$header" ] || echo "$1 includes $header" ;;
@@ -36,15 +46,15 @@ check() { # FILE FOLDER
     done >>"$bad"
 }
 
-for folder in src/*/; do
-    name=$(basename "$folder")
-    [ "$(place "$name")" != 0 ] || echo "src/$name is not in the list of folders" >>"$bad"
-    for file in "$folder"*.[ch] "$folder"*.def; do
-        [ -f "$file" ] && check "$file" "$name"
+for folder in $(find src -mindepth 1 -type d | sort); do
+    room=${folder#src/}
+    [ "$(place "$room")" != 0 ] || echo "$folder is not in the list of rooms" >>"$bad"
+    for file in "$folder"/*.[ch] "$folder"/*.def; do
+        [ ! -f "$file" ] || check "$file" "$room"
     done
 done
 for file in examples/*.c; do
-    [ -f "$file" ] && check "$file" examples
+    [ ! -f "$file" ] || check "$file" examples
 done
 for file in include/orthant/*; do
     [ "$file" = include/orthant/orthant.h ] || echo "$file: there is one public header" >>"$bad"

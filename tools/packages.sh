@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# packages.sh build|test: installs what building (or building and testing) Orthant needs from the distribution and is
-# not there yet. Says which packages and why, works as root or through sudo, and touches nothing that is installed.
+# packages.sh build|quick|test: installs what building Orthant needs from the distribution and is not there yet; also what
+# `make test-quick` needs; also what `make test` needs. Says which packages and why, works as root or through sudo, and
+# touches nothing that is installed.
 set -eu
 goal=${1:-build}
 
-# goal, package, reason
+# goal, package or what is as good (the first is installed), reason
 list() {
     cat <<'END'
 build gcc           compiles the library and the program
@@ -18,13 +19,17 @@ build libyaml-dev   YAML: configuration files
 build libpcre2-dev  regular expressions of tokenizers
 build libutf8proc-dev Unicode: characters and their classes
 build zlib1g-dev    reads gzip text, checks checkpoints
-test  libcmocka-dev unit tests
-test  binutils      objdump: no instruction newer than a file's name says
+build libmd-dev     SHA-256: tells texts and edited files apart
+quick libcmocka-dev unit tests
+quick binutils      objdump: no instruction newer than a file's name says
+quick chromium-headless-shell|chromium|google-chrome-stable a browser: what reports are to one
 test  clang         the second compiler, and fuzzing
 test  libclang-rt-dev sanitizers and the fuzzer of clang
 test  clang-format  the layout of the source
 test  gcc-aarch64-linux-gnu compiles the portable code for another processor
 test  libc6-dev-arm64-cross its headers
+test  mmdebstrap    a Debian with nothing in it, for the first two commands of the README
+test  git           clones the commit into it
 END
 }
 
@@ -34,15 +39,25 @@ if ! command -v dpkg-query >/dev/null; then
     exit 0
 fi
 
-installed() {
-    [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+case $goal in
+build) goals=build ;;
+quick) goals="build quick" ;;
+test) goals="build quick test" ;;
+*) echo "packages: for what? build, quick or test, not \"$goal\"" >&2; exit 2 ;;
+esac
+
+installed() { # NAME|NAME...
+    for name in $(echo "$1" | tr '|' ' '); do
+        [ "$(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null)" != installed ] || return 0
+    done
+    return 1
 }
 
-missing=$(list | while read -r when package reason; do
-    [ "$when" = build ] || [ "$goal" = test ] || continue
-    installed "$package" && continue
-    echo "packages: $package is missing: $reason" >&2
-    echo "$package"
+missing=$(list | while read -r when packages reason; do
+    case " $goals " in *" $when "*) ;; *) continue ;; esac
+    installed "$packages" && continue
+    echo "packages: ${packages%%|*} is missing: $reason" >&2
+    echo "${packages%%|*}"
 done)
 [ -n "$missing" ] || exit 0
 

@@ -1,81 +1,124 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# test.sh: everything `make test` runs, stage by stage, each with its time. The last line is the result. Stages can be
-# named: tools/test.sh release format. Build folders (build, build-clang, …) are kept, so a second run is quick.
+# test.sh [STAGE]...: everything `make test` runs, stage by stage, each with its time. What was skipped comes last but one
+# and says why; the last line is the result. It counts the tests of ctest, and of a stage without any the stage. Build
+# folders (build, build-clang, …) are kept, so a second run is quick; ccache is used where there is one.
 set -u
 cd "$(dirname "$0")/.."
 jobs=$(nproc)
-passed=0 failed=0 broken=
+passed=0 failed=0 skipped=0 broken=
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+trap 'exit 1' INT TERM HUP
+: >"$scratch/skipped"
 export CLICOLOR=0 CTEST_OUTPUT_ON_FAILURE=1
+! command -v ccache >/dev/null || export CMAKE_C_COMPILER_LAUNCHER=ccache
 
 configure() { # FOLDER COMPILER [CMAKE OPTION]...
     folder=$1 compiler=$2
     shift 2
     CC=$compiler cmake -S . -B "$folder" -DCMAKE_COMPILE_WARNING_AS_ERROR=ON -DORTHANT_TESTS=ON "$@" \
-        >"$scratch/configure" 2>&1 || { cat "$scratch/configure"; return 1; }
+        >"$scratch/configure" 2>&1 || { cat "$scratch/configure"; rm -rf "$folder/CMakeCache.txt"; return 1; }
 }
 
-build() { # FOLDER
-    cmake --build "$1" -j "$jobs" >"$scratch/build" 2>&1 || { grep -E -A6 'error|warning' "$scratch/build"; return 1; }
+build() { # FOLDER [TARGET]...: all of it, or only these
+    folder=$1
+    shift
+    cmake --build "$folder" -j "$jobs" ${1:+--target} "$@" >"$scratch/build" 2>&1 ||
+        { grep -E -A6 'error|warning' "$scratch/build" || tail -n 20 "$scratch/build"; return 1; }
 }
 
-# Runs the tests of a folder and adds what ctest counted.
+# Runs the tests of a folder, the long ones first, and adds what ctest counted.
 tests() { # FOLDER [CTEST OPTION]...
     folder=$1
     shift
-    { ctest --test-dir "$folder" "$@" 2>&1; echo $? >"$scratch/status"; } | tee "$scratch/ctest" |
-        grep --line-buffered -E 'Test +#|Skipped'
+    { ctest --test-dir "$folder" -j "$jobs" "$@" 2>&1; echo $? >"$scratch/status"; } | tee "$scratch/ctest" |
+        grep --line-buffered -E 'Test +#'
     status=$(cat "$scratch/status")
     [ "$status" -eq 0 ] || cat "$scratch/ctest"
+    skipped_in "$scratch/ctest" "$folder/Testing/Temporary/LastTest.log" >"$scratch/notes"
+    sed "s/^/$stage: /" "$scratch/notes" >>"$scratch/skipped"
     total=$(sed -n 's/.*tests passed, .* tests failed out of \([0-9]*\).*/\1/p' "$scratch/ctest")
     wrong=$(sed -n 's/.*tests passed, \([0-9]*\) tests failed.*/\1/p' "$scratch/ctest")
-    passed=$((passed + ${total:-0} - ${wrong:-0}))
+    whole=$(grep -c '\*\*\*Skipped' "$scratch/ctest")
+    passed=$((passed + ${total:-0} - ${wrong:-0} - whole))
     failed=$((failed + ${wrong:-0}))
-    return "$status"
+    skipped=$((skipped + $(grep -c . "$scratch/notes")))
+    [ "${total:-0}" -gt 0 ] || echo "  no test ran"
+    [ "$status" -eq 0 ] && [ "${total:-0}" -gt 0 ]
+}
+
+# What was not tried, with the reason: tests that ended with 77, which say why in their last line, and the functions of a
+# cmocka program that skipped themselves.
+skipped_in() { # OUTPUT OF CTEST, ITS LOG
+    awk '
+        FNR == NR { if (/\*\*\*Skipped/) whole[$4] = 1; next }
+        /^[0-9]+\/[0-9]+ Test: / { name = $3; reason = "no reason given"; next }
+        /^<end of output>/ { if (whole[name]) print name ": " reason; next }
+        /^\[  SKIPPED \] [a-z_0-9]+$/ && !seen[name $4]++ { print name ": " $4 }
+        NF && !/^(-+$|Output:|Command:|Directory:)/ { reason = $0 }
+    ' "$1" "$2"
 }
 
 need() { # COMMAND: false when it is not there; the stage is then skipped
-    command -v "$1" >/dev/null || { echo "  skipped: $1 is not installed"; return 1; }
+    command -v "$1" >/dev/null || { reason="$1 is not installed"; return 1; }
 }
 
-# ---- stages
+# ---- stages: 0 is passed, 77 skipped for $reason
 
 release() {
     configure build gcc && build build && tests build
 }
 
-# CLI tests run their short forms where the program is slow.
+# The release tests in their short forms, in the build that `make` has begun, without those that only calculate: they
+# need nothing of the system that other programs do not need too.
+quick() {
+    configure build gcc -DCMAKE_COMPILE_WARNING_AS_ERROR=OFF && build build && ORTHANT_QUICK=1 tests build -E "$calculating"
+}
+calculating='^test_(kernels|mechanisms|engine_.*|steps|train|theory|golden.*|statistics|anytime|baseline|ops|sparse)$'
+calculating="$calculating|^test_(transform|omega|generator|budgets|dropout|initial_values|update_rules|library)\$|^cli_faults\$"
+calculating="$calculating|^test_(metrics|synthetic|variance|until|supports|stack|tuning_report)\$|_guarded\$"
+
+# Where the program is slow, or was tested already, the tests run their short forms.
+clang_build() {
+    need clang || return 77
+    configure build-clang clang && build build-clang && ORTHANT_QUICK=1 tests build-clang -R '^test_' -E '_guarded$'
+}
+
 asan() {
     configure build-asan gcc -DORTHANT_SANITIZE=address,undefined && build build-asan &&
-        ORTHANT_QUICK=1 UBSAN_OPTIONS=print_stacktrace=1 tests build-asan
+        ORTHANT_QUICK=1 UBSAN_OPTIONS=print_stacktrace=1 tests build-asan -E "$nothing_to_see"
 }
 
-# Without the tests that start no threads, or (test_kernels) do nothing with them; of the others what threads share.
+# Without the tests that start no threads, or (test_kernels) do nothing with them, and without those that run what others
+# run to look at words and files; of the rest what threads share.
 tsan() {
     configure build-tsan gcc -DORTHANT_SANITIZE=thread && build build-tsan &&
-        ORTHANT_QUICK=threads TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" tests build-tsan \
-            -E '^test_(language|files|statistics|report|explain|options|data|omega|kernels)$|report_dom|check_isa'
+        ORTHANT_QUICK=threads TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" tests build-tsan -E \
+            "^test_($threadless)\$|^cli_($words_and_files)\$|$nothing_to_see"
 }
 
-clang_build() {
-    need clang || return 0
-    configure build-clang clang && build build-clang && tests build-clang -R '^test_'
-}
+threadless='language|files|statistics|report|explain|options|data|omega|kernels|chance|best|variance|tuning_report|until|metrics'
+threadless="$threadless|synthetic|supports|stack|baseline|anytime|extremes"
+words_and_files='damage|disk|help|kill|list|tokenizer|wrong_use|attentions|data|overwrite|score|until'
+
+# Tests that a sanitizer sees nothing in: a browser or a reader of object files is what runs, nothing was installed, or the
+# guarded device does what sanitizers do.
+nothing_to_see='_dom$|^check_isa$|^cli_install$|_guarded$'
 
 no_onednn() {
-    configure build-plain gcc -DORTHANT_ONEDNN=OFF && build build-plain && tests build-plain -R '^test_(ops|train)'
+    configure build-plain gcc -DORTHANT_ONEDNN=OFF && build build-plain test_ops test_train &&
+        tests build-plain -R '^test_(ops|train)$'
 }
 
 header() {
-    need clang || return 0
+    need clang || return 77
     clang++ -x c++ -std=c++11 -fsyntax-only -Wall -Wextra -Wpedantic -Werror include/orthant/orthant.h &&
         clang -x c -std=c11 -fsyntax-only -Wall -Wextra -Wpedantic -Werror include/orthant/orthant.h
 }
 
 format() {
-    need clang-format || return 0
+    need clang-format || return 77
     find . -path "./build*" -prune -o -name '*.[ch]' -print0 | xargs -0 clang-format --dry-run -Werror
 }
 
@@ -85,40 +128,63 @@ layers() {
 
 # Every known bug, one at a time, is found by `orthant verify`.
 bugs() {
-    configure build-bugs gcc -DORTHANT_BUGS=ON -DORTHANT_TESTS=OFF && build build-bugs &&
+    configure build-bugs gcc -DORTHANT_BUGS=ON -DORTHANT_TESTS=OFF && build build-bugs orthant-cli &&
         sh tests/prove_the_prover.sh build-bugs/orthant .
 }
 
+# Some of the small mistakes of tests/faults, others with each commit, are noticed by a test.
+faults() {
+    configure build gcc && tools/faults.sh --sample 30
+}
+
 arm64() {
-    need aarch64-linux-gnu-gcc || return 0
+    need aarch64-linux-gnu-gcc || return 77
     tools/check_cross.sh aarch64-linux-gnu-gcc
 }
 
 fuzz() {
-    need clang || return 0
+    need clang || return 77
     tools/fuzz.sh 10
+}
+
+# The README's first commands on a machine that has nothing.
+bare() {
+    { tools/bare.sh; echo $? >"$scratch/status"; } | tee "$scratch/bare"
+    reason=$(tail -n 1 "$scratch/bare")
+    return "$(cat "$scratch/status")"
 }
 
 # ----
 
 run() { # STAGE
-    echo "== $1"
-    start=$(date +%s) before=$((passed + failed))
-    if "$1"; then
-        # What ctest did not count counts once.
-        [ $((passed + failed)) -ne $before ] || passed=$((passed + 1))
-        result=ok
-    else
-        [ $((passed + failed)) -ne $before ] || failed=$((failed + 1))
-        [ "$failed" -gt 0 ] || failed=1
-        broken="$broken $1" result=FAILED
-    fi
-    echo "== $1: $result, $(($(date +%s) - start)) s"
+    stage=$1
+    echo "== $stage"
+    start=$(date +%s) before=$((passed + failed + skipped)) counted=0
+    "$stage"
+    code=$?
+    [ $((passed + failed + skipped)) -eq $before ] || counted=1
+    case $code in
+    0)
+        passed=$((passed + 1 - counted)) result=ok
+        ;;
+    77)
+        skipped=$((skipped + 1)) result="skipped, $reason"
+        echo "$stage: $reason" >>"$scratch/skipped"
+        ;;
+    *)
+        # The tests that failed are counted already; a stage that failed otherwise, e.g. to build, counts once.
+        [ "${wrong:-0}" -gt 0 ] || failed=$((failed + 1))
+        broken="$broken $stage" result=FAILED
+        ;;
+    esac
+    echo "== $stage: $result, $(($(date +%s) - start)) s"
 }
 
-for stage in ${*:-format layers header release clang_build asan tsan no_onednn bugs arm64 fuzz}; do
-    run "$stage"
+for name in ${*:-format layers header release clang_build asan tsan no_onednn bugs faults arm64 fuzz bare}; do
+    wrong=0
+    run "$name"
 done
 [ -z "$broken" ] || echo "failed stages:$broken"
-echo "$passed passed, $failed failed"
+sed 's/^/skipped: /' "$scratch/skipped"
+echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -6,6 +6,9 @@
  * enum oa_error; the sentence that goes with it is in the context (oa_last_error) and stays until oa_clear_error. The
  * library never prints, never exits and has no globals: text goes to a sink, progress to the log callback. One context
  * is used from one thread at a time; several contexts are independent.
+ *
+ * Structs are set to zero and then filled: `reserved` is room for what later versions add, whose zero will mean what
+ * happens today. A value there that is not 0 is refused, since it asks for what this version does not have.
  */
 #ifndef ORTHANT_H
 #define ORTHANT_H
@@ -52,9 +55,10 @@ typedef struct oa_context oa_context;
 struct oa_settings { /* all zero = defaults */
     int threads;     /* 0 = all cores */
     const char *isa; /* "ref", "avx2", "avx512", "amx"; NULL or "auto" = best */
-    void (*log)(void *argument, int level, const char *line); /* level 0 notice, 1 progress; may be NULL */
+    void (*log)(void *argument, int level, const char *line); /* level 0 notice, 1 progress, 2 information; or NULL */
     void *log_argument;
     volatile int *stop; /* set it to a signal number: long work saves and returns */
+    long reserved[4];   /* 0 */
 };
 
 OA_API oa_context *oa_open(const struct oa_settings *settings); /* NULL settings = defaults; NULL when out of memory */
@@ -72,8 +76,9 @@ typedef void oa_sink(void *argument, const char *text, size_t length);
 struct oa_output {
     oa_sink *sink;
     void *argument;
-    int json;  /* 1: one JSON object instead of text for people */
-    int width; /* columns that text for people may take; 0 = as many as it needs */
+    int json;         /* 1: one JSON object instead of text for people */
+    int width;        /* columns that text for people may take; 0 = as many as it needs */
+    long reserved[2]; /* 0 */
 };
 
 /* ---- options: one table gives command line, configuration files, manual pages and reports ---- */
@@ -86,6 +91,7 @@ struct oa_option {
     const char *choices;  /* CHOICE: "adamw|sgd|adafactor", else NULL */
     double low, high;     /* INT, REAL */
     const char *help;
+    long reserved[2];
 };
 OA_API int oa_option_describe(int i, struct oa_option *out); /* row i in the order of the table; 0 past the end */
 
@@ -102,12 +108,17 @@ OA_API enum oa_error oa_config_write(const oa_config *config, const struct oa_ou
 /* The options of the run in a folder (its config.json). */
 OA_API enum oa_error oa_config_read_run(oa_config *config, const char *folder);
 
+/* on: oa_train and oa_compare with this configuration begin anew in a folder that holds another run or contest, which
+ * is removed when nothing is left that could refuse the new one. A folder that holds anything else is refused. */
+OA_API void oa_config_overwrite(oa_config *config, int on);
+
 /* The candidate nearest to `word` by edit distance, or NULL when none is near (for "did you mean"). */
 OA_API const char *oa_nearest(const char *word, const char *const *candidates, int count);
 
 /* ---- commands: each writes what `orthant COMMAND` prints ---- */
 
-/* A run's folder holds model.safetensors, config.json, tokenizer.json, log.jsonl, and checkpoints. */
+/* A run's folder holds model.safetensors, config.json, tokenizer.json, log.jsonl, and checkpoints. Training and
+ * contests lock their folder: another process or context that is in it is named, with OA_IO. */
 
 /* How well a model predicts a text. */
 struct oa_scores {
@@ -115,6 +126,7 @@ struct oa_scores {
     double perplexity; /* exp(loss); its unit is the tokenizer's token */
     double bits_per_character, bits_per_byte;
     double tokens; /* that were predicted */
+    double reserved[4];
 };
 
 /* Trains a model with the options model.*, data.*, train.* and keeps it in the folder. resume: go on with the run that
@@ -125,12 +137,29 @@ OA_API enum oa_error oa_train(const oa_config *config, const char *folder, int r
 /* Evaluates the run in a folder on text files (commas between), or on its validation text when files is NULL. */
 OA_API enum oa_error oa_eval(oa_context *c, const char *folder, const char *files, struct oa_scores *scores,
                              const struct oa_output *out);
-/* Goes on from generate.prompt with the model in a folder; of the options, generate.* count. Text goes to the sink
- * token by token, the prompt first. */
-OA_API enum oa_error oa_generate(const oa_config *config, const char *folder, const struct oa_output *out);
+/* What is to be continued, beside the options generate.*; all zero: generate.prompt, once. */
+struct oa_generate_request {
+    const char *prompt; /* any bytes; NULL = generate.prompt */
+    size_t length;
+    const char *const *stop; /* a continuation ends before the first of these texts, which is not written */
+    int stops;
+    /* Not NULL: asked for one prompt after the other (the text is borrowed until the next call) until it returns 0. */
+    int (*next)(void *argument, const char **prompt, size_t *length);
+    void *argument;
+    long reserved[4]; /* 0 */
+};
+/* Goes on from prompts with the model in a folder; of the options, generate.* count. Text goes to the sink token by
+ * token, the prompt first; JSON is one object a prompt, on a line of its own where `next` asks for prompts.
+ * Continuation number n of a call, counted from 0 over all prompts, has the seed generate.seed + n and is what a call
+ * with that seed alone makes. request may be NULL. */
+OA_API enum oa_error oa_generate(const oa_config *config, const char *folder, const struct oa_generate_request *request,
+                                 const struct oa_output *out);
 
 /* A contest: every attention trained compare.seeds times under the budget compare.equal. The folder gets results.json,
- * report.html and the runs; a contest that was interrupted goes on where it was. The text is the table. */
+ * report.html and the runs; a contest that was interrupted goes on where it was, and one that is given more seeds or
+ * attentions uses the runs that it has. A folder of another contest is refused. Returns OA_DIVERGED, after the report,
+ * when every attention had runs that diverged, so that nothing can be judged. The text is the table. count 0: the
+ * attentions of compare.attentions. */
 OA_API enum oa_error oa_compare(const oa_config *config, const char *const *attentions, int count, const char *folder,
                                 const struct oa_output *out);
 /* What training would take, without doing it: parameters, FLOPs, memory, and time by the machine's measured peaks; one
@@ -158,6 +187,59 @@ OA_API enum oa_error oa_encode(oa_context *c, const char *tokenizer, const char 
 OA_API enum oa_error oa_decode(oa_context *c, const char *tokenizer, const int32_t *ids, size_t count,
                                const struct oa_output *out);
 
+/* A data set made by a rule (`orthant data list` has the tasks): its files and data.json, docs/data.md. Sizes that are
+ * 0 are the task's own. Asking for the same gives the same bytes on any machine. */
+struct oa_data_request {
+    const char *task;        /* "listops", "copy" … */
+    long train, valid, test; /* examples, all different */
+    uint64_t seed;
+    long min_length, max_length, alphabet, values, depth, arguments; /* those that the task has */
+    long reserved[4];                                                /* 0 */
+};
+/* Writes it into a folder, which is made; one that holds other things is refused, and another data set replaced. */
+OA_API enum oa_error oa_data(oa_context *c, const struct oa_data_request *r, const char *folder,
+                             const struct oa_output *out);
+/* The tasks: rules, sizes with defaults and ranges, files, papers. */
+OA_API enum oa_error oa_data_list(oa_context *c, const struct oa_output *out);
+/* How good texts, labels or numbers are beside those that were expected: BLEU, chrF and TER equal to sacreBLEU's, ROUGE
+ * to rouge-score's, the rest to scikit-learn's and SciPy's (docs/metrics.md). All zero but for names and files: what
+ * these packages do by themselves. A field that no metric of the request reads must be 0. */
+struct oa_score_request {
+    /* bleu, chrf, ter, rouge (1, 2, L, and Lsum with rouge_newline), rouge1, rouge2, rougeL, rougeLsum; accuracy, f1,
+     * mcc; pearson, spearman. */
+    const char *const *metric;
+    int metrics;
+    /* Files of lines, gzip or plain; line i of each belongs together. Several references: BLEU, chrF, TER and ROUGE.
+     * Several hypotheses: systems on one test set, the first of which is the baseline. */
+    const char *const *reference;
+    int references;
+    const char *const *hypothesis;
+    int hypotheses;
+    int decimals;              /* of what is printed, 1 … 12; 0 = 1 for BLEU, chrF, TER, 4 for others */
+    int sentence_level;        /* 1: a score for each line */
+    int lowercase;             /* BLEU, chrF */
+    const char *bleu_tokenize; /* "13a", "intl", "char", "none"; NULL = 13a */
+    const char *bleu_smooth;   /* "exp", "floor", "add-k", "none"; NULL = exp */
+    double bleu_smooth_value;  /* of floor and add-k; 0 = 0.1 and 1 */
+    int bleu_order;            /* the longest n-gram; 0 = 4 */
+    int bleu_effective_order;  /* 1: only orders that there are; sentence_level has it always */
+    int bleu_force;            /* 1: no notice of text that looks tokenised */
+    int chrf_characters, chrf_words, chrf_beta; /* 0 = 6, 0, 2 */
+    int chrf_whitespace, chrf_eps_smoothing;
+    int ter_normalized, ter_no_punctuation, ter_asian, ter_case_sensitive;
+    int rouge_stemmer;
+    const char *rouge_newline; /* what stands for a line end between sentences, "<n>"; NULL = nothing does */
+    const char *f1_average;    /* "binary", "macro", "micro", "weighted"; NULL = binary */
+    const char *f1_positive;   /* the label of the binary F1; NULL = "1" */
+    /* "confidence" (one system), "paired-bs", "paired-ar" (several; bootstrap, approximate randomisation); NULL = none
+     */
+    const char *resample;
+    long samples;     /* 0 = 1000, paired-ar 10000 */
+    uint64_t seed;    /* of NumPy's default_rng; sacreBLEU's own is 12345 */
+    long reserved[4]; /* 0 */
+};
+OA_API enum oa_error oa_score(oa_context *c, const struct oa_score_request *r, const struct oa_output *out);
+
 /* The machine: matrix arithmetic and memory bandwidth, of one core and of all threads. Half a second. */
 OA_API enum oa_error oa_bench_peak(oa_context *c, const struct oa_output *out);
 /* Every version of every kernel on one core, beside the plain C one. Some seconds. */
@@ -176,6 +258,7 @@ struct oa_bench_request {
     int causal;
     const char *precision; /* "f32", "bf16", "f64"; NULL = f32 */
     int processor_time;    /* 1: of all threads, against one core's peak; for machines that do other work */
+    long reserved[4];      /* 0 */
 };
 OA_API enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r, const struct oa_output *out);
 
@@ -188,48 +271,102 @@ OA_API enum oa_error oa_doctor(oa_context *c, const struct oa_output *out);
 
 /* ---- an attention layer for programs ---- */
 
-/* Self-attention with any attention of the language, forward and backward, on arrays of float: with projections,
- * y [batch, tokens, width] from x [batch, tokens, width], row-major. What a training run changes otherwise than by
- * gradients (redrawn features, running averages of statistics) stays as it was. examples/attention_layer.c uses it. */
+/* Any attention of the language, with projections, forward and backward, on arrays of the caller: y [batch, tokens,
+ * width] from x [batch, tokens, width], row-major. Their numbers, and those of parameters and gradients, are float, in
+ * the precision f64 double. What a training run changes otherwise than by gradients (redrawn features, running averages
+ * of statistics) stays as it was. examples/attention_layer.c uses it. */
 typedef struct oa_attention oa_attention;
 struct oa_attention_form {
     long width, heads;
     long length;           /* the longest sequence; tables have this size */
+    long memory_length;    /* cross-attention: the longest memory; 0 = length */
     int causal;            /* 1: no token sees a later one */
+    int cross;             /* 1: keys and values come from a memory, another sequence; never causal */
     int bias;              /* 1: biases in the projections */
-    const char *precision; /* "f32" or "bf16"; NULL = f32 */
+    const char *precision; /* "f32", "bf16" or "f64"; NULL = f32 */
     uint64_t seed;         /* of the first values */
+    long reserved[4];      /* 0 */
 };
 /* spec: one layer of the attention language. NULL after a failure. */
 OA_API oa_attention *oa_attention_open(oa_context *c, const char *spec, const struct oa_attention_form *form);
 OA_API void oa_attention_close(oa_attention *a);
-/* lengths [batch]: true lengths, what lies beyond is padding: never read, and 0 in y. NULL = none. */
-OA_API enum oa_error oa_attention_forward(oa_attention *a, long batch, long tokens, const int32_t *lengths,
-                                          const float *x, float *y);
-/* Of the last forward call: dx (may be NULL) from dy; gradients of parameters are added up. */
-OA_API enum oa_error oa_attention_backward(oa_attention *a, const float *dy, float *dx);
 
-/* Decoding with a causal layer: what it keeps of one sequence that comes token by token. It does not outlive the layer,
- * and its forward and backward calls do not meddle with it. NULL after a failure. */
+/* What a call reads; the arrays are the caller's. */
+struct oa_attention_input {
+    long batch, tokens;
+    const void *x;      /* [batch, tokens, width] */
+    const void *memory; /* cross-attention: [batch, memory_tokens, width] */
+    long memory_tokens;
+    /* [batch]: true lengths, of the memory in cross-attention and else of x: what lies beyond is padding, which is
+     * never read, and 0 in y where it is of x. NULL = none. */
+    const int32_t *lengths;
+    long reserved[4]; /* 0 */
+};
+OA_API enum oa_error oa_attention_forward(oa_attention *a, const struct oa_attention_input *in, void *y);
+/* Of the last forward call: dx and dmemory (shaped as x and memory; each may be NULL) from dy; gradients of parameters
+ * are added up. */
+OA_API enum oa_error oa_attention_backward(oa_attention *a, const void *dy, void *dx, void *dmemory);
+
+/* Decoding with a causal layer, or one of cross-attention: what it keeps of one sequence that comes token by token. It
+ * does not outlive the layer, and its forward and backward calls do not meddle with it. NULL after a failure. */
 typedef struct oa_attention_state oa_attention_state;
 OA_API oa_attention_state *oa_attention_state_open(oa_attention *a);
 OA_API void oa_attention_state_close(oa_attention_state *s);
 OA_API void oa_attention_state_reset(oa_attention_state *s); /* another sequence */
 /* Both then go on independently: branches. Both are states of one layer. */
 OA_API enum oa_error oa_attention_state_copy(const oa_attention_state *from, oa_attention_state *to);
-/* The next tokens (one, or a chunk) x [tokens, width]: their rows y of the whole sequence. */
-OA_API enum oa_error oa_attention_step(oa_attention_state *s, long tokens, const float *x, float *y);
+/* The next tokens of one sequence (batch 1; one token, or a chunk): their rows y of the whole sequence. A memory is
+ * given at every step, with its length where it has padding, and read at the first. */
+OA_API enum oa_error oa_attention_step(oa_attention_state *s, const struct oa_attention_input *in, void *y);
 
 struct oa_weights { /* one parameter of a layer; the arrays belong to the layer */
     const char *name;
     int dims;
     long dim[4], count;
-    float *value;    /* may be written; oa_attention_changed says so */
-    float *gradient; /* NULL: frozen */
+    void *value;    /* float, or double in f64; may be written; oa_attention_changed says so */
+    void *gradient; /* NULL: frozen */
+    long reserved[2];
 };
 OA_API int oa_attention_weights(oa_attention *a, int i, struct oa_weights *out); /* 0 past the end */
 OA_API void oa_attention_changed(oa_attention *a);
 OA_API void oa_attention_zero_gradients(oa_attention *a);
+
+/* ---- a trained model for programs ---- */
+
+/* The language model in a run's folder, with its tokenizer. examples/score_text.c uses it. */
+typedef struct oa_language_model oa_language_model;
+OA_API oa_language_model *oa_language_model_open(oa_context *c, const char *folder); /* NULL after a failure */
+OA_API void oa_language_model_close(oa_language_model *m);
+
+struct oa_language_model_shape {
+    long vocabulary; /* of logits; at least the tokenizer's */
+    long context;    /* tokens that the model sees at most */
+    long width, layers, heads;
+    const char *attention; /* canonical form; lives as long as the model */
+    long reserved[4];
+};
+OA_API void oa_language_model_describe(const oa_language_model *m, struct oa_language_model_shape *out);
+
+/* Ids of a text into ids [room]; *count is how many there are, also when that is more than `room` (then OA_SHAPE). */
+OA_API enum oa_error oa_language_model_encode(oa_language_model *m, const char *text, size_t length, int32_t *ids,
+                                              size_t room, size_t *count);
+/* The bytes of a token, `*length` of them; NULL for an id that stands for none. They live as long as the model. */
+OA_API const char *oa_language_model_token(const oa_language_model *m, int32_t id, size_t *length);
+/* nats [count - 1]: of every token but the first, -log p(ids[i + 1] | ids[0 … i]). A text longer than the context is
+ * scored in windows end to end, as oa_eval does: the tokens before that one sees are those of its window. */
+OA_API enum oa_error oa_language_model_score(oa_language_model *m, const int32_t *ids, size_t count, double *nats);
+
+/* A text that the model reads token by token. It does not outlive the model. NULL after a failure. */
+typedef struct oa_language_model_state oa_language_model_state;
+OA_API oa_language_model_state *oa_language_model_state_open(oa_language_model *m);
+OA_API void oa_language_model_state_close(oa_language_model_state *s);
+OA_API void oa_language_model_state_reset(oa_language_model_state *s); /* another text */
+/* Both then go on independently: branches, as in a beam search. Both are states of one model. */
+OA_API enum oa_error oa_language_model_state_copy(const oa_language_model_state *from, oa_language_model_state *to);
+/* The next tokens of the text; logits [vocabulary], log-odds of the one after them, may be NULL. All tokens since the
+ * last reset must fit in the context: more are refused with OA_SHAPE, and the state stays as it was. */
+OA_API enum oa_error oa_language_model_step(oa_language_model_state *s, const int32_t *ids, size_t count,
+                                            float *logits);
 
 /* ---- one attention layer on tensors from a file ---- */
 
@@ -246,6 +383,7 @@ struct oa_attend_options {
     uint64_t seed;         /* of parameters that `in` does not hold */
     int weights;           /* 1: write the attention map, by the oracle in double */
     int steps;             /* 1: y by decoding, one token at a time (with `causal`, or a memory) */
+    long reserved[4];      /* 0 */
 };
 OA_API enum oa_error oa_attend(oa_context *c, const struct oa_attend_options *o);
 

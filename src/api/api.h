@@ -15,6 +15,7 @@
 struct oa_config {
     oa_context *context;
     struct oa_options options;
+    bool overwrite; /* train and compare begin anew where a run or a contest lies */
 };
 
 /* Hands a finished text to the sink and frees it. Returns the state of the context: a failure while the text was made
@@ -22,8 +23,11 @@ struct oa_config {
 enum oa_error oa_emit(const struct oa_output *out, struct oa_text *text);
 bool oa_wants_text(const struct oa_output *out);
 bool oa_wants_json(const struct oa_output *out);
+/* Adds a name that stands in a line: its line ends are shown as \x0a. */
+void oa_name_add(struct oa_text *text, const char *name);
 /* Adds a JSON value, indented, with a line end, and frees it. */
 void oa_json_add(struct oa_text *text, json_t *value);
+void oa_json_line(struct oa_text *text, json_t *value); /* the same on one line */
 /* Bytes as a JSON string; what is not UTF-8 becomes U+FFFD, since JSON has no other way. */
 json_t *oa_json_bytes(oa_context *c, const char *bytes, size_t length);
 json_t *oa_json_number(double x); /* null when it is not finite */

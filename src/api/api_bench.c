@@ -2,7 +2,7 @@
  * bench --peak, --kernels: what the machine can do, and what the kernels make of it. */
 #include "api/api.h"
 #include "kernels/kernel_bench.h"
-#include "report/report.h"
+#include "print/print.h"
 
 #include <math.h>
 

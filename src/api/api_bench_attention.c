@@ -3,7 +3,7 @@
 #include "api/api.h"
 #include "api/bench_layer.h"
 #include "kernels/kernel_bench.h"
-#include "report/report.h"
+#include "print/print.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,6 @@ enum { MOST_LENGTHS = 32, FITTED = 3 };
 
 struct series { /* one attention */
     const char *name;
-    struct oa_spec spec;
     struct oa_layer_cost cost[MOST_LENGTHS];
     int lengths;                           /* that were reached: all, unless the bench was stopped */
     double time_exponent, memory_exponent; /* of a sequence in its length, at the long end */
@@ -71,7 +70,7 @@ static double fit_exponent(const struct bench *b, const struct series *s,
 static enum oa_error measure_lengths(struct bench *b, struct series *s)
 {
     struct oa_layer_case what = b->form;
-    what.spec = &s->spec;
+    what.attention = s->name;
     for (; s->lengths < b->lengths; s->lengths++) {
         what.length = b->length[s->lengths];
         what.batch = b->batch[s->lengths];
@@ -128,7 +127,7 @@ static enum oa_error add_series(struct bench *b, const char *name)
     s->name = name;
     if (strcmp(name, "softmax") == 0)
         b->softmax = s;
-    return oa_spec_parse(b->c, name, &s->spec);
+    return oa_spec_check(b->c, name);
 }
 
 /* Softmax comes first when it is not asked for. */
@@ -311,6 +310,7 @@ enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r
     struct bench b = { .c = c, .r = r };
     struct oa_text t;
     OA_TRY(oa_status(c));
+    OA_TRY(oa_check_reserved(c, "oa_bench_request", r->reserved, 4));
     enum oa_error e = prepare(&b);
     if (e == OA_OK)
         e = measure(&b);
@@ -319,8 +319,6 @@ enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r
         oa_json_add(&t, bench_json(&b));
     else if (e == OA_OK)
         text(&b, out ? out->width : 0, &t);
-    for (int k = 0; k < b.count; k++)
-        oa_spec_free(&b.series[k].spec);
     oa_free(b.series);
     OA_TRY(oa_emit(out, &t));
     return b.stopped ? oa_fail(c, OA_INTERRUPTED, "the bench was stopped") : OA_OK;

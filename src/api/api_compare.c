@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * compare: a contest, its statistics, and its report in three forms. */
 #include "api/api.h"
-#include "report/report.h"
+#include "api/api_until.h"
+#include "api/attention_names.h"
+
+#include <string.h>
 
 static enum oa_error write_file(oa_context *c, const char *folder, const char *name, struct oa_text *text)
 {
@@ -24,6 +27,8 @@ static enum oa_error write_reports(oa_context *c, const char *folder, const stru
     OA_TRY(write_file(c, folder, "results.json", &text));
     oa_report_html(k, s, &text);
     OA_TRY(write_file(c, folder, "report.html", &text));
+    oa_report_svg(k, s, &text);
+    OA_TRY(write_file(c, folder, "report.svg", &text));
     oa_report_markdown(k, s, &text);
     return write_file(c, folder, "report.md", &text);
 }
@@ -37,9 +42,36 @@ static enum oa_error print(oa_context *c, const char *folder, const struct oa_co
         oa_report_json(k, s, &text);
     } else if (oa_wants_text(out)) {
         oa_report_table(k, s, out->width, &text);
-        oa_text_printf(&text, "\nreport   %s/report.html\nresults  %s/results.json\n", folder, folder);
+        oa_text_printf(&text, "\nreport   ");
+        oa_name_add(&text, folder);
+        oa_text_printf(&text, "/report.html\nresults  ");
+        oa_name_add(&text, folder);
+        oa_text_printf(&text, "/results.json\n");
     }
     return oa_emit(out, &text);
+}
+
+static void count(const struct oa_contest *k, int *failed, int *made)
+{
+    for (int i = 0; i < k->count; i++)
+        for (int s = 0; s < k->seeds; s++) {
+            *failed += k->entries[i].runs[s].failed;
+            *made += !k->entries[i].runs[s].absent;
+        }
+}
+
+/* A contest without a single attention to judge has failed, whatever its report looks like. */
+static enum oa_error check_judged(oa_context *c, const struct oa_contest *k, const struct oa_summary *s)
+{
+    int seed = 0, failed = 0, made = 0;
+    if (s->reference >= 0)
+        return OA_OK;
+    count(k, &failed, &made);
+    while (!k->entries[0].runs[seed].failed)
+        seed++;
+    return oa_fail(c, OA_DIVERGED, "no attention can be judged: %d of %d runs diverged; %s, seed %llu: %s", failed,
+                   made, k->entries[0].attention, (unsigned long long)k->entries[0].runs[seed].seed,
+                   k->entries[0].runs[seed].failure);
 }
 
 static enum oa_error report(oa_context *c, const char *folder, const struct oa_contest *k, const struct oa_output *out)
@@ -49,22 +81,60 @@ static enum oa_error report(oa_context *c, const char *folder, const struct oa_c
     enum oa_error e = write_reports(c, folder, k, &s);
     if (e == OA_OK)
         e = print(c, folder, k, &s, out);
+    if (e == OA_OK)
+        e = check_judged(c, k, &s);
     oa_summary_free(&s);
+    return e;
+}
+
+/* A configuration may be shared with other commands; its attention takes no part unless it is asked for. */
+static void announce_ignored(const oa_config *config, const char *const *attentions, int count)
+{
+    struct oa_options plain;
+    const char *own = config->options.model_attention;
+    oa_options_default(&plain);
+    bool ignored = strcmp(own, plain.model_attention) != 0;
+    for (int i = 0; i < count; i++)
+        ignored = ignored && strcmp(own, attentions[i]) != 0;
+    if (ignored)
+        oa_log(config->context, 0, "model.attention = %s takes no part in the contest: give it with --attention", own);
+}
+
+static enum oa_error compare(const oa_config *config, const struct oa_names *n, const char *folder,
+                             const struct oa_output *out)
+{
+    oa_context *c = config->context;
+    double began = oa_clock();
+    struct oa_contest_request request = { .options = &config->options,
+                                          .attentions = n->name,
+                                          .count = n->count,
+                                          .folder = folder,
+                                          .overwrite = config->overwrite };
+    struct oa_contest contest;
+    struct oa_lock *lock;
+    announce_ignored(config, n->name, n->count);
+    for (int i = 0; i < n->count; i++)
+        OA_TRY(oa_attention_warn(c, n->name[i], &config->options));
+    oa_remarks(c, &config->options);
+    OA_TRY(oa_folder_lock(c, folder, &lock));
+    enum oa_error e = config->options.compare_until_resolved ? oa_contest_until(c, &request, began, &contest)
+                                                             : oa_contest_run(c, &request, &contest);
+    if (e == OA_OK)
+        e = report(c, folder, &contest, out);
+    oa_contest_free(&contest);
+    oa_folder_unlock(lock);
     return e;
 }
 
 enum oa_error oa_compare(const oa_config *config, const char *const *attentions, int count, const char *folder,
                          const struct oa_output *out)
 {
-    oa_context *c = config->context;
-    struct oa_contest_request request = {
-        .options = &config->options, .attentions = attentions, .count = count, .folder = folder
-    };
-    struct oa_contest contest;
-    OA_TRY(oa_status(c));
-    enum oa_error e = oa_contest_run(c, &request, &contest);
+    struct oa_names names;
+    OA_TRY(oa_status(config->context));
+    OA_TRY(oa_directory_check(config->context, folder));
+    enum oa_error e = oa_names_open(config, attentions, count, &names);
     if (e == OA_OK)
-        e = report(c, folder, &contest, out);
-    oa_contest_free(&contest);
+        e = compare(config, &names, folder, out);
+    oa_names_free(&names);
     return e;
 }

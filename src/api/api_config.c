@@ -33,6 +33,11 @@ oa_config *oa_config_new(oa_context *c)
     return config;
 }
 
+void oa_config_overwrite(oa_config *config, int on)
+{
+    config->overwrite = on != 0;
+}
+
 void oa_config_free(oa_config *config)
 {
     oa_free(config);

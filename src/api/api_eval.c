@@ -2,12 +2,15 @@
  * eval: how well a trained model predicts a text. */
 #include "api/api.h"
 
+#include <math.h>
+
 static enum oa_error open_text(const struct oa_trained *t, const char *files, struct oa_corpus *corpus)
 {
     const struct oa_options *o = &t->options;
     if (files)
         return oa_corpus_open(t->context, t->tokenizer, files, NULL, 0, corpus);
-    OA_TRY(oa_corpus_open(t->context, t->tokenizer, o->data_train, o->data_valid, o->data_valid_fraction, corpus));
+    OA_TRY(oa_corpus_open_split(t->context, t->tokenizer, o->data_train, o->data_valid, o->data_valid_fraction,
+                                oa_chance_seed(o, OA_CHANCE_SPLIT), corpus));
     if (!corpus->valid.count)
         return oa_fail(t->context, OA_ARGUMENT, "the run has no validation text of its own; give --data FILE");
     return OA_OK;
@@ -22,7 +25,10 @@ static enum oa_error cover(struct oa_trained *t, const struct oa_tokens *tokens,
         oa_batches_open(t->context, tokens, (int)t->options.train_batch, (int)t->options.model_context, 0, &batches));
     enum oa_error e = oa_batches_cover(batches, t->tokenizer, 0, &windows);
     if (e == OA_OK)
-        e = oa_evaluate_tokens(&t->tape, t->model, batches, &windows, &run);
+        e = oa_evaluate_tokens(&t->tape, t->model, batches, &windows, "evaluating", &run);
+    if (e == OA_OK && isnan(run.valid_loss))
+        e = oa_fail(t->context, OA_INTERRUPTED, "stopped by signal %d before the whole text was read",
+                    oa_stop_requested(t->context));
     oa_batches_close(batches);
     *scores = oa_scores_of(&run, (double)windows.targets);
     return e;
@@ -40,8 +46,11 @@ static enum oa_error report(const struct oa_trained *t, const char *folder, cons
         oa_scores_json(scores, root);
         oa_json_add(&text, root);
     } else {
-        oa_text_printf(&text, "run             %s\n", folder);
-        oa_text_printf(&text, "text            %s, %.0f tokens predicted\n", name, scores->tokens);
+        oa_text_printf(&text, "run             ");
+        oa_name_add(&text, folder);
+        oa_text_printf(&text, "\ntext            ");
+        oa_name_add(&text, name);
+        oa_text_printf(&text, ", %.0f tokens predicted\n", scores->tokens);
         oa_scores_text(scores, unit, &text);
     }
     return oa_emit(out, &text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * generate: a trained model goes on from a prompt, token by token. */
+ * generate: a trained model goes on from prompts, token by token. */
 #include "api/api.h"
 #include "decode/decode.h"
 
@@ -9,29 +9,37 @@
 struct generation {
     struct oa_trained t;
     const struct oa_options *o; /* generate.* */
+    const struct oa_generate_request *r;
+    const struct oa_output *out;
     struct oa_decoding decoding;
     struct oa_sampler *sampler;
-    struct oa_ids ids; /* prompt and all that followed */
     float *logits;
-    const struct oa_output *out;
-    struct oa_text said; /* JSON: the text so far */
+    const char *prompt;
+    size_t length;
+    struct oa_ids ids;   /* the prompt's, then what followed */
+    size_t read;         /* of the prompt */
+    struct oa_text held; /* written by the model, not handed on yet: a stop text may begin in it */
+    struct oa_text said; /* JSON: of this continuation */
+    json_t *samples;     /* JSON: of this prompt */
+    uint64_t made;       /* continuations so far */
 };
 
-/* An empty prompt begins a line; the line end itself is not printed. Where the vocabulary has none, id 0 begins. */
-static enum oa_error encode_prompt(struct generation *g)
+/* ---- opening ---- */
+
+static enum oa_error check_stops(const struct generation *g)
 {
-    const char *prompt = g->o->generate_prompt;
-    if (prompt[0])
-        return oa_tokenizer_encode(g->t.tokenizer, prompt, strlen(prompt), &g->ids);
-    if (oa_tokenizer_encode(g->t.tokenizer, "\n", 1, &g->ids) == OA_OK && g->ids.count)
-        return OA_OK;
-    oa_clear_error(g->t.context);
-    return oa_ids_add(&g->ids, 0);
+    for (int i = 0; i < g->r->stops; i++)
+        if (!g->r->stop[i][0])
+            return oa_fail(g->t.context, OA_ARGUMENT, "a stop text is empty: it would end every continuation at once");
+    return OA_OK;
 }
 
 static enum oa_error prepare(struct generation *g, const char *folder)
 {
     oa_context *c = g->t.context;
+    OA_TRY(check_stops(g));
+    if (g->o->generate_temperature == 0 && g->o->generate_samples > 1)
+        oa_log(c, 0, "generate.temperature is 0: all %ld samples will be the same text", g->o->generate_samples);
     OA_TRY(oa_trained_open(c, folder, &g->t));
     struct oa_sampling how = { .temperature = g->o->generate_temperature,
                                .top_k = g->o->generate_top_k,
@@ -40,8 +48,10 @@ static enum oa_error prepare(struct generation *g, const char *folder)
     OA_TRY(oa_sampler_open(c, &how, g->t.model->vocabulary, &g->sampler));
     OA_TRY(oa_decoding_open(g->t.model, &g->decoding));
     g->logits = oa_alloc(c, (size_t)g->t.model->vocabulary * sizeof *g->logits);
-    return g->logits ? encode_prompt(g) : OA_NO_MEMORY;
+    return g->logits ? OA_OK : OA_NO_MEMORY;
 }
+
+/* ---- a continuation ---- */
 
 static void say(struct generation *g, const char *text, size_t length)
 {
@@ -68,47 +78,150 @@ static enum oa_error next_token(struct generation *g, long index)
     OA_TRY(oa_sample(g->sampler, g->logits, (uint64_t)index, &token));
     OA_TRY(oa_ids_add(&g->ids, token));
     const char *bytes = oa_tokenizer_bytes(g->t.tokenizer, token, &length);
-    say(g, bytes, length);
+    oa_text_add(&g->held, bytes, length);
+    return oa_status(g->t.context);
+}
+
+/* Says what is settled. Returns the number of the stop text that was found, or -1. */
+static int hand_on(struct generation *g)
+{
+    int found;
+    size_t settled = oa_before_stop(g->held.s, g->held.length, g->r->stop, g->r->stops, &found);
+    say(g, g->held.s, settled);
+    memmove(g->held.s, g->held.s + settled, g->held.length - settled);
+    oa_text_cut(&g->held, g->held.length - settled);
+    return found;
+}
+
+/* *found: the stop text that ended it, or -1. */
+static enum oa_error write_tokens(struct generation *g, int *found)
+{
+    *found = -1;
+    for (long i = 0; i < g->o->generate_tokens && *found < 0; i++) {
+        OA_TRY(next_token(g, i));
+        if (i <= 1) /* after the prompt, and after a token alone */
+            oa_device_settle(g->t.device);
+        *found = hand_on(g);
+        if (oa_stop_requested(g->t.context))
+            return oa_fail(g->t.context, OA_INTERRUPTED, "stopped after %ld tokens", i + 1);
+    }
+    if (*found < 0)
+        say(g, g->held.s, g->held.length);
     return OA_OK;
 }
 
-static enum oa_error finish(struct generation *g, const char *folder)
+static void begin(struct generation *g)
 {
-    if (!oa_wants_json(g->out)) {
+    oa_sampler_seed(g->sampler, (uint64_t)g->o->generate_seed + g->made);
+    oa_decoding_reset(&g->decoding);
+    g->ids.count = g->read;
+    oa_text_cut(&g->held, 0);
+    oa_text_cut(&g->said, 0);
+}
+
+static void keep_json(struct generation *g, int found)
+{
+    json_t *o = json_pack("{s:I, s:I, s:s?}", "seed", (json_int_t)((uint64_t)g->o->generate_seed + g->made), "tokens",
+                          (json_int_t)(g->ids.count - g->read), "stop", found < 0 ? NULL : g->r->stop[found]);
+    json_object_set_new(o, "text", oa_json_bytes(g->t.context, g->said.s, g->said.length));
+    json_array_append_new(g->samples, o);
+}
+
+static void head_line(struct generation *g, long sample)
+{
+    char line[128];
+    int n = snprintf(line, sizeof line, "%s==> sample %ld of %ld, seed %llu <==\n", sample ? "\n" : "", sample + 1,
+                     g->o->generate_samples, (unsigned long long)g->o->generate_seed + g->made);
+    if (g->o->generate_samples > 1)
+        say(g, line, (size_t)n);
+}
+
+static enum oa_error one_sample(struct generation *g, long sample)
+{
+    int found;
+    begin(g);
+    if (!oa_wants_json(g->out))
+        head_line(g, sample);
+    say(g, g->prompt, g->length);
+    OA_TRY(write_tokens(g, &found));
+    if (oa_wants_json(g->out))
+        keep_json(g, found);
+    else
         say(g, "\n", 1);
+    g->made++;
+    return OA_OK;
+}
+
+/* ---- a prompt ---- */
+
+/* An empty prompt begins a line; the line end itself is not printed. Where the vocabulary has none, id 0 begins. */
+static enum oa_error encode_prompt(struct generation *g)
+{
+    g->ids.count = 0;
+    if (g->length)
+        return oa_tokenizer_encode(g->t.tokenizer, g->prompt, g->length, &g->ids);
+    if (oa_tokenizer_encode(g->t.tokenizer, "\n", 1, &g->ids) == OA_OK && g->ids.count)
         return OA_OK;
-    }
+    oa_clear_error(g->t.context);
+    return oa_ids_add(&g->ids, 0);
+}
+
+static enum oa_error emit_json(struct generation *g, const char *folder)
+{
     struct oa_text t;
     oa_text_init(&t, g->t.context);
-    json_t *root = json_pack("{s:s, s:I, s:I}", "run", folder, "seed", (json_int_t)g->o->generate_seed, "tokens",
-                             (json_int_t)g->o->generate_tokens);
-    json_object_set_new(root, "text", oa_json_bytes(g->t.context, g->said.s, g->said.length));
-    oa_json_add(&t, root);
+    json_t *root = json_pack("{s:s}", "run", folder);
+    json_object_set_new(root, "prompt", oa_json_bytes(g->t.context, g->prompt, g->length));
+    json_object_set(root, "samples", g->samples);
+    if (g->r->next)
+        oa_json_line(&t, root);
+    else
+        oa_json_add(&t, root);
     return oa_emit(g->out, &t);
+}
+
+static enum oa_error go_on_from(struct generation *g, const char *folder, const char *prompt, size_t length)
+{
+    g->prompt = prompt;
+    g->length = length;
+    OA_TRY(encode_prompt(g));
+    g->read = g->ids.count;
+    json_array_clear(g->samples);
+    for (long i = 0; i < g->o->generate_samples; i++)
+        OA_TRY(one_sample(g, i));
+    return oa_wants_json(g->out) ? emit_json(g, folder) : OA_OK;
 }
 
 static enum oa_error generate(struct generation *g, const char *folder)
 {
+    const char *prompt = g->r->prompt ? g->r->prompt : g->o->generate_prompt;
+    size_t length = g->r->prompt ? g->r->length : strlen(prompt);
     OA_TRY(prepare(g, folder));
-    say(g, g->o->generate_prompt, strlen(g->o->generate_prompt));
-    for (long i = 0; i < g->o->generate_tokens; i++) {
-        OA_TRY(next_token(g, i));
-        if (i <= 1) /* after the prompt, and after a token alone */
-            oa_device_settle(g->t.device);
-        if (oa_stop_requested(g->t.context))
-            return oa_fail(g->t.context, OA_INTERRUPTED, "stopped after %ld tokens", i + 1);
-    }
-    return finish(g, folder);
+    if (!g->r->next)
+        return go_on_from(g, folder, prompt, length);
+    while (g->r->next(g->r->argument, &prompt, &length))
+        OA_TRY(go_on_from(g, folder, prompt, length));
+    return oa_stop_requested(g->t.context) ? oa_fail(g->t.context, OA_INTERRUPTED, "stopped while waiting for a prompt")
+                                           : OA_OK;
 }
 
-enum oa_error oa_generate(const oa_config *config, const char *folder, const struct oa_output *out)
+enum oa_error oa_generate(const oa_config *config, const char *folder, const struct oa_generate_request *request,
+                          const struct oa_output *out)
 {
+    static const struct oa_generate_request nothing = { 0 };
     oa_context *c = config->context;
-    struct generation g = { .t = { .context = c }, .o = &config->options, .out = out };
+    struct generation g = {
+        .t = { .context = c }, .o = &config->options, .r = request ? request : &nothing, .out = out
+    };
     OA_TRY(oa_status(c));
+    OA_TRY(oa_check_reserved(c, "oa_generate_request", g.r->reserved, 4));
     oa_ids_init(&g.ids, c);
+    oa_text_init(&g.held, c);
     oa_text_init(&g.said, c);
+    g.samples = json_array();
     enum oa_error e = generate(&g, folder);
+    json_decref(g.samples);
+    oa_text_free(&g.held);
     oa_text_free(&g.said);
     oa_ids_free(&g.ids);
     oa_free(g.logits);

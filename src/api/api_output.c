@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Text on its way to the caller's sink. */
 #include "api/api.h"
+#include "print/print.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,23 +20,34 @@ bool oa_wants_json(const struct oa_output *out)
 enum oa_error oa_emit(const struct oa_output *out, struct oa_text *text)
 {
     enum oa_error e = oa_status(text->context);
+    if (e == OA_OK && out)
+        e = oa_check_reserved(text->context, "oa_output", out->reserved, 2);
     if (e == OA_OK && text->length && oa_wants_text(out))
         out->sink(out->argument, text->s, text->length);
     oa_text_free(text);
     return e;
 }
 
+void oa_name_add(struct oa_text *text, const char *name)
+{
+    for (size_t n; *name; name += n + (name[n] == '\n')) {
+        n = strcspn(name, "\n");
+        oa_text_add(text, name, n);
+        if (name[n])
+            oa_text_add(text, "\\x0a", 4);
+    }
+}
+
 void oa_json_add(struct oa_text *text, json_t *value)
 {
-    char *s = value ? json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    oa_json_text(value, text);
     json_decref(value);
-    if (!s) {
-        oa_fail(text->context, OA_NO_MEMORY, "out of memory for the JSON of a result");
-        return;
-    }
-    oa_text_add(text, s, strlen(s));
-    oa_text_add(text, "\n", 1);
-    free(s);
+}
+
+void oa_json_line(struct oa_text *text, json_t *value)
+{
+    oa_json_line_text(value, text);
+    json_decref(value);
 }
 
 json_t *oa_json_bytes(oa_context *c, const char *bytes, size_t length)

@@ -3,7 +3,7 @@
  * machine's measured peak plus that of its memory traffic at the measured bandwidth. */
 #include "api/api.h"
 #include "kernels/kernel_bench.h"
-#include "report/report.h"
+#include "print/print.h"
 
 #include <string.h>
 
@@ -73,6 +73,13 @@ static enum oa_error make(struct planning *p, const char *const *attentions, int
     return plan_row(p, &p->softmax);
 }
 
+/* Seconds of the whole training: of a run by the clock they are given. */
+static double total_seconds(const struct planning *p, const struct row *row)
+{
+    const struct oa_options *o = &p->options;
+    return o->train_seconds > 0 ? o->train_seconds : row->seconds * (double)o->train_steps;
+}
+
 static bool no_faster(const struct planning *p, const struct row *row)
 {
     return row->seconds >= p->softmax.seconds && strcmp(row->attention, "softmax") != 0;
@@ -101,18 +108,28 @@ static void add_row(const struct planning *p, const struct row *row, struct oa_t
     oa_table_cell(t, "%s", oa_number_bytes(out, plan->memory_parameters));
     oa_table_cell(t, "%s", oa_number_bytes(out, plan->memory_activations + plan->memory_scratch));
     oa_table_cell(t, "%s", oa_number_seconds(out, row->seconds));
-    oa_table_cell(t, "%s", oa_number_seconds(out, row->seconds * (double)p->options.train_steps));
+    oa_table_cell(t, "%s", oa_number_seconds(out, total_seconds(p, row)));
+}
+
+/* Of options that mean less for an attention than for others. */
+static void add_notes(const struct planning *p, struct oa_text *out)
+{
+    for (int i = 0; i < p->count; i++)
+        oa_attention_notes(p->c, p->row[i].attention, &p->options, out);
 }
 
 static void text(const struct planning *p, int width, struct oa_text *out)
 {
     const struct oa_options *o = &p->options;
     struct oa_table t;
-    char number[OA_NUMBER];
-    oa_text_printf(out,
-                   "%ld layers, width %ld, %ld heads, context %ld, vocabulary %ld; %s tokens a step, %ld steps, %s\n\n",
+    char number[OA_NUMBER], length[OA_NUMBER + 16];
+    if (o->train_seconds > 0)
+        snprintf(length, sizeof length, "%s", oa_number_seconds(number, o->train_seconds));
+    else
+        snprintf(length, sizeof length, "%ld steps", o->train_steps);
+    oa_text_printf(out, "%ld layers, width %ld, %ld heads, context %ld, vocabulary %ld; %s tokens a step, %s, %s\n\n",
                    o->model_layers, o->model_width, o->model_heads, o->model_context, p->row[0].plan.vocabulary,
-                   oa_number_si(number, p->row[0].plan.tokens), o->train_steps, o->train_precision);
+                   oa_number_si(number, p->row[0].plan.tokens), length, o->train_precision);
     oa_table_init(&t, p->c, columns, COLUMNS);
     for (int i = 0; i < p->count; i++)
         add_row(p, &p->row[i], &t);
@@ -131,6 +148,7 @@ static void text(const struct planning *p, int width, struct oa_text *out)
                            p->row[i].attention, o->model_context, p->row[i].plan.flops / p->softmax.plan.flops,
                            p->row[i].plan.computed / p->softmax.plan.computed,
                            p->row[i].plan.bytes / p->softmax.plan.bytes);
+    add_notes(p, out);
 }
 
 /* ---- as JSON ---- */
@@ -138,12 +156,17 @@ static void text(const struct planning *p, int width, struct oa_text *out)
 static json_t *row_json(const struct planning *p, const struct row *row)
 {
     const struct oa_plan *plan = &row->plan;
-    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b}", "attention", row->attention,
-                     "trainable", plan->trainable, "frozen", plan->frozen, "flops_per_step", plan->flops,
-                     "computed_flops_per_step", plan->computed, "bytes_per_step", plan->bytes, "memory_parameters",
-                     plan->memory_parameters, "memory_step", plan->memory_activations + plan->memory_scratch,
-                     "seconds_per_step", row->seconds, "seconds", row->seconds * (double)p->options.train_steps,
-                     "no_faster_than_softmax", (int)no_faster(p, row));
+    struct oa_text notes;
+    oa_text_init(&notes, p->c);
+    oa_attention_notes(p->c, row->attention, &p->options, &notes);
+    json_t *root = json_pack(
+        "{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:s}", "attention", row->attention, "trainable",
+        plan->trainable, "frozen", plan->frozen, "flops_per_step", plan->flops, "computed_flops_per_step",
+        plan->computed, "bytes_per_step", plan->bytes, "memory_parameters", plan->memory_parameters, "memory_step",
+        plan->memory_activations + plan->memory_scratch, "seconds_per_step", row->seconds, "seconds",
+        total_seconds(p, row), "no_faster_than_softmax", (int)no_faster(p, row), "notes", notes.s ? notes.s : "");
+    oa_text_free(&notes);
+    return root;
 }
 
 static json_t *plan_json(const struct planning *p)

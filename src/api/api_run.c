@@ -2,6 +2,8 @@
  * The folder of a run, opened for use: config.json, tokenizer.json, model.safetensors. */
 #include "api/api.h"
 
+#include <math.h>
+
 static enum oa_error check_folder(oa_context *c, const char *folder)
 {
     char path[OA_PATH];
@@ -25,10 +27,10 @@ static enum oa_error open_model(struct oa_trained *t, const char *folder, long v
     if (!oa_precision_parse(t->options.train_precision, &precision))
         return oa_fail(t->context, OA_FORMAT, "%s: unknown precision \"%s\"", folder, t->options.train_precision);
     OA_TRY(oa_device_open(t->context, precision, false, &t->device));
-    OA_TRY(oa_model_open(t->device, &t->options, vocabulary, false, &t->model));
-    oa_tape_init(&t->tape, t->device);
     OA_TRY(oa_path(t->context, path, folder, "model.safetensors"));
-    return oa_model_load(t->model, path);
+    OA_TRY(oa_model_open_saved(t->device, path, &t->options, vocabulary, t->tokenizer, &t->model));
+    oa_tape_init(&t->tape, t->device);
+    return OA_OK;
 }
 
 enum oa_error oa_trained_open(oa_context *c, const char *folder, struct oa_trained *t)
@@ -80,6 +82,10 @@ void oa_scores_text(const struct oa_scores *s, const char *unit, struct oa_text 
 {
     oa_text_printf(out, "loss            %.4f nats a token (%s)\n", s->loss, unit);
     oa_text_printf(out, "perplexity      %.4f a token\n", s->perplexity);
+    if (isnan(s->bits_per_character)) {
+        oa_text_printf(out, "bits/character  not known: there are token ids and no text\n");
+        return;
+    }
     oa_text_printf(out, "bits/character  %.4f\n", s->bits_per_character);
     oa_text_printf(out, "bits/byte       %.4f\n", s->bits_per_byte);
 }

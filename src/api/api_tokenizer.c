@@ -2,6 +2,8 @@
  * tokenizer: makes one, and turns text into ids and back. */
 #include "api/api.h"
 
+#include <string.h>
+
 static enum oa_error report_made(oa_context *c, const struct oa_tokenizer *tok, const char *path,
                                  const struct oa_output *out)
 {
@@ -15,11 +17,27 @@ static enum oa_error report_made(oa_context *c, const struct oa_tokenizer *tok, 
     return oa_emit(out, &t);
 }
 
+/* The result must not take the place of a text that it was made from. */
+static enum oa_error check_output(oa_context *c, const char *files, const char *path)
+{
+    char *list = oa_copy_text(c, files ? files : ""), *rest = NULL;
+    bool same = false;
+    for (char *file = list ? strtok_r(list, ", ", &rest) : NULL; file; file = strtok_r(NULL, ", ", &rest))
+        same = same || oa_same_file(file, path);
+    oa_free(list);
+    if (same)
+        return oa_fail(c, OA_ARGUMENT,
+                       "%s is one of the texts, which the tokenizer would replace: write to another file", path);
+    return oa_status(c);
+}
+
 enum oa_error oa_tokenizer_make(oa_context *c, const char *spec, const char *files, const char *path,
                                 const struct oa_output *out)
 {
     struct oa_tokenizer *tok;
     OA_TRY(oa_status(c));
+    OA_TRY(oa_file_check(c, path));
+    OA_TRY(check_output(c, files, path));
     OA_TRY(oa_tokenizer_open(c, spec, files, NULL, &tok));
     enum oa_error e = oa_tokenizer_save(c, tok, path);
     if (e == OA_OK)

@@ -1,71 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0
  * train: one run into a folder. */
 #include "api/api.h"
+#include "train/overwrite.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Options that may change when a run goes on. Of the text the checkpoint knows a fingerprint, so its path may. */
-static bool may_change(const struct oa_option_row *row)
-{
-    static const char *const free_to[] = { "data.train",       "data.valid",        "train.steps",
-                                           "train.eval_every", "train.eval_tokens", "train.checkpoint_every",
-                                           "train.log_every" };
-    char key[64];
-    if (strcmp(row->section, "generate") == 0 || strcmp(row->section, "compare") == 0)
-        return true;
-    snprintf(key, sizeof key, "%s.%s", row->section, row->name);
-    for (size_t i = 0; i < sizeof free_to / sizeof *free_to; i++)
-        if (strcmp(key, free_to[i]) == 0)
-            return true;
-    return false;
-}
-
-static enum oa_error check_row(oa_context *c, const char *folder, const struct oa_option_row *row,
-                               const struct oa_options *before, const struct oa_options *now)
-{
-    struct oa_text a, b;
-    char key[64];
-    snprintf(key, sizeof key, "%s.%s", row->section, row->name);
-    oa_text_init(&a, c);
-    oa_text_init(&b, c);
-    oa_options_get(c, before, key, &a);
-    oa_options_get(c, now, key, &b);
-    enum oa_error e = oa_status(c);
-    if (e == OA_OK && strcmp(a.s ? a.s : "", b.s ? b.s : "") != 0)
-        e = oa_fail(c, OA_ARGUMENT,
-                    "%s was begun with %s = %s, and now it is %s: a run goes on with the options it began with; leave "
-                    "the option out, or train into a new folder",
-                    folder, key, a.s ? a.s : "", b.s ? b.s : "");
-    oa_text_free(&a);
-    oa_text_free(&b);
-    return e;
-}
-
 static enum oa_error check_same(const oa_config *config, const char *folder)
 {
-    const struct oa_option_row *row;
     oa_config before = { .context = config->context };
     oa_options_default(&before.options);
     OA_TRY(oa_config_read_run(&before, folder));
-    for (int i = 0; (row = oa_option_at(i)); i++)
-        if (!may_change(row))
-            OA_TRY(check_row(config->context, folder, row, &before.options, &config->options));
+    OA_TRY(oa_same_options(config->context, folder, &before.options, &config->options));
     if (before.options.train_steps != config->options.train_steps)
         oa_log(config->context, 0, "%s: train.steps was %ld and is now %ld: the learning rate follows the new schedule",
                folder, before.options.train_steps, config->options.train_steps);
     return OA_OK;
 }
 
+/* A start that failed before its first step may have left options and a tokenizer: they are in nobody's way. */
 static enum oa_error check_folder(const oa_config *config, const char *folder, int resume)
 {
     char path[OA_PATH];
-    OA_TRY(oa_path(config->context, path, folder, "config.json"));
-    if (!oa_file_exists(path))
+    oa_context *c = config->context;
+    if (config->overwrite && resume)
+        return oa_fail(c, OA_ARGUMENT, "a run either goes on (--resume) or begins anew (--overwrite)");
+    if (config->overwrite)
+        return oa_overwrite_check(c, folder, OA_MADE_RUN);
+    if (!oa_folder_has_run(folder)) {
+        if (resume)
+            oa_log(c, 0, "%s holds nothing to go on from: the run begins at step 1", folder);
         return OA_OK;
+    }
     if (!resume)
-        return oa_fail(config->context, OA_ARGUMENT,
-                       "%s holds a run already; --resume goes on with it, another --out begins a new one", folder);
+        return oa_fail(c, OA_ARGUMENT,
+                       "%s holds a run already; --resume goes on with it, another --out begins a new one, --overwrite "
+                       "removes it",
+                       folder);
+    OA_TRY(oa_path(c, path, folder, "model.safetensors"));
+    if (oa_file_exists(path) && !oa_folder_has_checkpoint(folder))
+        return oa_fail(c, OA_ARGUMENT,
+                       "%s holds a model that is ready, and no checkpoint to go on from: train into a new folder, or "
+                       "remove %s to begin again",
+                       folder, path);
     return check_same(config, folder);
 }
 
@@ -75,20 +52,32 @@ struct outcome {
     const struct oa_options *options;
     const char *folder, *unit;
     const struct oa_run *run;
+    double text_tokens; /* of the validation text */
     struct oa_scores scores;
 };
 
 static void outcome_text(const struct outcome *o, struct oa_text *t)
 {
     const struct oa_run *run = o->run;
-    oa_text_printf(t, "run             %s\n", o->folder);
-    oa_text_printf(t, "attention       %s\n", o->options->model_attention);
-    oa_text_printf(t, "steps           %ld, %.0f tokens\n", run->steps, run->tokens);
-    oa_text_printf(t, "time            %.1f s, %.0f tokens/s\n", run->seconds, run->tokens_per_second);
+    oa_text_printf(t, "run             ");
+    oa_name_add(t, o->folder);
+    oa_text_printf(t, "\nattention       ");
+    oa_name_add(t, o->options->model_attention);
+    oa_text_printf(t, "\nsteps           %ld, %.0f tokens", run->steps, run->tokens);
+    if (o->options->train_patience > 0 && run->steps < o->options->train_steps)
+        oa_text_printf(t, ", stopped early of %ld", o->options->train_steps);
+    oa_text_printf(t, "\n");
+    oa_text_printf(t, "time            %.1f s, %.1f s of processor time, %.0f tokens/s\n", run->seconds,
+                   run->processor_seconds, run->tokens_per_second);
     oa_text_printf(t, "memory          %.1f MiB\n", run->peak_memory / 1048576);
-    if (isfinite(o->scores.loss))
+    if (run->best_step)
+        oa_text_printf(t, "kept            the model of step %ld, lowest of the validations every %ld steps\n",
+                       run->best_step, o->options->train_eval_every);
+    if (isfinite(o->scores.loss)) {
+        oa_text_printf(t, "validated       %.0f of the %.0f tokens of the validation text\n", o->scores.tokens,
+                       o->text_tokens);
         oa_scores_text(&o->scores, o->unit, t);
-    else
+    } else
         oa_text_printf(t, "loss            not known: there is no validation text\n");
 }
 
@@ -96,10 +85,12 @@ static json_t *outcome_json(const struct outcome *o)
 {
     const struct oa_run *run = o->run;
     json_t *root =
-        json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "run", o->folder, "attention",
+        json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "run", o->folder, "attention",
                   o->options->model_attention, "seed", (json_int_t)run->seed, "steps", (json_int_t)run->steps,
-                  "training_tokens", run->tokens, "seconds", run->seconds, "tokens_per_second", run->tokens_per_second,
-                  "flops", run->flops, "peak_memory", run->peak_memory);
+                  "training_tokens", run->tokens, "seconds", run->seconds, "processor_seconds", run->processor_seconds,
+                  "validation_tokens", o->scores.tokens, "validation_text_tokens", o->text_tokens, "tokens_per_second",
+                  run->tokens_per_second, "flops", run->flops, "peak_memory", run->peak_memory);
+    json_object_set_new(root, "best_step", run->best_step ? json_integer(run->best_step) : json_null());
     oa_scores_json(&o->scores, root);
     return root;
 }
@@ -115,6 +106,15 @@ static enum oa_error report(oa_context *c, const struct outcome *o, const struct
     return oa_emit(out, &t);
 }
 
+static enum oa_error say_size(const oa_config *config, const struct oa_workload *work)
+{
+    struct oa_plan plan;
+    OA_TRY(oa_plan_make(config->context, &config->options, oa_tokenizer_size(work->tokenizer), &plan));
+    oa_log(config->context, 2, "%s: %.0f trained and %.0f frozen parameters, vocabulary %ld, %zu training tokens",
+           config->options.model_attention, plan.trainable, plan.frozen, plan.vocabulary, work->corpus.train.count);
+    return OA_OK;
+}
+
 static enum oa_error run(const oa_config *config, const char *folder, int resume, struct oa_scores *scores,
                          const struct oa_output *out, struct oa_workload *work, struct oa_run *result)
 {
@@ -122,16 +122,21 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
                                         .workload = work,
                                         .folder = folder,
                                         .resume = resume != 0,
+                                        .overwrite = config->overwrite,
                                         .keep = true,
                                         .title = config->options.model_attention };
-    OA_TRY(oa_spec_check(config->context, config->options.model_attention)); /* before a long text is read */
+    /* before a long text is read */
+    OA_TRY(oa_attention_warn(config->context, config->options.model_attention, &config->options));
+    oa_remarks(config->context, &config->options);
     OA_TRY(oa_workload_open(config->context, &config->options, work));
+    OA_TRY(say_size(config, work));
     OA_TRY(oa_train_run(config->context, &request, result));
     struct outcome o = { .options = &config->options,
                          .folder = folder,
                          .unit = oa_tokenizer_kind_name(work->tokenizer),
                          .run = result,
-                         .scores = oa_scores_of(result, 0) };
+                         .text_tokens = (double)work->corpus.valid.count,
+                         .scores = oa_scores_of(result, result->valid_tokens) };
     if (scores)
         *scores = o.scores;
     return report(config->context, &o, out);
@@ -142,10 +147,15 @@ enum oa_error oa_train(const oa_config *config, const char *folder, int resume, 
 {
     struct oa_workload work = { 0 };
     struct oa_run result = { 0 };
+    struct oa_lock *lock;
     OA_TRY(oa_status(config->context));
-    OA_TRY(check_folder(config, folder, resume));
-    enum oa_error e = run(config, folder, resume, scores, out, &work, &result);
+    OA_TRY(oa_directory_check(config->context, folder));
+    OA_TRY(oa_folder_lock(config->context, folder, &lock));
+    enum oa_error e = check_folder(config, folder, resume);
+    if (e == OA_OK)
+        e = run(config, folder, resume, scores, out, &work, &result);
     oa_run_free(&result);
     oa_workload_close(&work);
+    oa_folder_unlock(lock);
     return e;
 }

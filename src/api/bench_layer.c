@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs an attention layer, projections included, on the plan device for its FLOPs and on the CPU for its time. */
 #include "api/bench_layer.h"
-#include "report/report.h"
+#include "attention/layer/rig.h"
+#include "print/print.h"
 
 #include <math.h>
 
@@ -13,10 +14,7 @@ static const double most_memory = 0.75; /* of the machine's */
 struct bench {
     oa_context *c;
     const struct oa_layer_case *what;
-    struct oa_device *d;
-    struct oa_store store;
-    struct oa_layer layer;
-    oa_tape tape;
+    struct oa_rig rig;
     void *x, *dy; /* acts */
     struct oa_arena inputs;
     size_t tape_bytes, scratch_bytes; /* what the plan device counted */
@@ -25,40 +23,27 @@ struct bench {
 /* N(0, 1) as acts; addresses only on the plan device. */
 static void *make_input(struct bench *b, const char *name, long count)
 {
-    size_t size = b->d->kernels.real_size;
-    void *real = oa_arena_take(&b->inputs, (size_t)count * size);
-    void *act = oa_arena_take(&b->inputs, (size_t)count * b->d->kernels.act_size);
+    void *act = oa_arena_take(&b->inputs, (size_t)count * b->rig.device->kernels.act_size);
     struct oa_stream s = oa_stream_named(1, name);
-    if (!real || !act || b->d->dry)
-        return act;
-    for (long i = 0; i < count; i++) {
-        double x = oa_random_normal(s, (uint64_t)i);
-        if (b->d->kernels.real == OA_F64)
-            ((double *)real)[i] = x;
-        else
-            ((float *)real)[i] = (float)x;
-    }
-    b->d->ops->act_from_real(b->d, count, real, act);
+    double *values = act && !b->rig.device->dry ? oa_alloc(b->c, (size_t)count * sizeof *values) : NULL;
+    for (long i = 0; values && i < count; i++)
+        values[i] = oa_random_normal(s, (uint64_t)i);
+    if (values)
+        oa_acts_write(b->rig.device, count, values, act);
+    oa_free(values);
     return act;
 }
 
 static enum oa_error open_bench(struct bench *b, bool dry)
 {
     const struct oa_layer_case *w = b->what;
-    struct oa_layer_shape shape = { .width = w->width,
-                                    .heads = w->heads,
-                                    .head_width = w->width / w->heads,
-                                    .value_width = w->width / w->heads,
-                                    .length = w->length,
-                                    .memory_length = w->length,
-                                    .causal = w->causal };
+    struct oa_layer_shape shape = oa_even_shape(w->width, w->heads, w->length);
+    shape.causal = w->causal;
     long count = w->batch * w->length * w->width;
-    OA_TRY(oa_device_open(b->c, w->precision, dry, &b->d));
-    oa_store_init(&b->store, b->d);
-    oa_tape_init(&b->tape, b->d);
-    oa_arena_init(&b->inputs, b->c, dry);
-    OA_TRY(oa_layer_open(b->c, w->spec, 0, &shape, &b->store, "", &b->layer));
-    OA_TRY(oa_store_allocate(&b->store, 1, true));
+    OA_TRY(oa_rig_open(b->c, w->attention, w->precision, dry, &b->rig));
+    oa_device_arena(&b->inputs, b->rig.device);
+    OA_TRY(oa_rig_layer(&b->rig, 0, &shape));
+    OA_TRY(oa_store_allocate(&b->rig.store, 1, true));
     b->x = make_input(b, "x", count);
     b->dy = make_input(b, "dy", count);
     return oa_status(b->c);
@@ -66,29 +51,24 @@ static enum oa_error open_bench(struct bench *b, bool dry)
 
 static void close_bench(struct bench *b)
 {
-    oa_layer_close(&b->layer);
-    if (b->d) {
-        oa_tape_free(&b->tape);
-        oa_store_free(&b->store);
-        oa_arena_free(&b->inputs);
-    }
-    oa_device_close(b->d);
+    oa_arena_free(&b->inputs);
+    oa_rig_close(&b->rig);
 }
 
 static enum oa_error pass(struct bench *b, bool backward)
 {
     const struct oa_layer_case *w = b->what;
     long rows = w->batch * w->length;
-    oa_tape_reset(&b->tape, backward, false, (struct oa_stream){ 0 });
-    struct oa_layer_input in = { .x = oa_tensor_from(&b->tape, b->x, rows, w->width, w->width, true),
+    oa_tape_reset(&b->rig.tape, backward, false, (struct oa_stream){ 0 });
+    struct oa_layer_input in = { .x = oa_tensor_from(&b->rig.tape, b->x, rows, w->width, w->width, true),
                                  .batch = w->batch,
                                  .queries = w->length,
                                  .keys = w->length };
-    oa_tensor *y = oa_layer_forward(&b->tape, &b->layer, &in);
+    oa_tensor *y = oa_layer_forward(&b->rig.tape, &b->rig.layer, &in);
     OA_TRY(oa_status(b->c));
     if (backward) {
         y->gradient = b->dy;
-        oa_tape_backward(&b->tape);
+        oa_tape_backward(&b->rig.tape);
     }
     return oa_status(b->c);
 }
@@ -104,6 +84,7 @@ static enum oa_error time_run(struct bench *b, bool backward, struct runs *r)
         return oa_fail(b->c, OA_INTERRUPTED, "the bench was stopped");
     double start = b->what->clock();
     OA_TRY(pass(b, backward));
+    b->rig.device->ops->sync(b->rig.device);
     double seconds = b->what->clock() - start;
     r->count++;
     r->sum += seconds;
@@ -127,8 +108,8 @@ static enum oa_error time_pass(struct bench *b, bool backward, struct runs *r)
 
 static void read_memory(struct bench *b, struct oa_layer_cost *out)
 {
-    out->parameters = (double)b->store.arena.peak;
-    out->pass = (double)(b->tape.arena.peak + b->d->scratch.peak);
+    out->parameters = (double)b->rig.store.arena.peak;
+    out->pass = (double)(b->rig.tape.arena.peak + b->rig.device->scratch.peak);
 }
 
 static enum oa_error count_layer(struct bench *b, struct oa_layer_cost *out)
@@ -136,9 +117,9 @@ static enum oa_error count_layer(struct bench *b, struct oa_layer_cost *out)
     double limit = most_memory * (double)oa_context_cpu(b->c)->memory;
     char needed[OA_NUMBER];
     OA_TRY(open_bench(b, true));
-    b->d->flops = 0;
+    b->rig.device->flops = 0;
     OA_TRY(pass(b, true));
-    out->flops = b->d->flops;
+    out->flops = b->rig.device->flops;
     read_memory(b, out);
     if (limit > 0 && out->parameters + out->pass > limit)
         return oa_fail(b->c, OA_UNSUPPORTED, "a layer of %ld tokens needs %s, too much for this machine",
@@ -151,8 +132,8 @@ static enum oa_error time_layer(struct bench *b, struct oa_layer_cost *out)
     struct runs forward, both;
     oa_scratch_peak(b->c);
     OA_TRY(open_bench(b, false));
-    oa_arena_reserve(&b->tape.arena, b->tape_bytes);
-    oa_arena_reserve(&b->d->scratch, b->scratch_bytes);
+    oa_arena_reserve(&b->rig.tape.arena, b->tape_bytes);
+    oa_arena_reserve(&b->rig.device->scratch, b->scratch_bytes);
     OA_TRY(time_pass(b, false, &forward));
     OA_TRY(time_pass(b, true, &both));
     out->forward = forward.least;
@@ -179,8 +160,8 @@ enum oa_error oa_layer_measure(oa_context *c, const struct oa_layer_case *what, 
     struct bench dry = { .c = c, .what = what }, real = dry;
     *out = (struct oa_layer_cost){ 0 };
     enum oa_error e = count_layer(&dry, out);
-    real.tape_bytes = dry.tape.arena.peak;
-    real.scratch_bytes = dry.d ? dry.d->scratch.peak : 0;
+    real.tape_bytes = dry.rig.tape.arena.peak;
+    real.scratch_bytes = dry.rig.device ? dry.rig.device->scratch.peak : 0;
     close_bench(&dry);
     if (e != OA_OK)
         return note_refusal(&dry, e, out);

@@ -6,7 +6,7 @@
 #include "attention/attention.h"
 
 struct oa_layer_case {
-    const struct oa_spec *spec;
+    const char *attention;
     enum oa_precision precision;
     long width, heads, length, batch;
     bool causal;

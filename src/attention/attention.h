@@ -43,7 +43,7 @@ struct oa_value {
           0,                                                                                                           \
           0,                                                                                                           \
           "layers: one draw of a frozen projection for all layers" },                                                  \
-        { "scale", OA_VALUE_CHOICE, "none", "none|jl", 0, 0, "jl: times √(d/d_h)" },                                   \
+        { "scale", OA_VALUE_CHOICE, "none", "none|jl", 0, 0, "jl: times √(D/K)" },                                     \
         { "temperature", OA_VALUE_FLAG, "0", NULL, 0, 0, "a trainable scalar for each head" },                         \
     {                                                                                                                  \
         "diagonal", OA_VALUE_FLAG, "0", NULL, 0, 0, "a trainable diagonal for each head"                               \
@@ -89,6 +89,18 @@ bool oa_atom_is(const struct oa_atom *a, const char *key, const char *word);    
 int oa_atom_reals(const struct oa_atom *a, const char *key, double *out, int room); /* how many were copied */
 void oa_atom_print(const struct oa_atom *a, struct oa_text *out);                   /* canonical form of one atom */
 
+/* claims.c: what an attention claims with its options, and what follows for a training. */
+unsigned oa_atom_claims(const struct oa_atom *a); /* enum oa_capability */
+/* Are weights of both signs divided by their sum? It can come near 0, and a rounding then be as large as the result. */
+bool oa_atom_divides_signed(const struct oa_atom *a);
+/* Sentences, one a line, about what options ask for and parts of the attention do not have or bear: attention dropout
+ * without weights to drop, and bf16 where it decides the result. Nothing is added when there is nothing to say. */
+void oa_spec_dropout_notes(const struct oa_spec *s, double dropout, struct oa_text *out);
+void oa_spec_precision_notes(const struct oa_spec *s, const char *precision, struct oa_text *out);
+/* Both, of the attention `spec` (which must be valid) under these options. */
+enum oa_error oa_attention_notes(oa_context *c, const char *spec, const struct oa_options *o, struct oa_text *out);
+enum oa_error oa_attention_warn(oa_context *c, const char *spec, const struct oa_options *o); /* as lines of the log */
+
 /* ---- the layer ----------------------------------------------------------------------------------------------- */
 
 struct oa_layer_shape {
@@ -98,6 +110,9 @@ struct oa_layer_shape {
     bool causal, cross, bias;
     double init_scale; /* times the standard deviation of output.weight; 0 = 1 */
 };
+/* Heads that share the width, with one length of queries and keys; heads that do not divide it get the width 0, which
+ * layers refuse. */
+struct oa_layer_shape oa_even_shape(long width, long heads, long length);
 
 /* A group of heads with one mechanism (or mixture) in a layer: what a mechanism's functions get. */
 struct oa_group {
@@ -143,7 +158,10 @@ enum oa_capability {
     OA_ORDER = 32,        /* the output depends on the order of the keys */
     OA_LINEAR_TIME = 64,  /* time and memory are linear in the length */
     OA_HAS_WEIGHTS = 128, /* O = A V with a map A that can be shown */
-    OA_OWN_VALUES = 256   /* makes its values itself: no value.weight, but with the option `value` */
+    OA_OWN_VALUES = 256,  /* makes its values itself: no value.weight, but with the option `value` */
+    OA_DROPS = 512,       /* has attention weights that model.attention_dropout drops */
+    OA_POSITIVE = 1024,   /* no weight of A is below 0 */
+    OA_AVERAGES = 2048    /* weights are divided by their sum: rows of A sum to 1, or to 0 where there is nothing */
 };
 
 /* What the oracles of a mechanism get: one batch item in double. */
@@ -165,7 +183,10 @@ struct oa_mechanism {
     const char *mistakes; /* of other implementations, and whose: sentences with "\n" between; NULL = none known */
     const char *cost;     /* time and memory: "O(n²(K + V)) time, O(n) memory" */
     const char *state;    /* what decoding must keep, numbers a head after t tokens: "t(K + V)" */
-    unsigned can;
+    unsigned can; /* enum oa_capability: claims, each of which `orthant verify` measures, also where it is not made */
+    /* The claims with these options; NULL = `can`, whatever they are. */
+    unsigned (*can_with)(const struct oa_atom *a);
+    const char *self_only;               /* without OA_CAN_CROSS: why, after "queries and keys must be" */
     const struct oa_argument *arguments; /* ended by key = NULL */
     /* Options that contradict each other: writes what is wrong and returns true. May be NULL. */
     bool (*clash)(const struct oa_atom *a, char *sentence, size_t size);
@@ -191,10 +212,25 @@ struct oa_mechanism {
      * (mixable mechanisms); weights: the map A[h][i][j] of O = A V, 0 where masked. NULL: there is none. */
     enum oa_error (*scores)(const struct oa_group *g, const struct oa_oracle *in, double *scores);
     enum oa_error (*weights)(const struct oa_group *g, const struct oa_oracle *in, double *weights);
+    /* What these weights mix: number `column` of the H·V values of a token with the input x [D], as row i mixes it.
+     * NULL: value.weight x + value.bias in every row. */
+    double (*values)(const struct oa_group *g, const double *x, long i, long column);
     /* N as the stored tensors of a layer say it; 0 = they do not. May be NULL. */
     long (*length)(const struct oa_atom *a, oa_stored_axis *axis, const void *argument);
     /* The same for the keys of cross-attention. NULL = as `length`. */
     long (*memory_length)(const struct oa_atom *a, oa_stored_axis *axis, const void *argument);
+
+    /* What the proof cannot measure and has to be told (verify reads it, nothing else does): */
+    const char *plain;   /* an attention with the defaults, where the name alone is none; NULL = the name */
+    const char *trial;   /* options to try others with, as the defaults need wider heads than 4; NULL = none */
+    const char *numbers; /* whole numbers to try, "key=1|other=80"; options that are not there are tried with 3 */
+    double rounding;     /* decoding may differ from the whole sequence so many times as much as elsewhere; 0 = once */
+    /* Is the forward pass fitted to its input, and the fit a constant of the backward pass? Differences are then no
+     * derivatives. NULL = never. */
+    bool (*fitted)(const struct oa_group *g);
+    /* Is N more here than the size of tables, a default or a unit? A layer of another N is then another attention, and
+     * not this one with its tables cut. NULL = never. */
+    bool (*length_counts)(const struct oa_group *g);
 };
 
 const struct oa_mechanism *oa_mechanism_at(int i); /* registry order; NULL past the end */
@@ -278,7 +314,10 @@ bool oa_oracle_visible(const struct oa_group *g, const struct oa_oracle *in, lon
 enum oa_error oa_oracle_project(const struct oa_group *g, const struct oa_oracle *in, double *q, double *k);
 enum oa_error oa_dot_scores(const struct oa_group *g, const struct oa_oracle *in, double *scores);
 enum oa_error oa_softmax_weights(const struct oa_group *g, const struct oa_oracle *in, double *weights);
-double oa_parameter_at(const struct oa_group *g, const struct oa_parameter *p, long i);
+/* Row `column` of w times x [D], and its bias if there is one. */
+double oa_oracle_value(const struct oa_group *g, const struct oa_parameter *w, const struct oa_parameter *b,
+                       const double *x, long column);
+double oa_parameter_at(const struct oa_group *g, const struct oa_parameter *p, long i); /* slow off the host */
 /* A_ij = kernel(q_i, k_j)/guard(Σ_j kernel(q_i, k_j)) over visible keys, rows of one head [K] at positions i, j; a
  * denominator of 0 gives 0. guard NULL: as it is. With log_scale, the kernel of a key is e^{log_scale} times what
  * `kernel` says, and the guard sees sums relative to the largest scale among the visible keys. */

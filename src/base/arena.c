@@ -12,21 +12,32 @@
 
 struct oa_chunk {
     struct oa_chunk *older;
+    char *memory; /* of the source, which need not be the host */
     size_t start; /* position of the arena at which this chunk begins */
     size_t used, size;
 };
 
-static char *chunk_memory(struct oa_chunk *k)
+void oa_arena_init_from(struct oa_arena *a, oa_context *c, const struct oa_memory_source *source, void *owner)
 {
-    return (char *)k + OA_ALIGN;
+    *a = (struct oa_arena){ .context = c, .source = source, .owner = owner };
+#ifdef ORTHANT_POISON
+    a->poison = true;
+#endif
 }
 
 void oa_arena_init(struct oa_arena *a, oa_context *c, bool dry)
 {
-    *a = (struct oa_arena){ .context = c, .dry = dry };
-#ifdef ORTHANT_POISON
-    a->poison = true;
-#endif
+    oa_arena_init_from(a, c, NULL, NULL);
+    a->dry = dry;
+}
+
+static void free_chunk(struct oa_arena *a, struct oa_chunk *k)
+{
+    if (a->source)
+        a->source->release(a->owner, k->memory);
+    else
+        oa_free(k->memory);
+    oa_free(k);
 }
 
 static void free_chunks(struct oa_arena *a)
@@ -34,7 +45,7 @@ static void free_chunks(struct oa_arena *a)
     while (a->chunks) {
         struct oa_chunk *k = a->chunks;
         a->chunks = k->older;
-        oa_free(k);
+        free_chunk(a, k);
     }
 }
 
@@ -46,14 +57,13 @@ void oa_arena_free(struct oa_arena *a)
 
 static bool add_chunk(struct oa_arena *a, size_t size)
 {
-    struct oa_chunk *k = NULL;
-    if (size > SIZE_MAX - OA_ALIGN)
-        oa_fail(a->context, OA_NO_MEMORY, "out of memory: %zu bytes in one piece", size);
-    else
-        k = oa_alloc_raw(a->context, OA_ALIGN + size);
-    if (!k)
+    struct oa_chunk *k = oa_alloc(a->context, sizeof *k);
+    char *memory = !k ? NULL : a->source ? a->source->allocate(a->owner, size) : oa_alloc_raw(a->context, size);
+    if (!memory) {
+        oa_free(k);
         return false;
-    *k = (struct oa_chunk){ .older = a->chunks, .start = a->used, .size = size };
+    }
+    *k = (struct oa_chunk){ .older = a->chunks, .memory = memory, .start = a->used, .size = size };
     a->chunks = k;
     return true;
 }
@@ -82,6 +92,16 @@ static void *take_dry(const struct oa_arena *a)
     return (void *)(uintptr_t)(OA_ALIGN + a->used);
 }
 
+static void spoil(const struct oa_arena *a, void *memory, size_t bytes)
+{
+    if (!a->poison)
+        return;
+    if (a->source)
+        a->source->spoil(a->owner, memory, bytes);
+    else
+        memset(memory, 0xff, bytes);
+}
+
 static void *take_real(struct oa_arena *a, size_t bytes)
 {
     struct oa_chunk *k = a->chunks;
@@ -90,9 +110,10 @@ static void *take_real(struct oa_arena *a, size_t bytes)
             return NULL;
         k = a->chunks;
     }
-    char *memory = chunk_memory(k) + k->used;
+    char *memory = k->memory + k->used;
     k->used += bytes;
-    return a->poison ? memset(memory, 0xff, bytes) : memory;
+    spoil(a, memory, bytes);
+    return memory;
 }
 
 void *oa_arena_take(struct oa_arena *a, size_t bytes)
@@ -132,7 +153,7 @@ static void drop_empty_chunks(struct oa_arena *a, size_t mark)
     while (newest->older && newest->older->start >= mark) {
         struct oa_chunk *k = newest->older;
         newest->older = k->older;
-        oa_free(k);
+        free_chunk(a, k);
     }
     newest->start = mark;
 }

@@ -29,6 +29,10 @@
 /* Records a failure and returns `code`. The first failure is kept; later ones are dropped. Safe from any thread.
  * The sentence says what was found, what was expected and what to do, with the numbers in it. */
 enum oa_error oa_fail(oa_context *c, enum oa_error code, const char *format, ...) OA_PRINTF(3, 4);
+/* The same with lines of their own below the sentence. No other line ends are in what is recorded: those in arguments
+ * of a sentence come from names and values, and are shown as \x0a. */
+enum oa_error oa_fail_with_picture(oa_context *c, enum oa_error code, const char *picture, const char *format, ...)
+    OA_PRINTF(4, 5);
 enum oa_error oa_status(const oa_context *c); /* OA_OK, or the code of the failure that is recorded */
 
 /* Forwards a failure to the caller: the only macro of the project that hides control flow. */
@@ -39,10 +43,13 @@ enum oa_error oa_status(const oa_context *c); /* OA_OK, or the code of the failu
             return oa_try_code;                                                                                        \
     } while (0)
 
-/* One line to the caller's log callback (level 0 = notice, 1 = progress); nothing happens without a callback. */
+/* One line to the caller's log callback (level 0 = notice, 1 = progress, 2 = information); nothing happens without a
+ * callback. */
 void oa_log(oa_context *c, int level, const char *format, ...) OA_PRINTF(3, 4);
 /* The number of the signal that asked for a stop (SIGINT, SIGTERM), or 0. Long work polls it between steps. */
 int oa_stop_requested(const oa_context *c);
+/* Public structs have room for later versions: a `reserved` field that is not 0 is refused. */
+enum oa_error oa_check_reserved(oa_context *c, const char *structure, const long *reserved, int count);
 
 /* ---- memory -------------------------------------------------------------------------------------------------- */
 
@@ -50,21 +57,32 @@ int oa_stop_requested(const oa_context *c);
 
 /* Zeroed, OA_ALIGN-aligned memory, or NULL with OA_NO_MEMORY recorded. oa_allocations counts every call (tests). */
 void *oa_alloc(oa_context *c, size_t bytes);
+void *oa_alloc_raw(oa_context *c, size_t bytes); /* not zeroed: its pages cost nothing until they are touched */
 void *oa_grow(oa_context *c, void *old, size_t old_bytes, size_t bytes); /* like realloc; the new part is zeroed */
 void oa_free(void *memory);
 char *oa_copy_text(oa_context *c, const char *text);
 long oa_allocations(const oa_context *c);
+
+/* Where an arena gets its chunks when they are not the host's memory (device.h). */
+struct oa_memory_source {
+    void *(*allocate)(void *owner, size_t bytes); /* aligned, NOT zeroed; NULL after a recorded failure */
+    void (*release)(void *owner, void *memory);
+    void (*spoil)(void *owner, void *memory, size_t bytes); /* fills it with NaN */
+};
 
 /* An arena hands out memory by moving a mark. It is a list of chunks that is merged into one when it is reset, so the
  * second use of the same size allocates nothing. A dry arena hands out addresses that must not be touched and only
  * counts: that is how `plan` knows the memory of a step before anything runs. */
 struct oa_arena {
     oa_context *context;
-    struct oa_chunk *chunks; /* newest first */
-    size_t used, peak;       /* bytes in use, and the most since the arena was made */
-    bool dry, poison;        /* poison: fill what is handed out with NaN (test builds) */
+    struct oa_chunk *chunks;               /* newest first */
+    size_t used, peak;                     /* bytes in use, and the most since the arena was made */
+    bool dry, poison;                      /* poison: fill what is handed out with NaN (test builds) */
+    const struct oa_memory_source *source; /* NULL: the host */
+    void *owner;                           /* what the source's functions are given */
 };
 void oa_arena_init(struct oa_arena *a, oa_context *c, bool dry);
+void oa_arena_init_from(struct oa_arena *a, oa_context *c, const struct oa_memory_source *source, void *owner);
 void oa_arena_free(struct oa_arena *a);
 void oa_arena_reset(struct oa_arena *a);
 void *oa_arena_take(struct oa_arena *a, size_t bytes); /* aligned, NOT zeroed; NULL after a recorded failure */
@@ -72,6 +90,24 @@ void *oa_arena_take(struct oa_arena *a, size_t bytes); /* aligned, NOT zeroed; N
 void oa_arena_reserve(struct oa_arena *a, size_t bytes);
 size_t oa_arena_mark(const struct oa_arena *a);
 void oa_arena_release(struct oa_arena *a, size_t mark); /* gives back all that was taken since the mark */
+
+/* ---- small arithmetic ------------------------------------------------------------------------------------------ */
+
+static inline long oa_min(long a, long b)
+{
+    return a < b ? a : b;
+}
+
+static inline long oa_max(long a, long b)
+{
+    return a > b ? a : b;
+}
+
+/* Number of blocks of `block` that cover n. */
+static inline long oa_blocks(long n, long block)
+{
+    return (n + block - 1) / block;
+}
 
 /* ---- threads ------------------------------------------------------------------------------------------------- */
 
@@ -131,11 +167,34 @@ bool oa_parse_real(const char *text, double *value);                            
 
 /* A whole file in memory, gzip unpacked transparently; `*data` has a terminating 0 beyond `*length`. oa_free it. */
 enum oa_error oa_file_read(oa_context *c, const char *path, char **data, size_t *length);
-/* Writes path.tmp, fsyncs, renames over path, fsyncs the directory: a reader sees the old file or the new one. */
+/* Opens a file for reading. What has no size, such as a pipe, is copied into memory first, up to oa_read_limit: *fd is
+ * a plain file in every case, and reading from it does not wait. A stop that is asked for ends the wait for a pipe with
+ * OA_INTERRUPTED. remedy: the end of the sentence that says why it cannot be read; NULL: what fits the reason. The
+ * caller closes *fd. */
+enum oa_error oa_input_open(oa_context *c, const char *path, const char *remedy, int *fd);
+/* The most bytes that reading a file may give: 64 times its size, but at least 256 MiB. A pipe or a device has no size
+ * and may have no end, and gzip packs zeros a thousand to one. oa_fail_endless says so. */
+uint64_t oa_read_limit(const char *path);
+enum oa_error oa_fail_endless(oa_context *c, const char *path, uint64_t limit);
+/* Writes path.PID-N.tmp, fsyncs, renames over path, fsyncs the directory: a reader sees the old file or the new one. Of
+ * a symbolic link, what it points to is replaced. */
 enum oa_error oa_file_write(oa_context *c, const char *path, const void *data, size_t length);
 enum oa_error oa_file_append(oa_context *c, const char *path, const void *data, size_t length);
 enum oa_error oa_directory_make(oa_context *c, const char *path); /* with its parents */
 bool oa_file_exists(const char *path);
+bool oa_same_file(const char *a, const char *b); /* two names of one file that is there */
+/* Before long work: can its result be written to this file, or into this folder, which may not exist yet? */
+enum oa_error oa_file_check(oa_context *c, const char *path);
+enum oa_error oa_directory_check(oa_context *c, const char *path);
+
+/* folder_lock.c: a folder for one process alone. It is made if need be; when the process ends, however it ends, the
+ * lock is gone. A folder that another process holds is refused with that one's number, machine and time; where the file
+ * system knows no locks a notice says so, and nothing is held. Leftovers of writes that were killed are removed. */
+struct oa_lock;
+enum oa_error oa_folder_lock(oa_context *c, const char *folder, struct oa_lock **out);
+void oa_folder_unlock(struct oa_lock *l); /* also removes the folder, if it was made for the lock and is empty */
+/* Removes the path.PID-N.tmp that killed processes left; only in a folder that is locked. */
+void oa_folder_sweep(const char *folder);
 
 /* ---- types --------------------------------------------------------------------------------------------------- */
 
@@ -187,8 +246,22 @@ int oa_tensors_metadata_at(const struct oa_tensors *f, int i, const char **key,
  * metadata: pairs key, value, …, ended by NULL; may be NULL. */
 enum oa_error oa_tensors_write(oa_context *c, const char *path, const struct oa_array *arrays, int count,
                                const char *const *metadata);
+/* The same with the metadata OA_SEAL: a checksum of all that the file says (docs/interop.md has the recipe).
+ * oa_tensors_open refuses a file whose seal does not fit; a file without one is taken as it is. */
+#define OA_SEAL "orthant.seal"
+enum oa_error oa_tensors_write_sealed(oa_context *c, const char *path, const struct oa_array *arrays, int count,
+                                      const char *const *metadata);
 /* Element i of an array as a double, whatever its type. */
 double oa_array_value(const struct oa_array *a, size_t i);
+
+/* ---- digests --------------------------------------------------------------------------------------------------- */
+
+/* SHA-256 (FIPS 180-4) in 64 lower-case hexadecimal digits, as `sha256sum` prints it. */
+struct oa_digest {
+    char hex[65];
+};
+struct oa_digest oa_digest_of(const void *data, size_t bytes);
+struct oa_digest oa_digest_of_arrays(const struct oa_array *arrays, int count); /* of their bytes, one after another */
 
 /* ---- options ------------------------------------------------------------------------------------------------- */
 
@@ -227,6 +300,14 @@ void oa_options_yaml(const struct oa_options *o, struct oa_text *out); /* comple
 void oa_options_json(const struct oa_options *o, struct oa_text *out); /* {"model": {"layers": 4, …}, …} */
 enum oa_error oa_options_from_json(oa_context *c, struct oa_options *o, const char *path, const char *json);
 
+/* What chance decides in a run. Each has a seed of its own (chance.c). */
+enum oa_chance { OA_CHANCE_INIT, OA_CHANCE_ORDER, OA_CHANCE_DROPOUT, OA_CHANCE_SPLIT, OA_CHANCES };
+const char *oa_chance_name(enum oa_chance s); /* "init", "order", "dropout", "split" */
+const char *oa_chance_says(enum oa_chance s); /* "initial values", … */
+/* Its own seed where the options give one, else train.seed; the split is that of data.split_seed always. */
+uint64_t oa_chance_seed(const struct oa_options *o, enum oa_chance s);
+void oa_chance_set(struct oa_options *o, enum oa_chance s, uint64_t seed);
+
 /* ---- the processor ------------------------------------------------------------------------------------------- */
 
 enum oa_isa { OA_ISA_REF, OA_ISA_AVX2, OA_ISA_AVX512, OA_ISA_AMX }; /* each includes the ones before it */
@@ -244,7 +325,11 @@ const char *oa_isa_name(enum oa_isa isa);         /* "ref", "avx2", "avx512", "a
 
 const struct oa_cpu *oa_context_cpu(const oa_context *c);
 enum oa_isa oa_context_isa(const oa_context *c); /* after --isa */
-double oa_clock(void);                           /* monotonic seconds */
-double oa_processor_clock(void);                 /* seconds of processor time of all threads of the program */
+/* The device that computes for this context (device.h): chosen before any is opened; NULL: the usual one. */
+struct oa_device_ops;
+void oa_context_choose(oa_context *c, const struct oa_device_ops *device);
+const struct oa_device_ops *oa_context_device(const oa_context *c);
+double oa_clock(void);           /* monotonic seconds */
+double oa_processor_clock(void); /* seconds of processor time of all threads of the program */
 
 #endif

@@ -4,6 +4,7 @@
  * these.
  */
 #include "base/context.h"
+#include "base/beside.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -14,17 +15,49 @@
 
 /* ---- errors -------------------------------------------------------------------------------------------------- */
 
-enum oa_error oa_fail(oa_context *c, enum oa_error code, const char *format, ...)
+static void show_line_ends(char sentence[SENTENCE])
+{
+    char shown[SENTENCE];
+    size_t n = 0;
+    for (const char *s = sentence; *s && n + 5 <= sizeof shown; s++) {
+        if (*s == '\n')
+            n += (size_t)snprintf(shown + n, sizeof shown - n, "\\x0a");
+        else
+            shown[n++] = *s;
+    }
+    memcpy(sentence, shown, n);
+    sentence[n] = 0;
+}
+
+static void record(oa_context *c, enum oa_error code, const char *picture, const char *format, va_list arguments)
 {
     pthread_mutex_lock(&c->error_lock);
     if (atomic_load(&c->error) == OA_OK) {
-        va_list arguments;
-        va_start(arguments, format);
         oa_format(c->sentence, sizeof c->sentence, format, arguments);
-        va_end(arguments);
+        if (strchr(c->sentence, '\n'))
+            show_line_ends(c->sentence);
+        size_t length = strlen(c->sentence);
+        snprintf(c->sentence + length, sizeof c->sentence - length, "%s", picture);
         atomic_store(&c->error, code);
     }
     pthread_mutex_unlock(&c->error_lock);
+}
+
+enum oa_error oa_fail(oa_context *c, enum oa_error code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    record(c, code, "", format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+enum oa_error oa_fail_with_picture(oa_context *c, enum oa_error code, const char *picture, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    record(c, code, picture, format, arguments);
+    va_end(arguments);
     return code;
 }
 
@@ -38,6 +71,19 @@ enum oa_error oa_last_error(const oa_context *c, const char **sentence)
     enum oa_error code = oa_status(c);
     if (sentence)
         *sentence = code == OA_OK ? "" : c->sentence;
+    return code;
+}
+
+enum oa_error oa_fail_as(oa_context *c, const oa_context *other)
+{
+    const char *sentence;
+    enum oa_error code = oa_last_error(other, &sentence);
+    pthread_mutex_lock(&c->error_lock);
+    if (code != OA_OK && atomic_load(&c->error) == OA_OK) {
+        snprintf(c->sentence, sizeof c->sentence, "%s", sentence);
+        atomic_store(&c->error, code);
+    }
+    pthread_mutex_unlock(&c->error_lock);
     return code;
 }
 
@@ -62,7 +108,24 @@ void oa_log(oa_context *c, int level, const char *format, ...)
 
 int oa_stop_requested(const oa_context *c)
 {
-    return c->settings.stop ? *c->settings.stop : 0;
+    int asked = atomic_load(&c->asked);
+    return asked || !c->settings.stop ? asked : *c->settings.stop;
+}
+
+void oa_stop(oa_context *c, int signal)
+{
+    atomic_store(&c->asked, signal);
+}
+
+enum oa_error oa_check_reserved(oa_context *c, const char *structure, const long *reserved, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (reserved[i])
+            return oa_fail(
+                c, OA_ARGUMENT,
+                "struct %s: reserved[%d] is %ld and must be 0; set the whole struct to zero before filling it",
+                structure, i, reserved[i]);
+    return OA_OK;
 }
 
 const char *oa_version(void)
@@ -70,7 +133,7 @@ const char *oa_version(void)
     return ORTHANT_VERSION;
 }
 
-static double seconds_of(clockid_t clock)
+double oa_seconds_of(clockid_t clock)
 {
     struct timespec t;
     clock_gettime(clock, &t);
@@ -79,12 +142,12 @@ static double seconds_of(clockid_t clock)
 
 double oa_clock(void)
 {
-    return seconds_of(CLOCK_MONOTONIC);
+    return oa_seconds_of(CLOCK_MONOTONIC);
 }
 
 double oa_processor_clock(void)
 {
-    return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+    return oa_seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* ---- opening and closing ------------------------------------------------------------------------------------- */
@@ -97,6 +160,16 @@ const struct oa_cpu *oa_context_cpu(const oa_context *c)
 enum oa_isa oa_context_isa(const oa_context *c)
 {
     return c->isa;
+}
+
+void oa_context_choose(oa_context *c, const struct oa_device_ops *device)
+{
+    c->device = device;
+}
+
+const struct oa_device_ops *oa_context_device(const oa_context *c)
+{
+    return c->device;
 }
 
 /* The instruction set that was asked for may only be lower than the best one of the processor. */
@@ -137,15 +210,36 @@ oa_context *oa_open(const struct oa_settings *settings)
     if (settings)
         c->settings = *settings;
     pthread_mutex_init(&c->error_lock, NULL);
+    oa_check_reserved(c, "oa_settings", c->settings.reserved, 4);
     oa_cpu_detect(&c->cpu);
     c->isa = choose_isa(c, c->settings.isa);
     c->settings.isa = NULL; /* borrowed only for this call */
-    c->pool = oa_pool_make(c, choose_threads(c, c->settings.threads));
+    int threads = choose_threads(c, c->settings.threads);
+    c->pool = oa_pool_make(c, threads, threads <= c->cpu.cores);
     if (!c->pool) {
         oa_close(c);
         return NULL;
     }
     return c;
+}
+
+oa_context *oa_open_beside(oa_context *c, int threads, void (*log)(void *argument, int level, const char *line),
+                           void *argument)
+{
+    oa_context *beside = calloc(1, sizeof *beside);
+    if (beside) {
+        beside->settings = (struct oa_settings){ .threads = threads, .log = log, .log_argument = argument };
+        beside->cpu = c->cpu;
+        beside->isa = c->isa;
+        beside->device = c->device;
+        pthread_mutex_init(&beside->error_lock, NULL);
+        beside->pool = oa_pool_make(beside, threads, oa_pool_watches(c->pool));
+    }
+    if (beside && beside->pool)
+        return beside;
+    oa_close(beside);
+    oa_fail(c, OA_NO_MEMORY, "no memory left for %d more threads", threads);
+    return NULL;
 }
 
 void oa_close(oa_context *c)

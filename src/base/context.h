@@ -6,9 +6,11 @@
 #define ORTHANT_BASE_CONTEXT_H
 
 #include "base/base.h"
+#include "base/new_file.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #define SENTENCE 4096 /* bytes of the longest error sentence; a text option fits with room to spare */
 
@@ -17,34 +19,37 @@ struct oa_context {
     struct oa_cpu cpu;
     enum oa_isa isa;
     struct oa_pool *pool;
+    const struct oa_device_ops *device; /* chosen; NULL: none was */
     atomic_long allocations;
     pthread_mutex_t error_lock; /* guards the sentence while a failure is recorded */
     atomic_int error;           /* an oa_error; set after the sentence is complete */
+    atomic_int asked;           /* the signal given to oa_stop, or 0 */
     char sentence[SENTENCE];
 };
 
-/* memory.c: as oa_alloc, but what the memory holds is undefined; its pages cost nothing until they are touched. */
-void *oa_alloc_raw(oa_context *c, size_t bytes);
+double oa_seconds_of(clockid_t clock); /* context.c */
 
-/* threads.c: NULL after a recorded failure. */
-struct oa_pool *oa_pool_make(oa_context *c, int threads);
+/* threads.c: NULL after a recorded failure. watch: whether threads that wait may keep their core busy for a moment. */
+struct oa_pool *oa_pool_make(oa_context *c, int threads, bool watch);
 void oa_pool_free(struct oa_pool *p);
+bool oa_pool_watches(const struct oa_pool *p);
 
 /* files.c: records why the system refused `what` ("read", "write", …) on a path, with a remedy; `code` is an errno. */
 enum oa_error oa_fail_system(oa_context *c, int code, const char *what, const char *path);
+const char *oa_remedy(int code); /* what to do about it */
 
-/* files.c: a file that takes the place of the old one only when it is complete and on the disk. */
-struct oa_new_file {
-    oa_context *context;
-    const char *path;
-    char *temporary; /* NULL: a device or pipe, which is written to directly */
-    int fd;
-    size_t written;
-};
-enum oa_error oa_new_file_open(struct oa_new_file *f, oa_context *c, const char *path);
-enum oa_error oa_new_file_add(struct oa_new_file *f, const void *data, size_t length);
-/* so_far: how writing went. Unless it is OA_OK the old file stays. Returns the first failure. */
-enum oa_error oa_new_file_finish(struct oa_new_file *f, enum oa_error so_far);
+/* pipes.c: until something can be read or written (poll's `events`), but a moment at most. Looks first whether a stop
+ * is asked for: OA_INTERRUPTED. */
+enum oa_error oa_wait_a_moment(oa_context *c, const char *path, int fd, short events, bool *ready);
+/* A pipe or a device, opened for writing without waits; that of a pipe for its reader ends when a stop is asked for. */
+enum oa_error oa_special_open(oa_context *c, const char *path, int *fd);
+
+/* new_file.c: writes everything; `before` bytes were written already (for the sentence). */
+enum oa_error oa_write_all(oa_context *c, int fd, const char *path, const char *data, size_t length, size_t before);
+
+/* safetensors_seal.c: the seal that fits a header (a jansson object) and the CRC-32 of the tensors' bytes. */
+struct json_t;
+enum oa_error oa_tensors_seal(oa_context *c, struct json_t *header, unsigned long crc, struct oa_digest *out);
 
 #define MOST_OPTIONS 256 /* rows that options.def may have */
 

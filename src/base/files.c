@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files: read whole (gzip unpacked), written so that a crash at any moment leaves the old file or the new one.
+ * Files read whole (gzip unpacked), and folders.
  */
 #include "base/context.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
-#define PIECE ((size_t)1 << 30) /* bytes a call of read or write at most */
+#define PIECE ((size_t)1 << 30) /* bytes a call of read at most */
 
 /* ---- errors -------------------------------------------------------------------------------------------------- */
 
-static const char *remedy(int code)
+const char *oa_remedy(int code)
 {
     switch (code) {
     case ENOENT:
@@ -46,15 +45,32 @@ static const char *remedy(int code)
 
 enum oa_error oa_fail_system(oa_context *c, int code, const char *what, const char *path)
 {
-    return oa_fail(c, OA_IO, "cannot %s %s: %s; %s", what, path, strerror(code), remedy(code));
+    return oa_fail(c, OA_IO, "cannot %s %s: %s; %s", what, path, strerror(code), oa_remedy(code));
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------- */
+
+uint64_t oa_read_limit(const char *path)
+{
+    const uint64_t least = (uint64_t)1 << 28, ratio = 64;
+    struct stat about;
+    uint64_t size = stat(path, &about) == 0 && S_ISREG(about.st_mode) ? (uint64_t)about.st_size : 0;
+    return size > least / ratio ? size * ratio : least;
+}
+
+enum oa_error oa_fail_endless(oa_context *c, const char *path, uint64_t limit)
+{
+    return oa_fail(c, OA_UNSUPPORTED,
+                   "%s gives more than %.0f MiB: a pipe or a device is read up to 256 MiB, and gzip data up to that or "
+                   "to 64 times their size; put what it holds into a plain file",
+                   path, (double)limit / 1048576);
+}
 
 /* What was read so far. */
 struct content {
     char *data;
     size_t length, capacity;
+    uint64_t limit;
 };
 
 static bool make_room(oa_context *c, struct content *t)
@@ -76,6 +92,8 @@ static enum oa_error fail_unpack(oa_context *c, gzFile gz, const char *path, siz
     const char *reason = gzerror(gz, &code);
     if (code == Z_ERRNO)
         return oa_fail_system(c, system, "read", path);
+    if (code == Z_MEM_ERROR)
+        return oa_fail(c, OA_NO_MEMORY, "out of memory for reading %s", path);
     return oa_fail(c, OA_FORMAT, "%s: the gzip data is damaged or cut off after %zu unpacked bytes (%s); get it again",
                    path, length, code == Z_BUF_ERROR ? "unexpected end of file" : reason);
 }
@@ -93,6 +111,8 @@ static enum oa_error read_content(oa_context *c, gzFile gz, const char *path, st
         if (n == 0)
             break;
         t->length += (size_t)n;
+        if (t->length > t->limit)
+            return oa_fail_endless(c, path, t->limit);
     }
     int code;
     gzerror(gz, &code);
@@ -106,14 +126,9 @@ static enum oa_error read_content(oa_context *c, gzFile gz, const char *path, st
 static enum oa_error open_packed(oa_context *c, const char *path, gzFile *gz, size_t *size)
 {
     struct stat about;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return oa_fail_system(c, errno, "read", path);
-    if (fstat(fd, &about) == 0 && S_ISDIR(about.st_mode)) {
-        close(fd);
-        return oa_fail_system(c, EISDIR, "read", path);
-    }
-    *size = S_ISREG(about.st_mode) ? (size_t)about.st_size + 2 : 1 << 16;
+    int fd;
+    OA_TRY(oa_input_open(c, path, NULL, &fd));
+    *size = fstat(fd, &about) == 0 ? (size_t)about.st_size + 2 : 1 << 16;
     *gz = gzdopen(fd, "rb");
     if (*gz) {
         gzbuffer(*gz, 1 << 17);
@@ -126,7 +141,7 @@ static enum oa_error open_packed(oa_context *c, const char *path, gzFile *gz, si
 enum oa_error oa_file_read(oa_context *c, const char *path, char **data, size_t *length)
 {
     gzFile gz;
-    struct content t = { NULL, 0, 0 };
+    struct content t = { .limit = oa_read_limit(path) };
     OA_TRY(open_packed(c, path, &gz, &t.capacity));
     t.data = oa_alloc_raw(c, t.capacity);
     enum oa_error e = t.data ? read_content(c, gz, path, &t) : OA_NO_MEMORY;
@@ -140,129 +155,6 @@ enum oa_error oa_file_read(oa_context *c, const char *path, char **data, size_t 
     return OA_OK;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------- */
-
-static enum oa_error write_all(oa_context *c, int fd, const char *path, const char *data, size_t length, size_t before)
-{
-    for (size_t done = 0; done < length;) {
-        size_t wanted = length - done < PIECE ? length - done : PIECE;
-        ssize_t n = write(fd, data + done, wanted);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            int code = errno;
-            return oa_fail(c, OA_IO, "cannot write %s: %s after %zu bytes, with %zu more to write at least; %s", path,
-                           strerror(code), before + done, length - done, remedy(code));
-        }
-        done += (size_t)n;
-    }
-    return OA_OK;
-}
-
-/* Renaming over a device or a pipe would destroy it (think of /dev/null), so these are written to directly. */
-static bool is_special(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
-}
-
-enum oa_error oa_new_file_open(struct oa_new_file *f, oa_context *c, const char *path)
-{
-    *f = (struct oa_new_file){ .context = c, .path = path, .fd = -1 };
-    if (is_special(path)) {
-        f->fd = open(path, O_WRONLY | O_CLOEXEC);
-        return f->fd < 0 ? oa_fail_system(c, errno, "write", path) : OA_OK;
-    }
-    size_t bytes = strlen(path) + sizeof ".tmp";
-    f->temporary = oa_alloc(c, bytes);
-    if (!f->temporary)
-        return OA_NO_MEMORY;
-    snprintf(f->temporary, bytes, "%s.tmp", path);
-    f->fd = open(f->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (f->fd >= 0)
-        return OA_OK;
-    enum oa_error e = oa_fail_system(c, errno, "write", f->temporary);
-    oa_free(f->temporary);
-    f->temporary = NULL; /* not ours to remove */
-    return e;
-}
-
-enum oa_error oa_new_file_add(struct oa_new_file *f, const void *data, size_t length)
-{
-    OA_TRY(write_all(f->context, f->fd, f->path, data, length, f->written));
-    f->written += length;
-    return OA_OK;
-}
-
-/* The name itself is on the disk only when its folder is. Some file systems cannot sync a folder: nothing to be done.
- */
-static enum oa_error sync_folder(oa_context *c, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *folder = oa_copy_text(c, slash ? path : ".");
-    if (!folder)
-        return OA_NO_MEMORY;
-    if (slash)
-        folder[slash == path ? 1 : slash - path] = 0;
-    enum oa_error e = OA_OK;
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        if (fsync(fd) != 0 && errno != EINVAL)
-            e = oa_fail_system(c, errno, "sync the folder", folder);
-        close(fd);
-    }
-    oa_free(folder);
-    return e;
-}
-
-static enum oa_error put_in_place(struct oa_new_file *f)
-{
-    if (fsync(f->fd) != 0)
-        return oa_fail_system(f->context, errno, "write", f->path);
-    int code = close(f->fd) == 0 ? 0 : errno;
-    f->fd = -1;
-    if (code)
-        return oa_fail_system(f->context, code, "write", f->path);
-    if (rename(f->temporary, f->path) != 0)
-        return oa_fail_system(f->context, errno, "write", f->path);
-    return OA_OK;
-}
-
-enum oa_error oa_new_file_finish(struct oa_new_file *f, enum oa_error so_far)
-{
-    enum oa_error e = so_far;
-    if (e == OA_OK && f->temporary)
-        e = put_in_place(f);
-    if (f->fd >= 0)
-        close(f->fd);
-    if (e != OA_OK && f->temporary)
-        unlink(f->temporary);
-    else if (f->temporary)
-        e = sync_folder(f->context, f->path);
-    oa_free(f->temporary);
-    return e;
-}
-
-enum oa_error oa_file_write(oa_context *c, const char *path, const void *data, size_t length)
-{
-    struct oa_new_file f;
-    enum oa_error e = oa_new_file_open(&f, c, path);
-    if (e == OA_OK)
-        e = oa_new_file_add(&f, data, length);
-    return oa_new_file_finish(&f, e);
-}
-
-enum oa_error oa_file_append(oa_context *c, const char *path, const void *data, size_t length)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return oa_fail_system(c, errno, "write", path);
-    enum oa_error e = write_all(c, fd, path, data, length, 0);
-    if (close(fd) != 0 && e == OA_OK)
-        e = oa_fail_system(c, errno, "write", path);
-    return e;
-}
-
 /* ---- folders ------------------------------------------------------------------------------------------------- */
 
 static enum oa_error make_one(oa_context *c, const char *path)
@@ -271,6 +163,8 @@ static enum oa_error make_one(oa_context *c, const char *path)
     if (mkdir(path, 0777) == 0)
         return OA_OK;
     int code = errno;
+    if (code == EEXIST && stat(path, &about) != 0 && errno == ENOENT)
+        return oa_fail(c, OA_IO, "cannot make the folder %s: it is a symbolic link to nothing; remove it", path);
     if (stat(path, &about) == 0)
         return S_ISDIR(about.st_mode) ? OA_OK : oa_fail_system(c, ENOTDIR, "make the folder", path);
     return oa_fail_system(c, code, "make the folder", path);
@@ -296,4 +190,10 @@ enum oa_error oa_directory_make(oa_context *c, const char *path)
 bool oa_file_exists(const char *path)
 {
     return access(path, F_OK) == 0;
+}
+
+bool oa_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }

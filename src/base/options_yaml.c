@@ -4,6 +4,8 @@
  *
  *     model: {layers: 4}
  *     train.lr: 1e-3
+ *     compare:
+ *       attentions: [softmax, "local(window=16)"]     a list, for the options that are written so: one item a line
  *
  * Whatever else stands in the file is refused with its line: an option that is spelled wrong must not be ignored.
  */
@@ -55,12 +57,37 @@ static enum oa_error refuse_second(struct reading *r, const yaml_node_t *at, con
     return refuse(r, at, OA_ARGUMENT, why);
 }
 
-static enum oa_error apply(struct reading *r, const yaml_node_t *at, const char *key, const yaml_node_t *value)
+/* Options whose text has one item a line. */
+static bool takes_list(const char *key)
+{
+    return strcmp(key, "compare.attentions") == 0;
+}
+
+static enum oa_error add_item(struct reading *r, const yaml_node_t *item, struct oa_text *out)
+{
+    const char *text = scalar(item);
+    if (!text || !*text || strchr(text, '\n'))
+        return refuse(r, item, OA_FORMAT, "an item of this list is a text of one line");
+    oa_text_printf(out, "%s%s", out->length ? "\n" : "", text);
+    if (out->length >= OA_OPTION_TEXT)
+        return refuse(r, item, OA_ARGUMENT, "the list is too long: 1023 bytes are the most");
+    return OA_OK;
+}
+
+static enum oa_error join(struct reading *r, const yaml_node_t *list, struct oa_text *out)
+{
+    const yaml_node_item_t *item = list->data.sequence.items.start;
+    if (item == list->data.sequence.items.top)
+        return refuse(r, list, OA_ARGUMENT, "the list is empty");
+    for (; item < list->data.sequence.items.top; item++)
+        OA_TRY(add_item(r, yaml_document_get_node(&r->document, *item), out));
+    return oa_status(r->context);
+}
+
+static enum oa_error apply_text(struct reading *r, const yaml_node_t *at, const char *key, const yaml_node_t *value,
+                                const char *text)
 {
     char why[SENTENCE];
-    const char *text = scalar(value);
-    if (!text)
-        return refuse(r, value, OA_FORMAT, "a value is a text, a number or a truth value, not a list or a map");
     enum oa_error e = oa_option_apply(r->options, key, text, why);
     int row = row_of(key);
     if (e != OA_OK)
@@ -69,6 +96,24 @@ static enum oa_error apply(struct reading *r, const yaml_node_t *at, const char 
         return refuse_second(r, at, key, r->line[row]);
     r->line[row] = (int)at->start_mark.line + 1;
     return OA_OK;
+}
+
+static enum oa_error apply(struct reading *r, const yaml_node_t *at, const char *key, const yaml_node_t *value)
+{
+    struct oa_text list;
+    const char *text = scalar(value);
+    if (text)
+        return apply_text(r, at, key, value, text);
+    if (value->type != YAML_SEQUENCE_NODE || !takes_list(key))
+        return refuse(r, value, OA_FORMAT,
+                      "a value is a text, a number or a truth value, not a list or a map (compare.attentions may be a "
+                      "list)");
+    oa_text_init(&list, r->context);
+    enum oa_error e = join(r, value, &list);
+    if (e == OA_OK)
+        e = apply_text(r, at, key, value, list.s);
+    oa_text_free(&list);
+    return e;
 }
 
 /* The pairs of a map. `section` is NULL at the top, where a value may be a map in turn. */

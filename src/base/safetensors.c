@@ -6,7 +6,8 @@
  *     {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, …, "__metadata__": {"key": "text"}}
  *
  * Offsets count from the end of the JSON; the tensors cover all bytes exactly once. The file is mapped, so opening
- * costs nothing but the header. Nothing is believed: a file that breaks a rule is refused with its name and the rule.
+ * costs nothing but the header, and for a sealed file one pass over its bytes. Nothing is believed: a file that breaks
+ * a rule is refused with its name and the rule.
  */
 #include "base/context.h"
 
@@ -18,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "tensors are used as they lie in the file, which is little-endian"
@@ -243,6 +245,23 @@ static enum oa_error check_cover(struct reading *r)
     return OA_OK;
 }
 
+/* A file that carries a seal must still say what it said when it was sealed. */
+static enum oa_error check_seal(struct reading *r)
+{
+    const char *seal = oa_tensors_metadata(r->file, OA_SEAL);
+    struct oa_digest now;
+    if (!seal)
+        return OA_OK;
+    unsigned long crc = crc32_z(0, NULL, 0);
+    if (r->data_length)
+        crc = crc32_z(crc, (const unsigned char *)r->data, r->data_length);
+    OA_TRY(oa_tensors_seal(r->context, r->file->header, crc, &now));
+    if (strcmp(seal, now.hex) != 0)
+        return REFUSE(r, "%s: the contents do not match the checksum they were written with: the file was altered",
+                      r->path);
+    return OA_OK;
+}
+
 static void sort_names(struct oa_tensors *f)
 {
     for (int i = 0; i < f->count; i++)
@@ -257,6 +276,7 @@ static enum oa_error read_file(struct reading *r)
     OA_TRY(check_metadata(r));
     OA_TRY(read_tensors(r));
     OA_TRY(check_cover(r));
+    OA_TRY(check_seal(r));
     sort_names(r->file);
     return OA_OK;
 }

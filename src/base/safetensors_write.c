@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #define HEADER_LIMIT 100000000u
 
@@ -80,6 +81,19 @@ static enum oa_error add_tensors(oa_context *c, const char *path, json_t *header
     return OA_OK;
 }
 
+static enum oa_error add_seal(oa_context *c, json_t *header, const struct oa_array *const *sorted, int count)
+{
+    struct oa_digest seal;
+    unsigned long crc = crc32_z(0, NULL, 0);
+    for (int i = 0; i < count; i++)
+        crc = sorted[i]->bytes ? crc32_z(crc, sorted[i]->data, sorted[i]->bytes) : crc;
+    if (!json_object_get(header, "__metadata__"))
+        json_object_set_new(header, "__metadata__", json_object());
+    OA_TRY(oa_tensors_seal(c, header, crc, &seal));
+    json_object_set_new(json_object_get(header, "__metadata__"), OA_SEAL, json_string(seal.hex));
+    return OA_OK;
+}
+
 /* The length, the JSON and the padding, in one piece. */
 static enum oa_error print_header(oa_context *c, const char *path, json_t *header, struct oa_text *out)
 {
@@ -99,12 +113,14 @@ static enum oa_error print_header(oa_context *c, const char *path, json_t *heade
 }
 
 static enum oa_error make_header(oa_context *c, const char *path, const struct oa_array *const *sorted, int count,
-                                 const char *const *metadata, struct oa_text *out)
+                                 const char *const *metadata, bool sealed, struct oa_text *out)
 {
     json_t *header = json_object();
     enum oa_error e = add_metadata(c, path, header, metadata);
     if (e == OA_OK)
         e = add_tensors(c, path, header, sorted, count);
+    if (e == OA_OK && sealed)
+        e = add_seal(c, header, sorted, count);
     if (e == OA_OK)
         e = print_header(c, path, header, out);
     json_decref(header);
@@ -125,8 +141,8 @@ static enum oa_error write_file(oa_context *c, const char *path, const struct oa
     return oa_new_file_finish(&f, e);
 }
 
-enum oa_error oa_tensors_write(oa_context *c, const char *path, const struct oa_array *arrays, int count,
-                               const char *const *metadata)
+static enum oa_error write_tensors(oa_context *c, const char *path, const struct oa_array *arrays, int count,
+                                   const char *const *metadata, bool sealed)
 {
     const struct oa_array **sorted = oa_alloc(c, (size_t)count * sizeof *sorted);
     if (!sorted)
@@ -136,10 +152,22 @@ enum oa_error oa_tensors_write(oa_context *c, const char *path, const struct oa_
     qsort(sorted, (size_t)count, sizeof *sorted, by_type_then_name);
     struct oa_text header;
     oa_text_init(&header, c);
-    enum oa_error e = make_header(c, path, sorted, count, metadata, &header);
+    enum oa_error e = make_header(c, path, sorted, count, metadata, sealed, &header);
     if (e == OA_OK)
         e = write_file(c, path, &header, sorted, count);
     oa_text_free(&header);
     oa_free(sorted);
     return e;
+}
+
+enum oa_error oa_tensors_write(oa_context *c, const char *path, const struct oa_array *arrays, int count,
+                               const char *const *metadata)
+{
+    return write_tensors(c, path, arrays, count, metadata, false);
+}
+
+enum oa_error oa_tensors_write_sealed(oa_context *c, const char *path, const struct oa_array *arrays, int count,
+                                      const char *const *metadata)
+{
+    return write_tensors(c, path, arrays, count, metadata, true);
 }

@@ -9,6 +9,7 @@
  * a moment before they sleep, because the next call of a training step usually comes at once; with more threads than
  * cores they sleep directly, since watching would take the core from the one who works.
  */
+#include "base/beside.h"
 #include "base/context.h"
 
 #include <signal.h>
@@ -220,6 +221,22 @@ int oa_thread_count(const oa_context *c)
     return c->pool->threads;
 }
 
+bool oa_pool_watches(const struct oa_pool *p)
+{
+    return p->watch > 0;
+}
+
+double oa_context_clock(const oa_context *c)
+{
+    double seconds = oa_seconds_of(CLOCK_THREAD_CPUTIME_ID);
+    for (int i = 1; i < c->pool->threads; i++) {
+        clockid_t clock;
+        if (pthread_getcpuclockid(c->pool->members[i].thread, &clock) == 0)
+            seconds += oa_seconds_of(clock);
+    }
+    return seconds;
+}
+
 static size_t largest_scratch(const struct oa_pool *p)
 {
     size_t peak = 0;
@@ -257,24 +274,30 @@ static void init_member(struct oa_pool *p, oa_context *c, int i)
     m->worker = (struct oa_worker){ .index = i, .scratch = &m->scratch };
 }
 
-/* Signals are for the program's own threads: helpers block them all. */
-static void start_helpers(struct oa_pool *p, oa_context *c, int threads)
+/* The thread is born with all signals blocked. */
+int oa_thread_start(pthread_t *out, void *(*body)(void *), void *argument)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    int e = pthread_create(out, NULL, body, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return e;
+}
+
+static void start_helpers(struct oa_pool *p, oa_context *c, int threads)
+{
     for (p->threads = 1; p->threads < threads; p->threads++) {
         struct member *m = &p->members[p->threads];
-        int e = pthread_create(&m->thread, NULL, helper, m);
+        int e = oa_thread_start(&m->thread, helper, m);
         if (e) {
             oa_log(c, 0, "only %d of %d threads could be started: %s", p->threads, threads, strerror(e));
             break;
         }
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-struct oa_pool *oa_pool_make(oa_context *c, int threads)
+struct oa_pool *oa_pool_make(oa_context *c, int threads, bool watch)
 {
     struct oa_pool *p = oa_alloc(c, sizeof *p);
     if (!p)
@@ -286,7 +309,7 @@ struct oa_pool *oa_pool_make(oa_context *c, int threads)
     }
     for (int i = 0; i < threads; i++)
         init_member(p, c, i);
-    p->watch = threads > c->cpu.cores ? 0 : WATCH_SECONDS;
+    p->watch = watch ? WATCH_SECONDS : 0;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->opened, NULL);
     pthread_cond_init(&p->emptied, NULL);

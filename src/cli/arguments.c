@@ -42,10 +42,15 @@ static const struct flag *find_in(const struct flag *f, const char *name, size_t
     return NULL;
 }
 
+bool takes_common(const struct command *c, const struct flag *f)
+{
+    return c->sections || !strstr(f->name, "config");
+}
+
 static const struct flag *find_flag(const struct command *c, const char *name, size_t length)
 {
-    const struct flag *f = find_in(c->flags, name, length);
-    return f ? f : find_in(common_flags(), name, length);
+    const struct flag *f = find_in(c->flags, name, length), *common = find_in(common_flags(), name, length);
+    return f ? f : common && takes_common(c, common) ? common : NULL;
 }
 
 /* The row of the table of options that "section.name" means, if the command takes its section. */
@@ -224,6 +229,18 @@ int flag_values(const struct call *call, const char *name, const char **values)
     return count;
 }
 
+bool allow_none(struct call *call, const char *names, const char *because)
+{
+    char words[256];
+    snprintf(words, sizeof words, "%s", names);
+    for (char *rest = NULL, *name = strtok_r(words, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
+        if (flag_given(call, name)) {
+            wrong_use(call, "--%s would do nothing: %s", name, because);
+            return false;
+        }
+    return true;
+}
+
 bool flag_number(struct call *call, const char *name, long low, long high, long *out)
 {
     const char *text = flag_value(call, name);
@@ -263,19 +280,21 @@ static enum oa_error read_files(struct call *call)
     return OA_OK;
 }
 
-static const char *key_of(const struct call *call, const char *name)
+/* The option that was given, and its value: a switch turns it on. */
+static const char *key_of(const struct call *call, const struct given *given, const char **value)
 {
-    const struct flag *flag = find_flag(call->command, name, strlen(name));
-    return flag ? flag->key : name;
+    const struct flag *flag = find_flag(call->command, given->name, strlen(given->name));
+    *value = flag && !flag->argument ? "on" : given->value;
+    return flag ? flag->key : given->name;
 }
 
 enum oa_error apply_options(struct call *call)
 {
     enum oa_error e = read_files(call);
     for (int i = 0; e == OA_OK && i < call->givens; i++) {
-        const char *key = key_of(call, call->given[i].name);
+        const char *value, *key = key_of(call, &call->given[i], &value);
         if (key)
-            e = oa_config_set(call->config, key, call->given[i].value);
+            e = oa_config_set(call->config, key, value);
     }
     return e;
 }

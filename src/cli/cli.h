@@ -78,7 +78,23 @@ enum oa_error apply_options(struct call *call);
 bool flag_number(struct call *call, const char *name, long low, long high, long *out);
 /* Prints "orthant: …" and where help is; the result of a command that was used wrongly. */
 enum oa_error wrong_use(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* False after the use of one of these options (names with blanks between) was refused: it would do nothing. */
+bool allow_none(struct call *call, const char *names, const char *because);
+/* Does help show it, and the parser take it? --config only where there are options of the table. */
+bool takes_common(const struct command *c, const struct flag *f);
 bool want_words(struct call *call, int least, int most, const char *what);
+
+/* ---- input.c ---- */
+struct input { /* a stream that is read; data is freed by whoever began it */
+    int fd;
+    char *data;
+    size_t length, room, taken; /* bytes read and not given yet; room; given by the last read_line */
+};
+/* All bytes of a file, or of the standard input (NULL or "-"), with a 0 behind them; to be freed. NULL after an error
+ * was printed: the command failed with OA_IO. When a stop is asked for, what was read until then. */
+char *read_input(struct call *call, const char *path, size_t *length);
+/* The next line without its end, valid until the next call; false at the end, and when a stop is asked for. */
+bool read_line(struct input *in, const char **line, size_t *length);
 
 /* ---- help.c ---- */
 struct writer { /* what a page is made of; help_text.c and help_roff.c write it */
@@ -107,9 +123,22 @@ void progress_open(bool quiet);
 void progress_line(void *argument, int level, const char *line); /* the log callback of the context */
 void progress_close(void);                                       /* wipes the line that is being rewritten */
 void print_error(const char *sentence);
-int terminal_width(FILE *f); /* 0: not a terminal */
+void print_failure(const char *sentence); /* of the library: its line ends are its own, not those of a name */
+int terminal_width(FILE *f);              /* 0: not a terminal */
+
+/* ---- main.c ---- */
+void to_stdout(void *argument, const char *text, size_t length); /* the sink of results */
+
+/* ---- safe_text.c ---- */
+enum { SAFE_TEXT = 16384 }; /* room for the longest sentence, every byte of it escaped */
+/* Control characters as \xNN, but for line ends if there may be lines; cut to fit. */
+void safe_text(const char *text, bool lines, char *out, size_t size);
+/* The same for results on a terminal, in pieces: line ends and tabs go through, and so do bytes that are no UTF-8. */
+void print_safely(FILE *f, const char *text, size_t length);
 
 /* ---- stops.c ---- */
-volatile int *catch_signals(void); /* SIGINT, SIGTERM: noted for the library; a second one ends the program at once */
+/* SIGINT, SIGTERM: noted for the library; a second one ends the program at once. SIGXFSZ is ignored. */
+volatile int *catch_signals(void);
+bool stop_asked(void);
 
 #endif

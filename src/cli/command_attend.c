@@ -47,8 +47,9 @@ const struct command command_attend = {
     .text =
         "The way to check this library against any other, tensor by tensor. The file holds x [B, n, d]; memory "
         "[B, m, d] makes it cross-attention, lengths [B] says how many keys are real, dy [B, n, d] asks for the "
-        "backward pass. Parameters have the names they have in saved models; those that are missing get first values "
-        "as in training. The result holds y, and with dy grad.x, grad.memory and grad.NAME for every trainable "
+        "backward pass. Parameters have the names they have in saved models, frozen ones too; those that are missing "
+        "get first values as in training. The result holds y, and with dy grad.x, grad.memory and grad.NAME for every "
+        "trainable "
         "parameter. With --steps y comes by the path that generates text, one token after the other, each from the "
         "state that the ones before left; it must be the same y. The gradients are those of whole sequences.",
     .examples = "$ orthant attend \"random + softmax\" --in in.safetensors --out out.safetensors --heads 4 --causal",

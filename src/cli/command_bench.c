@@ -64,6 +64,12 @@ static enum oa_error run(struct call *call)
 {
     if (!want_words(call, 0, 0, "no words; attentions are given with --attention"))
         return OA_ARGUMENT;
+    static const char layers[] = "attention lengths tokens width heads precision clock bidirectional";
+    if (flag_given(call, "peak") && !allow_none(call, "kernels", "--peak measures the machine alone"))
+        return OA_ARGUMENT;
+    if ((flag_given(call, "peak") || flag_given(call, "kernels")) &&
+        !allow_none(call, layers, "it belongs to the bench of layers, not to --peak or --kernels"))
+        return OA_ARGUMENT;
     if (flag_given(call, "peak"))
         return oa_bench_peak(call->context, &call->out);
     if (flag_given(call, "kernels"))

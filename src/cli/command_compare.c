@@ -2,23 +2,60 @@
 #include "cli.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 static const char *const usual[] = { "softmax", "orthogonal", "random", "fixed-random", "dense", "random + softmax" };
 enum { USUAL = sizeof usual / sizeof *usual };
+
+/* What would have no effect is refused. */
+static enum oa_error check_use(struct call *call)
+{
+    char path[4096];
+    const char *folder = flag_value(call, "out");
+    if (!want_words(call, 0, 0, "no words; attentions are given with --attention") ||
+        !allow_none(call, "model.attention", "who takes part is said with --attention, once for each") ||
+        !allow_none(call, "compare.attentions", "on the command line attentions are given with --attention"))
+        return OA_ARGUMENT;
+    if (flag_given(call, "resume") && flag_given(call, "overwrite"))
+        return wrong_use(call, "a contest either goes on (--resume) or begins anew (--overwrite)");
+    snprintf(path, sizeof path, "%.4000s/contest.json", folder);
+    if (flag_given(call, "resume") && access(path, F_OK) != 0)
+        return wrong_use(call,
+                         "--resume: %.200s holds no contest, there is no contest.json in it; without --resume one "
+                         "is begun",
+                         folder);
+    return OA_OK;
+}
+
+static void see_text(void *argument, const char *text, size_t length)
+{
+    bool *some = argument;
+    (void)text;
+    *some = *some || length > 0;
+}
+
+static bool configuration_names_some(const struct call *call)
+{
+    bool some = false;
+    struct oa_output out = { .sink = see_text, .argument = &some };
+    return oa_config_get(call->config, "compare.attentions", &out) == OA_OK && some;
+}
 
 static enum oa_error compare(struct call *call, const char **attentions)
 {
     enum oa_error e = apply_options(call);
     if (e != OA_OK)
         return e;
+    oa_config_overwrite(call->config, flag_given(call, "overwrite"));
     int count = flag_values(call, "attention", attentions);
-    return oa_compare(call->config, count ? attentions : usual, count ? count : USUAL, flag_value(call, "out"),
+    bool given = count > 0 || configuration_names_some(call);
+    return oa_compare(call->config, given ? attentions : usual, given ? count : USUAL, flag_value(call, "out"),
                       &call->out);
 }
 
 static enum oa_error run(struct call *call)
 {
-    if (!want_words(call, 0, 0, "no words; attentions are given with --attention"))
+    if (check_use(call) != OA_OK)
         return OA_ARGUMENT;
     const char **attentions = calloc((size_t)call->givens + 1, sizeof *attentions);
     enum oa_error e = attentions ? compare(call, attentions) : OA_NO_MEMORY;
@@ -29,16 +66,34 @@ static enum oa_error run(struct call *call)
 static const struct flag flags[] = {
     { .name = "attention",
       .argument = "SPEC",
-      .help = "an attention that takes part; given once for each (default: softmax, orthogonal, random, fixed-random, "
-              "dense, random + softmax)" },
+      .help = "an attention that takes part; given once for each; they take the place of compare.attentions in "
+              "a configuration (default: softmax, orthogonal, random, fixed-random, dense, random + softmax)" },
     { .name = "seeds", .argument = "N", .key = "compare.seeds", .help = "runs of each attention" },
+    { .name = "until-resolved",
+      .key = "compare.until_resolved",
+      .help = "add seeds where a question is open, until none is, or the seeds or the budget are used up" },
+    { .name = "budget", .argument = "TIME", .key = "compare.budget", .help = "what that may take: 90s, 30min, 2h" },
     { .name = "equal",
       .argument = "NAME",
       .key = "compare.equal",
       .help = "what every run gets the same amount of",
       .words = "tokens|time|params|flops" },
+    { .name = "baseline",
+      .argument = "SPEC",
+      .key = "compare.baseline",
+      .help = "the attention that is in use today: is another one better, worse, or (with --margin) as good?" },
+    { .name = "margin",
+      .argument = "NATS",
+      .key = "compare.margin",
+      .help = "a difference to the baseline that does not matter, in nats a token" },
+    { .name = "looks",
+      .argument = "NAME",
+      .key = "compare.looks",
+      .help = "any: verdicts against the baseline hold however often seeds are added and looked at",
+      .words = "one|any" },
     { .name = "out", .argument = "DIR", .fallback = "contest", .help = "folder of the contest" },
-    { .name = "resume", .help = "go on with the contest in the folder; it is done in any case" },
+    { .name = "overwrite", .help = "begin anew in a folder that holds another contest, which is removed" },
+    { .name = "resume", .help = "refuse to begin: go on with the contest in the folder, as is done in any case" },
     { .name = NULL },
 };
 
@@ -46,13 +101,28 @@ const struct command command_compare = {
     .name = "compare",
     .sentence = "holds a contest between attentions and says what the data show",
     .usage = "[--config FILE] [--attention SPEC]... [--seeds N] [--equal NAME] [--out DIR]",
-    .text = "Trains every attention with every seed under one budget: the same text, the same batches, the same first "
-            "values of every tensor that two models share, and the same number of tokens (or of seconds, parameters, "
-            "FLOPs). Prints a table and writes results.json, report.html and report.md.\n"
-            "Losses come with 95 % confidence intervals over the seeds; differences to the best are tested seed by "
-            "seed, with Holm's correction for the number of attentions. Where the data cannot tell two attentions "
-            "apart, no winner is named and the table says how many seeds it would take.\n"
-            "A contest that is interrupted goes on where it was when it is started again.",
+    .text =
+        "Trains every attention with every seed under one budget: the same text, the same batches, the same first "
+        "values of every tensor that two models share, and the same number of tokens (or of seconds, parameters, "
+        "FLOPs; what each really got is in the table). Prints a table and writes results.json, report.html, report.md "
+        "and report.svg.\n"
+        "One more takes part, the floor: the same model with a uniform average of what a token may see in the place "
+        "of its attention. It is no contestant; what cannot be told from it has not been shown to attend to "
+        "anything (--compare.floor off leaves it out).\n"
+        "With --equal time every run trains until it has had as much processor time as the first attention's run of "
+        "the same seed took, or --train.seconds; pace.json in its folder repeats it exactly.\n"
+        "Losses come with 95 % confidence intervals over the seeds; differences to the best are tested seed by "
+        "seed, with Holm's correction for the number of attentions. Where the data cannot tell two attentions "
+        "apart, no winner is named and the table says how many seeds it would take.\n"
+        "One learning rate for all favours the attention that it suits. With --compare.tune "
+        "\"train.lr=3e-4,1e-3,3e-3\" every attention, the floor too, first tries these values on the training text "
+        "without its last tenth, which judges them, with seeds of its own, and has the best of them in the contest. "
+        "The report shows each attention's losses, says where the best value is the largest or the smallest tried, "
+        "and counts the cost.\n"
+        "A contest that is interrupted goes on where it was when it is started again, and one that is given more "
+        "seeds or attentions uses the runs that it has. What lies in the folder is compared with what is asked for, "
+        "texts by their content: another contest is refused, and so are files that were changed.\n"
+        "Ends with 4 when every attention had runs that diverged, so that nothing can be judged.",
     .examples = "$ orthant compare --config small.yaml --attention softmax --attention orthogonal --seeds 3 --out "
                 "contest\n"
                 "$ orthant compare --attention softmax --attention \"local(window=16)\" --equal time",

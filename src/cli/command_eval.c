@@ -11,7 +11,8 @@ static enum oa_error run(struct call *call)
 static const struct flag flags[] = {
     { .name = "data",
       .argument = "FILES",
-      .help = "text files, with commas between (default: the validation text of the run)" },
+      .help =
+          "text files, or files of token ids (*.bin), with commas between (default: the validation text of the run)" },
     { .name = NULL },
 };
 

@@ -7,6 +7,8 @@ static enum oa_error run(struct call *call)
 {
     if (!want_words(call, 0, 0, "no words; attentions are given with --attention"))
         return OA_ARGUMENT;
+    if (flag_given(call, "attention") && !allow_none(call, "model.attention", "--attention says what to plan for"))
+        return OA_ARGUMENT;
     const char **attentions = calloc((size_t)call->givens + 1, sizeof *attentions);
     enum oa_error e = attentions ? apply_options(call) : OA_NO_MEMORY;
     if (e == OA_OK)

@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli.h"
 
+#include <string.h>
+
+static bool only_the_shape(struct call *call)
+{
+    struct oa_option o;
+    for (int i = 0; oa_option_describe(i, &o); i++) {
+        char key[96];
+        snprintf(key, sizeof key, "%s.%s", o.section, o.name);
+        if (strcmp(key, "model.width") != 0 && strcmp(key, "model.heads") != 0 &&
+            !allow_none(call, key, "only model.width and model.heads count"))
+            return false;
+    }
+    return true;
+}
+
 static enum oa_error run(struct call *call)
 {
-    if (!want_words(call, 0, 0, "no words"))
+    if (!want_words(call, 0, 0, "no words") || !only_the_shape(call))
         return OA_ARGUMENT;
     enum oa_error e = oa_config_set(call->config, "model.width", "512");
     if (e == OA_OK)

@@ -6,49 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything that a stream has; NULL after an error was printed. */
-static char *read_all(struct call *call, FILE *f, const char *name, size_t *length)
-{
-    size_t room = 1 << 16;
-    char *data = malloc(room);
-    *length = 0;
-    for (size_t n; data && (n = fread(data + *length, 1, room - *length, f)) > 0;) {
-        *length += n;
-        if (*length == room) {
-            char *more = realloc(data, room *= 2);
-            if (!more)
-                free(data);
-            data = more;
-        }
-    }
-    if (data && !ferror(f))
-        return data;
-    wrong_use(call, "cannot read %.200s: %s", name, data ? strerror(errno) : "out of memory");
-    free(data);
-    return NULL;
-}
-
 /* --text, or the file of --data, or standard input. */
-static char *read_input(struct call *call, size_t *length)
+static char *given_text(struct call *call, size_t *length)
 {
     const char *text = flag_value(call, "text"), *path = flag_value(call, "data");
     if (text && path) {
         wrong_use(call, "give --text or --data, not both");
         return NULL;
     }
-    if (text) {
-        *length = strlen(text);
-        return strdup(text);
-    }
-    FILE *f = path ? fopen(path, "rb") : stdin;
-    if (!f) {
-        wrong_use(call, "cannot open %.200s: %s", path, strerror(errno));
-        return NULL;
-    }
-    char *data = read_all(call, f, path ? path : "the standard input", length);
-    if (path)
-        fclose(f);
-    return data;
+    if (!text)
+        return read_input(call, path, length);
+    *length = strlen(text);
+    return strdup(text);
 }
 
 static enum oa_error encode(struct call *call)
@@ -56,10 +25,10 @@ static enum oa_error encode(struct call *call)
     size_t length;
     if (!want_words(call, 2, 2, "'encode' and a tokenizer.json"))
         return OA_ARGUMENT;
-    char *text = read_input(call, &length);
+    char *text = given_text(call, &length);
     if (!text)
         return OA_IO;
-    enum oa_error e = oa_encode(call->context, call->word[1], text, length, &call->out);
+    enum oa_error e = stop_asked() ? OA_INTERRUPTED : oa_encode(call->context, call->word[1], text, length, &call->out);
     free(text);
     return e;
 }
@@ -90,22 +59,21 @@ static enum oa_error decode(struct call *call)
     size_t length;
     if (!want_words(call, 2, 2, "'decode' and a tokenizer.json"))
         return OA_ARGUMENT;
-    char *text = read_input(call, &length), *whole = text ? realloc(text, length + 1) : NULL;
-    int32_t *ids = whole ? malloc((length / 2 + 1) * sizeof *ids) : NULL;
-    enum oa_error e = OA_IO;
-    if (ids) {
-        whole[length] = 0;
-        long count = parse_ids(call, whole, length, ids);
+    char *text = given_text(call, &length);
+    int32_t *ids = text ? malloc((length / 2 + 1) * sizeof *ids) : NULL;
+    enum oa_error e = stop_asked() ? OA_INTERRUPTED : OA_IO;
+    if (ids && !stop_asked()) {
+        long count = parse_ids(call, text, length, ids);
         e = count < 0 ? OA_ARGUMENT : oa_decode(call->context, call->word[1], ids, (size_t)count, &call->out);
     }
     free(ids);
-    free(whole);
+    free(text);
     return e;
 }
 
 static enum oa_error train(struct call *call)
 {
-    if (!want_words(call, 1, 1, "'train'"))
+    if (!want_words(call, 1, 1, "'train'") || !allow_none(call, "text", "'tokenizer train' reads files, --data"))
         return OA_ARGUMENT;
     return oa_tokenizer_make(call->context, flag_value(call, "kind"), flag_value(call, "data"), flag_value(call, "out"),
                              &call->out);
@@ -114,6 +82,8 @@ static enum oa_error train(struct call *call)
 static enum oa_error run(struct call *call)
 {
     const char *what = call->words ? call->word[0] : "";
+    if (strcmp(what, "train") != 0 && !allow_none(call, "kind out", "it belongs to 'tokenizer train'"))
+        return OA_ARGUMENT;
     if (strcmp(what, "encode") == 0)
         return encode(call);
     if (strcmp(what, "decode") == 0)

@@ -20,11 +20,13 @@ const struct command command_verify = {
     .text =
         "Every mechanism, with every value of every option, in every mode and precision: gradients against central "
         "differences, no look into the future (bit for bit), NaN in padding, batches, the plain oracle's map, "
-        "shorter sequences, order, threads, limits that must equal another attention, parameter and FLOP counts, and "
-        "the laws of random features and projections with their theoretical variances.\n"
+        "shorter sequences, order, threads, the claims of its table, limits that must equal another attention, "
+        "parameter and FLOP counts, and the laws of random features and projections with their theoretical variances.\n"
         "With SPEC only that attention, and the laws that belong to it. A line has the worst error of all checks "
-        "beside its bound, and what it was measured on; failures follow in full, and the exit code is then 5. What a "
-        "mechanism refuses to do is counted, and said with SPEC.",
+        "beside its bound, which is always below 1, and what it was measured on; failures follow in full, and the exit "
+        "code is then 5. Rows of an output that rounding alone could change by as much as they are (weights of both "
+        "signs, divided by a sum near 0) are not judged: that is counted, and said with the number, and changes no "
+        "exit code. What a mechanism refuses to do is counted, and said with SPEC.",
     .examples = "$ orthant verify --quick\n"
                 "$ orthant verify \"performer(features=64)\"\n"
                 "$ orthant verify --isa ref --json",

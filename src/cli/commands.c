@@ -9,8 +9,10 @@
     X(train)                                                                                                           \
     X(plan)                                                                                                            \
     X(eval)                                                                                                            \
+    X(score)                                                                                                           \
     X(generate)                                                                                                        \
     X(tokenizer)                                                                                                       \
+    X(data)                                                                                                            \
     X(verify)                                                                                                          \
     X(bench)                                                                                                           \
     X(list)                                                                                                            \

@@ -68,7 +68,7 @@ void visit_options(const struct command *c, void (*visit)(void *argument, const 
     for (const struct flag *f = c->flags; f && f->name; f++)
         show_flag(f, visit, argument);
     for (const struct flag *f = common_flags(); f->name; f++)
-        if (c->sections || !strstr(f->name, "config"))
+        if (takes_common(c, f))
             show_flag(f, visit, argument);
     for (int i = 0; oa_option_describe(i, &o); i++)
         if (has_section(c, o.section))
@@ -129,7 +129,7 @@ static void write_exit_codes(const struct writer *w, FILE *f)
     w->heading(f, "Exit codes");
     w->item(f, "0", "done");
     w->item(f, "1", "failed; the reason is on standard error");
-    w->item(f, "2", "used wrongly: an option, a value or a file's place");
+    w->item(f, "2", "used wrongly: an option or a value; nothing was done");
     w->item(f, "4", "training diverged: a number is not finite");
     w->item(f, "5", "a check of verify failed");
     w->item(f, "130, 143", "stopped by SIGINT or SIGTERM, after what was done until then was saved or printed");

@@ -7,10 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void to_stdout(void *argument, const char *text, size_t length)
+void to_stdout(void *argument, const char *text, size_t length)
 {
     (void)argument;
-    fwrite(text, 1, length, stdout);
+    progress_close();
+    if (terminal_width(stdout))
+        print_safely(stdout, text, length);
+    else
+        fwrite(text, 1, length, stdout);
 }
 
 static int exit_code(const struct call *call, enum oa_error e, int signal)
@@ -22,7 +26,7 @@ static int exit_code(const struct call *call, enum oa_error e, int signal)
     if (!call->said) {
         const char *sentence;
         oa_last_error(call->context, &sentence);
-        print_error(sentence);
+        print_failure(sentence);
     }
     return e == OA_ARGUMENT ? USAGE : e == OA_DIVERGED ? DIVERGED : e == OA_DISPROVED ? DISPROVED : FAILED;
 }

@@ -31,16 +31,23 @@ int terminal_width(FILE *f)
     return ioctl(fileno(f), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+/* A terminal that obeys escape sequences. */
+static bool obeys(FILE *f)
+{
+    const char *term = getenv("TERM");
+    return isatty(fileno(f)) && !(term && strcmp(term, "dumb") == 0);
+}
+
 static bool colours(FILE *f)
 {
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(fileno(f)) && !(no && no[0]) && !(term && strcmp(term, "dumb") == 0);
+    const char *no = getenv("NO_COLOR");
+    return obeys(f) && !(no && no[0]);
 }
 
 void progress_open(bool quiet)
 {
     progress.quiet = quiet;
-    progress.terminal = isatty(STDERR_FILENO);
+    progress.terminal = obeys(stderr);
 }
 
 static void wipe(void)
@@ -77,14 +84,16 @@ static void now_and_then(const char *line)
     fprintf(stderr, "%s\n", line);
 }
 
-void progress_line(void *argument, int level, const char *line)
+void progress_line(void *argument, int level, const char *text)
 {
+    char line[SAFE_TEXT];
     (void)argument;
-    if (level == 0) {
-        wipe();
-        fprintf(stderr, "orthant: %s\n", line);
-    } else if (progress.quiet) {
+    if (level != 0 && progress.quiet)
         return;
+    safe_text(text, false, line, sizeof line);
+    if (level != 1) {
+        wipe();
+        fprintf(stderr, level == 0 ? "orthant: %s\n" : "%s\n", line);
     } else if (progress.terminal) {
         rewrite(line);
     } else {
@@ -98,10 +107,22 @@ void progress_close(void)
     fflush(stderr);
 }
 
-void print_error(const char *sentence)
+static void print_red(const char *sentence, bool lines)
 {
     bool red = colours(stderr);
+    char safe[SAFE_TEXT];
+    safe_text(sentence, lines, safe, sizeof safe);
     fflush(stdout);
     wipe();
-    fprintf(stderr, "%sorthant:%s %s\n", red ? "\033[1;31m" : "", red ? "\033[0m" : "", sentence);
+    fprintf(stderr, "%sorthant:%s %s\n", red ? "\033[1;31m" : "", red ? "\033[0m" : "", safe);
+}
+
+void print_error(const char *sentence)
+{
+    print_red(sentence, false);
+}
+
+void print_failure(const char *sentence)
+{
+    print_red(sentence, true);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SIGINT and SIGTERM ask for a stop: the library saves and returns. Who asks twice does not want to wait. */
+ * SIGINT and SIGTERM ask for a stop: the library saves and returns. Who asks twice does not want to wait. SIGXFSZ is
+ * ignored: a write beyond ulimit -f then fails with a sentence instead of ending the program without one. */
 #include "cli.h"
 
 #include <signal.h>
@@ -23,5 +24,11 @@ volatile int *catch_signals(void)
     struct sigaction action = { .sa_handler = note, .sa_flags = SA_RESTART | SA_ONSTACK };
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    signal(SIGXFSZ, SIG_IGN);
     return &asked;
+}
+
+bool stop_asked(void)
+{
+    return asked != 0;
 }

@@ -89,6 +89,7 @@ enum oa_error oa_batches_cover(struct oa_batches *b, const struct oa_tokenizer *
                                struct oa_cover *out)
 {
     uint64_t all = b->tokens->count - 1;
+    bool text = strcmp(oa_tokenizer_kind_name(tok), "ids") != 0;
     b->targets = limit && limit < all ? limit : all;
     *out = (struct oa_cover){ .targets = b->targets };
     out->batches = (long)divide_up(divide_up(b->targets, (uint64_t)b->length), (uint64_t)b->rows);
@@ -98,8 +99,8 @@ enum oa_error oa_batches_cover(struct oa_batches *b, const struct oa_tokenizer *
         if (!bytes)
             return oa_fail(b->context, OA_INTERNAL, "token %d of the %s is not one of the tokenizer",
                            (int)b->tokens->ids[i], b->tokens->name ? b->tokens->name : "text");
-        out->bytes += n;
-        out->characters += oa_text_characters(bytes, n);
+        out->bytes += text ? n : 0;
+        out->characters += text ? oa_text_characters(bytes, n) : 0;
     }
     return OA_OK;
 }

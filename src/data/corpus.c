@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text files → token ids of the training and the validation side.
+ * Text files, or files of ids → token ids of the training and the validation side.
  */
 #include "data/tokenizer_parts.h"
 
@@ -18,10 +18,40 @@ static size_t character_offset(const char *text, size_t length, uint64_t count)
     return at;
 }
 
-static size_t cut_offset(const char *text, size_t length, double valid_fraction)
+/* What is kept for validation, and where. */
+struct cut {
+    double fraction;
+    uint64_t seed; /* of the place; 0: the end */
+};
+
+/* One side is what lies before the other and what lies behind it; a side in one piece has an empty second span. */
+struct span {
+    size_t from, to;
+};
+enum { SPANS = 2 };
+
+/* Of `count` characters or ids. */
+static struct span find_block(uint64_t count, const struct cut *how)
 {
-    double kept = floor((double)oa_text_characters(text, length) * (1 - valid_fraction));
-    return character_offset(text, length, (uint64_t)kept);
+    uint64_t kept = (uint64_t)floor((double)count * (1 - how->fraction)), from = kept;
+    if (how->seed)
+        from = oa_random_below(oa_stream_named(how->seed, "split"), 0, kept + 1);
+    return (struct span){ from, from + (count - kept) };
+}
+
+static void make_spans(struct span valid, size_t count, struct span kept[SPANS], struct span block[SPANS])
+{
+    kept[0] = (struct span){ 0, valid.from };
+    kept[1] = (struct span){ valid.to, count };
+    block[0] = valid;
+    block[1] = (struct span){ count, count };
+}
+
+static struct span block_of_text(const char *text, size_t length, const struct cut *how)
+{
+    struct span characters = find_block(oa_text_characters(text, length), how);
+    return (struct span){ character_offset(text, length, characters.from),
+                          character_offset(text, length, characters.to) };
 }
 
 /* Room for the ids at the start: exact for char and byte, a usual share for bpe, so that long texts are not copied. */
@@ -32,39 +62,147 @@ static size_t expected_ids(const struct oa_tokenizer *tok, const char *text, siz
     return tok->kind == OA_TOKENIZER_CHAR ? (size_t)oa_text_characters(text, length) : length;
 }
 
-static enum oa_error encode_side(struct oa_tokenizer *tok, const struct oa_source *source, size_t from, size_t to,
-                                 const char *name, struct oa_tokens *out)
+/* The pieces are encoded apart: no token reaches over the place where something was taken out. */
+static enum oa_error encode_spans(struct oa_tokenizer *tok, const struct oa_source *source,
+                                  const struct span spans[SPANS], struct oa_ids *ids, struct oa_tokens *out)
 {
-    struct oa_ids ids;
-    oa_ids_init(&ids, tok->context);
-    if (!oa_reserve(tok->context, &ids.id, &ids.capacity, expected_ids(tok, source->text + from, to - from),
-                    sizeof *ids.id))
-        return OA_NO_MEMORY;
-    enum oa_error error = oa_tokenizer_encode_part(tok, source, source->text + from, to - from, &ids);
-    if (error != OA_OK) {
-        oa_ids_free(&ids);
-        return error;
+    struct oa_array bytes[SPANS];
+    for (int i = 0; i < SPANS; i++) {
+        const char *text = source->text + spans[i].from;
+        size_t length = spans[i].to - spans[i].from;
+        if (length)
+            OA_TRY(oa_tokenizer_encode_part(tok, source, text, length, ids));
+        bytes[i] = (struct oa_array){ .data = text, .bytes = length };
+        out->characters += oa_text_characters(text, length);
+        out->bytes += length;
     }
-    *out = (struct oa_tokens){ .ids = ids.id,
-                               .count = ids.count,
-                               .characters = oa_text_characters(source->text + from, to - from),
-                               .bytes = to - from,
-                               .name = name };
-    out->fingerprint = oa_hash_bytes((const char *)ids.id, ids.count * sizeof *ids.id);
+    out->ids = ids->id;
+    out->count = ids->count;
+    out->digest = oa_digest_of_arrays(bytes, SPANS);
     return OA_OK;
 }
 
-static enum oa_error read_train(struct oa_tokenizer *tok, const char *files, double valid_fraction,
+static size_t expected_side(const struct oa_tokenizer *tok, const char *text, const struct span spans[SPANS])
+{
+    size_t count = 0;
+    for (int i = 0; i < SPANS; i++)
+        count += expected_ids(tok, text + spans[i].from, spans[i].to - spans[i].from);
+    return count;
+}
+
+static enum oa_error encode_side(struct oa_tokenizer *tok, const struct oa_source *source,
+                                 const struct span spans[SPANS], const char *name, struct oa_tokens *out)
+{
+    struct oa_ids ids;
+    oa_ids_init(&ids, tok->context);
+    if (!oa_reserve(tok->context, &ids.id, &ids.capacity, expected_side(tok, source->text, spans), sizeof *ids.id))
+        return OA_NO_MEMORY;
+    *out = (struct oa_tokens){ .name = name };
+    enum oa_error error = encode_spans(tok, source, spans, &ids, out);
+    if (error != OA_OK)
+        oa_ids_free(&ids);
+    return error;
+}
+
+/* ---- ids that stand in files ---------------------------------------------------------------------------------- */
+
+struct gathering {
+    const struct oa_tokenizer *tok;
+    struct oa_ids ids;
+};
+
+static enum oa_error gather(void *argument, const char *path, uint64_t place, uint32_t id)
+{
+    struct gathering *g = argument;
+    int32_t size = oa_tokenizer_size(g->tok);
+    if (id >= (uint32_t)size)
+        return oa_fail(g->tok->context, OA_FORMAT,
+                       "%s: token %llu is id %u, but the tokenizer has the ids 0 … %d: it is not the one that the file "
+                       "was made with",
+                       path, (unsigned long long)place, id, (int)size - 1);
+    if (!oa_tokenizer_piece(g->tok, (int32_t)id))
+        return oa_fail(g->tok->context, OA_FORMAT, "%s: token %llu is id %u, which the tokenizer has no token for",
+                       path, (unsigned long long)place, id);
+    return oa_ids_add(&g->ids, (int32_t)id);
+}
+
+static size_t copy_spans(const int32_t *ids, const struct span spans[SPANS], int32_t *out)
+{
+    size_t count = 0;
+    for (int i = 0; i < SPANS; i++)
+        for (size_t k = spans[i].from; k < spans[i].to; k++)
+            out[count++] = ids[k];
+    return count;
+}
+
+/* What is known of `count` ids: their digest and, unless they came without text, the size of it. */
+static struct oa_tokens describe(const struct oa_tokenizer *tok, int32_t *ids, size_t count, const char *name)
+{
+    struct oa_tokens out = { .ids = ids, .count = count, .name = name };
+    for (size_t i = 0; i < count && tok->kind != OA_TOKENIZER_IDS; i++) {
+        size_t n;
+        const char *bytes = oa_tokenizer_bytes(tok, ids[i], &n);
+        out.characters += oa_text_characters(bytes, n);
+        out.bytes += n;
+    }
+    out.digest = oa_digest_of(ids, count * sizeof *ids);
+    return out;
+}
+
+static enum oa_error take_side(const struct oa_tokenizer *tok, const int32_t *ids, const struct span spans[SPANS],
+                               const char *name, struct oa_tokens *out)
+{
+    size_t count = spans[0].to - spans[0].from + spans[1].to - spans[1].from;
+    int32_t *copy = oa_alloc(tok->context, count * sizeof *copy);
+    if (!copy)
+        return OA_NO_MEMORY;
+    *out = describe(tok, copy, copy_spans(ids, spans, copy), name);
+    return OA_OK;
+}
+
+void oa_corpus_hold_out(const struct oa_tokenizer *tok, const struct oa_tokens *whole, double fraction,
+                        struct oa_corpus *out)
+{
+    size_t cut = (size_t)floor((double)whole->count * (1 - fraction));
+    out->train = describe(tok, whole->ids, cut, "training text without what is held out");
+    out->valid = describe(tok, whole->ids + cut, whole->count - cut, "held-out part of the training text");
+}
+
+/* valid NULL: there is no second part. */
+static enum oa_error read_ids(const struct oa_tokenizer *tok, const char *files, const struct cut *how,
+                              const char *name, struct oa_tokens *first, struct oa_tokens *valid)
+{
+    struct gathering g = { .tok = tok };
+    oa_ids_init(&g.ids, tok->context);
+    enum oa_error e = oa_id_files_read(tok->context, files, gather, &g);
+    struct span kept[SPANS], block[SPANS];
+    make_spans(find_block(g.ids.count, how), g.ids.count, kept, block);
+    if (e == OA_OK)
+        e = take_side(tok, g.ids.id, kept, name, first);
+    if (e == OA_OK && valid)
+        e = take_side(tok, g.ids.id, block, "validation text", valid);
+    oa_ids_free(&g.ids);
+    return e;
+}
+
+/* ---- text ------------------------------------------------------------------------------------------------------ */
+
+static enum oa_error read_train(struct oa_tokenizer *tok, const char *files, const struct cut *how,
                                 struct oa_corpus *out)
 {
     char *text;
     size_t length;
+    bool ids;
+    OA_TRY(oa_id_files_are(tok->context, files, &ids));
+    if (ids)
+        return read_ids(tok, files, how, "training text", &out->train, how->fraction > 0 ? &out->valid : NULL);
     OA_TRY(oa_files_read(tok->context, files, &text, &length));
     struct oa_source source = { files, text, length };
-    size_t cut = cut_offset(text, length, valid_fraction);
-    enum oa_error error = encode_side(tok, &source, 0, cut, "training text", &out->train);
+    struct span kept[SPANS], block[SPANS];
+    make_spans(block_of_text(text, length, how), length, kept, block);
+    enum oa_error error = encode_side(tok, &source, kept, "training text", &out->train);
     if (error == OA_OK)
-        error = encode_side(tok, &source, cut, length, "validation text", &out->valid);
+        error = encode_side(tok, &source, block, "validation text", &out->valid);
     oa_free(text);
     return error;
 }
@@ -73,9 +211,14 @@ static enum oa_error read_valid(struct oa_tokenizer *tok, const char *files, str
 {
     char *text;
     size_t length;
+    bool ids;
+    OA_TRY(oa_id_files_are(tok->context, files, &ids));
+    if (ids)
+        return read_ids(tok, files, &(struct cut){ 0 }, "validation text", &out->valid, NULL);
     OA_TRY(oa_files_read(tok->context, files, &text, &length));
     struct oa_source source = { files, text, length };
-    enum oa_error error = encode_side(tok, &source, 0, length, "validation text", &out->valid);
+    struct span whole[SPANS] = { { 0, length }, { length, length } };
+    enum oa_error error = encode_side(tok, &source, whole, "validation text", &out->valid);
     oa_free(text);
     return error;
 }
@@ -85,17 +228,31 @@ static bool is_empty_list(const char *files)
     return !files || files[strspn(files, " ")] == 0;
 }
 
-enum oa_error oa_corpus_open(oa_context *c, struct oa_tokenizer *tok, const char *train_files, const char *valid_files,
-                             double valid_fraction, struct oa_corpus *out)
+static enum oa_error check_cut(oa_context *c, const char *train_files, bool apart, const struct cut *how)
+{
+    if (is_empty_list(train_files))
+        return oa_fail(c, OA_ARGUMENT, "no training text: data.train names no file");
+    if (!(how->fraction >= 0 && how->fraction < 1))
+        return oa_fail(c, OA_ARGUMENT, "the validation fraction is %g; it must be at least 0 and below 1",
+                       how->fraction);
+    if (how->seed && (apart || how->fraction == 0))
+        return oa_fail(c, OA_ARGUMENT,
+                       "data.split_seed = %llu says where in the training text the validation text lies, and %s: leave "
+                       "it out",
+                       (unsigned long long)how->seed,
+                       apart ? "data.valid names another file" : "data.valid_fraction = 0 keeps none");
+    return OA_OK;
+}
+
+enum oa_error oa_corpus_open_split(oa_context *c, struct oa_tokenizer *tok, const char *train_files,
+                                   const char *valid_files, double valid_fraction, uint64_t split_seed,
+                                   struct oa_corpus *out)
 {
     *out = (struct oa_corpus){ 0 };
     bool apart = !is_empty_list(valid_files);
-    if (is_empty_list(train_files))
-        return oa_fail(c, OA_ARGUMENT, "no training text: data.train names no file");
-    if (!(valid_fraction >= 0 && valid_fraction < 1))
-        return oa_fail(c, OA_ARGUMENT, "the validation fraction is %g; it must be at least 0 and below 1",
-                       valid_fraction);
-    enum oa_error error = read_train(tok, train_files, apart ? 0 : valid_fraction, out);
+    struct cut how = { valid_fraction, split_seed };
+    OA_TRY(check_cut(c, train_files, apart, &how));
+    enum oa_error error = read_train(tok, train_files, apart ? &(struct cut){ 0 } : &how, out);
     if (error == OA_OK && apart)
         error = read_valid(tok, valid_files, out);
     if (error == OA_OK && out->train.count == 0)
@@ -103,6 +260,12 @@ enum oa_error oa_corpus_open(oa_context *c, struct oa_tokenizer *tok, const char
     if (error != OA_OK)
         oa_corpus_close(out);
     return error;
+}
+
+enum oa_error oa_corpus_open(oa_context *c, struct oa_tokenizer *tok, const char *train_files, const char *valid_files,
+                             double valid_fraction, struct oa_corpus *out)
+{
+    return oa_corpus_open_split(c, tok, train_files, valid_files, valid_fraction, 0, out);
 }
 
 void oa_corpus_close(struct oa_corpus *corpus)

@@ -47,8 +47,9 @@ int oa_utf8_encode(uint32_t code, char out[4]);
  * byte  256 tokens, id = byte.
  * bpe   byte-level byte-pair encoding with the GPT-2 split into words. Bytes that are not UTF-8 are encoded as they
  *       are: each maximal invalid stretch is a word of its own.
+ * ids   no text: id n is written "n", with blanks between.
  * One tokenizer is used from one thread at a time (encoding keeps a cache). */
-enum oa_tokenizer_kind { OA_TOKENIZER_CHAR, OA_TOKENIZER_BYTE, OA_TOKENIZER_BPE };
+enum oa_tokenizer_kind { OA_TOKENIZER_CHAR, OA_TOKENIZER_BYTE, OA_TOKENIZER_BPE, OA_TOKENIZER_IDS };
 struct oa_tokenizer;
 
 /* A growable array of token ids. */
@@ -61,8 +62,9 @@ void oa_ids_init(struct oa_ids *ids, oa_context *c);
 void oa_ids_free(struct oa_ids *ids);
 enum oa_error oa_ids_add(struct oa_ids *ids, int32_t id);
 
-/* spec: "char", "byte", "bpe:N" (N tokens in all, at least 256) or the path of a tokenizer.json. char collects the
- * characters of both lists; bpe is trained on train_files alone. Either list may be empty or NULL. */
+/* spec: "char", "byte", "bpe:N" (N tokens in all, at least 256), "ids", "ids:N" or the path of a tokenizer.json. char
+ * collects the characters of both lists; bpe is trained on train_files alone; ids takes the largest id of both lists of
+ * *.bin. Either list may be empty or NULL. */
 enum oa_error oa_tokenizer_open(oa_context *c, const char *spec, const char *train_files, const char *valid_files,
                                 struct oa_tokenizer **out);
 /* tokenizer.json of the Hugging Face tokenizers library: byte-level BPE, or the WordLevel form that save writes for
@@ -72,11 +74,13 @@ enum oa_error oa_tokenizer_load(oa_context *c, const char *path, struct oa_token
 enum oa_error oa_tokenizer_parse(oa_context *c, const char *name, const char *json, size_t length,
                                  struct oa_tokenizer **out); /* the same from memory; name is for messages */
 enum oa_error oa_tokenizer_save(oa_context *c, const struct oa_tokenizer *tok, const char *path);
+/* Of the bytes that oa_tokenizer_save writes: what tells two tokenizers apart. */
+enum oa_error oa_tokenizer_digest(oa_context *c, const struct oa_tokenizer *tok, struct oa_digest *out);
 /* Trains on what the reader gives. Same text, same merges as BpeTrainer with the ByteLevel alphabet. */
 enum oa_error oa_tokenizer_train_bpe(oa_context *c, struct oa_reader *text, long size, struct oa_tokenizer **out);
 void oa_tokenizer_close(struct oa_tokenizer *tok);
 
-const char *oa_tokenizer_kind_name(const struct oa_tokenizer *tok); /* "char", "byte", "bpe" */
+const char *oa_tokenizer_kind_name(const struct oa_tokenizer *tok); /* "char", "byte", "bpe", "ids" */
 int32_t oa_tokenizer_size(const struct oa_tokenizer *tok);          /* largest id + 1: rows of an embedding */
 /* The spelling of an id in the file ("Ġthe"), NULL for an id without a token; and back, -1 when there is none. */
 const char *oa_tokenizer_piece(const struct oa_tokenizer *tok, int32_t id);
@@ -98,9 +102,11 @@ enum oa_error oa_tokenizer_decode(const struct oa_tokenizer *tok, const int32_t 
 struct oa_tokens {
     int32_t *ids;
     size_t count;
-    uint64_t characters, bytes;
-    const char *name;     /* "training text", "validation text": for messages */
-    uint64_t fingerprint; /* of the ids: a checkpoint keeps it and notices other data */
+    uint64_t characters, bytes; /* 0: there is no text, only ids */
+    const char *name;           /* "training text", "validation text": for messages */
+    /* SHA-256 of the text, unpacked and cut, or of the ids (int32) that came without it: checkpoints and contests
+     * notice another text */
+    struct oa_digest digest;
 };
 
 struct oa_corpus {
@@ -109,10 +115,22 @@ struct oa_corpus {
 
 /* Without valid_files the last valid_fraction of the training text is kept for validation: of L characters the first
  * ⌊L·(1 − fraction)⌋ train. The cut is made in the text before encoding and is the same for every tokenizer, so that
- * bits per character compare. Encoding takes the memory of the text and four bytes a token. */
+ * bits per character compare. Encoding takes the memory of the text and four bytes a token.
+ * Files named *.bin hold token ids (nanoGPT, llm.c: id_files.c) and are cut between tokens; an id that the tokenizer
+ * does not have is refused with its place. */
 enum oa_error oa_corpus_open(oa_context *c, struct oa_tokenizer *tok, const char *train_files, const char *valid_files,
                              double valid_fraction, struct oa_corpus *out);
+/* The same with the validation text taken from another place: as many characters (ids), beginning at a uniform one of
+ * those that leave room, a function of split_seed alone; 0: the end. The two ends that are left train, encoded apart
+ * and joined, so that a row may run over the seam. Refused where nothing is cut. */
+enum oa_error oa_corpus_open_split(oa_context *c, struct oa_tokenizer *tok, const char *train_files,
+                                   const char *valid_files, double valid_fraction, uint64_t split_seed,
+                                   struct oa_corpus *out);
 void oa_corpus_close(struct oa_corpus *corpus);
+/* Cuts one side into two: of n tokens the first ⌊n·(1 − fraction)⌋ are out->train, the others out->valid, which has no
+ * token in common with them. The ids are borrowed from `whole`: *out is not to be closed. */
+void oa_corpus_hold_out(const struct oa_tokenizer *tok, const struct oa_tokens *whole, double fraction,
+                        struct oa_corpus *out);
 
 /* ---- batches ------------------------------------------------------------------------------------------------- */
 
@@ -139,8 +157,9 @@ enum oa_error oa_batches_random(struct oa_batches *b, uint64_t step, uint64_t mi
  * is filled with input 0 and target OA_IGNORED; the last batch may have fewer rows. */
 struct oa_cover {
     long batches;
-    uint64_t targets;           /* predicted tokens: the divisor of a mean loss */
-    uint64_t characters, bytes; /* of the predicted tokens: bits/character = nats · targets / characters / ln 2 */
+    uint64_t targets; /* predicted tokens: the divisor of a mean loss */
+    uint64_t characters,
+        bytes; /* of the predicted tokens: bits/character = nats · targets / characters / ln 2. 0: no text */
 };
 /* limit: at most so many targets, 0 = all. */
 enum oa_error oa_batches_cover(struct oa_batches *b, const struct oa_tokenizer *tok, uint64_t limit,

@@ -5,6 +5,7 @@
 #include "data/tokenizer_parts.h"
 
 #include <errno.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #define READER_PIECE ((size_t)1 << 20)
@@ -14,6 +15,7 @@ struct oa_reader {
     char *files;      /* the list, cut at its commas */
     const char *next; /* the file to open next, NULL after the last one */
     const char *open; /* the file that is open */
+    uint64_t limit;   /* bytes that it may give */
     gzFile file;
     char *buffer; /* NULL for text from memory */
     const char *text;
@@ -42,8 +44,7 @@ void oa_reader_close(struct oa_reader *r)
 
 /* ---- the list ------------------------------------------------------------------------------------------------ */
 
-/* Cuts the first name off a list at its comma, without the spaces around it; returns what follows, NULL at the end. */
-static char *cut_name(char *list, char **name)
+char *oa_cut_name(char *list, char **name)
 {
     char *comma = strchr(list, ',');
     if (comma)
@@ -83,17 +84,21 @@ enum oa_error oa_reader_open_text(oa_context *c, const char *text, size_t length
 static enum oa_error open_next(struct oa_reader *r)
 {
     char *name;
-    r->next = cut_name((char *)r->next, &name);
+    r->next = oa_cut_name((char *)r->next, &name);
     if (!*name)
         return oa_fail(r->context, OA_ARGUMENT,
                        "a list of files has an empty name in it (two commas, or one too many)");
-    errno = 0;
-    r->file = gzopen(name, "rb");
-    if (!r->file)
-        return oa_fail(r->context, OA_IO, "cannot read the text %s: %s; data.train and data.valid name the files", name,
-                       errno ? strerror(errno) : "out of memory");
+    char installed[OA_SAMPLE_PATH];
+    int fd;
+    OA_TRY(oa_input_open(r->context, oa_sample_text(name, installed), OA_CORPUS_REMEDY, &fd));
+    r->file = gzdopen(fd, "rb");
+    if (!r->file) {
+        close(fd);
+        return oa_fail(r->context, OA_NO_MEMORY, "out of memory for reading %s", name);
+    }
     gzbuffer(r->file, 1 << 17);
     r->open = name;
+    r->limit = oa_read_limit(name);
     return OA_OK;
 }
 
@@ -103,6 +108,8 @@ static enum oa_error read_failed(struct oa_reader *r)
     const char *sentence = gzerror(r->file, &code);
     if (code == Z_ERRNO)
         return oa_fail(r->context, OA_IO, "cannot read %s: %s", r->open, strerror(errno));
+    if (code == Z_MEM_ERROR)
+        return oa_fail(r->context, OA_NO_MEMORY, "out of memory for reading %s", r->open);
     return oa_fail(r->context, OA_FORMAT, "%s: the gzip data is damaged or cut off after %lld bytes of text: %s",
                    r->open, (long long)gztell(r->file), sentence);
 }
@@ -116,6 +123,8 @@ static enum oa_error read_piece(struct oa_reader *r, size_t *length)
     if (n < 0 || (code != Z_OK && code != Z_STREAM_END))
         return read_failed(r);
     *length = (size_t)n;
+    if ((uint64_t)gztell(r->file) > r->limit)
+        return oa_fail_endless(r->context, r->open, r->limit);
     if (n == 0) {
         gzclose(r->file);
         r->file = NULL;

@@ -3,7 +3,8 @@
  * The tokenizer: making and freeing one, looking ids up, encoding and decoding. Encoding is a chain, each link handing
  * stretches of text to the next one:
  *
- *     added tokens found in the raw text → normaliser → added tokens found in the normalised text → char | byte | bpe
+ *     added tokens found in the raw text → normaliser → added tokens found in the normalised text → char | byte | bpe |
+ * ids
  */
 #include "data/tokenizer_parts.h"
 
@@ -27,8 +28,9 @@ static const char *const frames[] = {
           "{\"type\":\"Fuse\"}", "{\"type\":\"WordLevel\",\"vocab\":{},\"unk_token\":\"<unk>\"}"),
     FRAME(BYTE_LEVEL("false", "true"), BYTE_LEVEL("true", "true"), BPE_MODEL),
     FRAME(BYTE_LEVEL("false", "true"), BYTE_LEVEL("true", "true"), BPE_MODEL),
+    FRAME("{\"type\":\"WhitespaceSplit\"}", "null", "{\"type\":\"WordLevel\",\"vocab\":{},\"unk_token\":\"<unk>\"}"),
 };
-static const char *const kind_names[] = { "char", "byte", "bpe" };
+static const char *const kind_names[] = { "char", "byte", "bpe", "ids" };
 
 static void init_parts(struct oa_tokenizer *tok, oa_context *c, enum oa_tokenizer_kind kind)
 {
@@ -112,6 +114,8 @@ enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where)
         return oa_fail(tok->context, OA_FORMAT, "%s: the vocabulary is empty", where);
     if (tok->kind == OA_TOKENIZER_CHAR)
         return char_table(tok);
+    if (tok->kind == OA_TOKENIZER_IDS)
+        return OA_OK;
     byte_table(tok);
     tok->kind = every_byte_is_its_id(tok) ? OA_TOKENIZER_BYTE : OA_TOKENIZER_BPE;
     return OA_OK;
@@ -310,6 +314,10 @@ static enum oa_error encode_word(void *argument, const char *word, size_t n)
 {
     struct encoding *e = argument;
     size_t bad = 0;
+    int signal = oa_stop_requested(e->tok->context);
+    if (signal)
+        return oa_fail(e->tok->context, OA_INTERRUPTED, "stopped by signal %d while %s was encoded", signal,
+                       e->source->name);
     enum oa_error error = oa_bpe_encode_word(&e->tok->bpe, &e->tok->vocabulary, word, n, e->ids, &bad);
     return error == OA_FORMAT ? refuse_byte(e, word + bad) : error;
 }
@@ -333,6 +341,8 @@ static enum oa_error encode_model(struct encoding *e, const char *text, size_t n
         return encode_chars(e, text, n);
     if (e->tok->kind == OA_TOKENIZER_BYTE)
         return encode_bytes(e, text, n);
+    if (e->tok->kind == OA_TOKENIZER_IDS)
+        return oa_encode_numbers(e->tok, text, n, e->ids);
     if (e->tok->prefix_space && text[0] != ' ')
         return encode_prefixed(e, text, n);
     return oa_splitter_words(&e->tok->splitter, text, n, encode_word, e);

@@ -2,10 +2,9 @@
  *
  * tokenizer.json (Hugging Face tokenizers, version "1.0") → tokenizer. Read are
  *
- *     model          BPE over bytes, with merges as pairs or as "a b"; WordLevel in the form that save writes
- *     pre_tokenizer  ByteLevel; or a Sequence of Splits that isolate what a regular expression finds, then ByteLevel
- *     normalizer     null, NFC, NFD, NFKC, NFKD, Lowercase, or a Sequence of them
- *     added_tokens   all fields
+ *     model          BPE over bytes, with merges as pairs or as "a b"; WordLevel in the forms that save writes for char
+ * and ids pre_tokenizer  ByteLevel; or a Sequence of Splits that isolate what a regular expression finds, then
+ * ByteLevel normalizer     null, NFC, NFD, NFKC, NFKD, Lowercase, or a Sequence of them added_tokens   all fields
  *
  * Everything else that would change the ids is refused by name. What does not change the ids of a plain text
  * (truncation, padding, post_processor, decoder) is kept for saving. Nothing in the file is trusted: every value is
@@ -70,10 +69,22 @@ static bool read_id(const json_t *value, int32_t *id)
 
 /* ---- model --------------------------------------------------------------------------------------------------- */
 
+/* Of ids every token is spelt as its number; the bytes end with the blank that keeps two apart. */
+static enum oa_error add_number(struct loader *l, const char *piece, size_t n, int32_t id)
+{
+    char number[16];
+    int length = snprintf(number, sizeof number, "%d ", (int)id);
+    if (n + 1 != (size_t)length || memcmp(piece, number, n) != 0)
+        return unsupported(l, "the word", piece, "WordLevel over words is read only where every word is its own id");
+    return oa_vocabulary_add(&l->tok->vocabulary, l->name, piece, n, id, number, (size_t)length);
+}
+
 static enum oa_error add_piece(struct loader *l, const char *piece, int32_t id, struct oa_text *bytes)
 {
     size_t n = strlen(piece);
     bytes->length = 0;
+    if (l->tok->kind == OA_TOKENIZER_IDS)
+        return add_number(l, piece, n, id);
     if (l->tok->kind == OA_TOKENIZER_CHAR || !oa_byte_unspell(bytes, piece, n)) {
         bytes->length = 0;
         oa_text_add(bytes, piece, n);
@@ -184,7 +195,13 @@ static enum oa_error read_bpe(struct loader *l, json_t *model)
     return read_unknown(l, model, &l->tok->bpe.unknown);
 }
 
-static enum oa_error read_model(struct loader *l, json_t *model)
+static bool splits_at_spaces(const json_t *pre)
+{
+    const char *type = text_member(pre, "type");
+    return type && strcmp(type, "WhitespaceSplit") == 0;
+}
+
+static enum oa_error read_model(struct loader *l, json_t *model, const json_t *pre)
 {
     const char *type;
     OA_TRY(read_type(l, model, "model", &type));
@@ -193,8 +210,8 @@ static enum oa_error read_model(struct loader *l, json_t *model)
         return read_bpe(l, model);
     }
     if (strcmp(type, "WordLevel") != 0)
-        return unsupported(l, "model type", type, "read are BPE over bytes and the WordLevel form of char");
-    l->tok->kind = OA_TOKENIZER_CHAR;
+        return unsupported(l, "model type", type, "read are BPE over bytes and the WordLevel forms of char and ids");
+    l->tok->kind = splits_at_spaces(pre) ? OA_TOKENIZER_IDS : OA_TOKENIZER_CHAR;
     OA_TRY(read_vocabulary(l, member(model, "vocab")));
     return read_unknown(l, model, &l->tok->char_unknown);
 }
@@ -382,9 +399,10 @@ static enum oa_error read_root(struct loader *l, json_t *root)
     if (strcmp(version, "1.0") != 0)
         return unsupported(l, "version", version, "read is version 1.0");
     OA_TRY(read_normaliser(l, member(root, "normalizer")));
-    OA_TRY(read_model(l, member(root, "model")));
     const json_t *pre = member(root, "pre_tokenizer");
-    OA_TRY(l->tok->kind == OA_TOKENIZER_CHAR ? check_char_split(l, pre) : read_bpe_splits(l, pre));
+    OA_TRY(read_model(l, member(root, "model"), pre));
+    if (l->tok->kind != OA_TOKENIZER_IDS)
+        OA_TRY(l->tok->kind == OA_TOKENIZER_CHAR ? check_char_split(l, pre) : read_bpe_splits(l, pre));
     OA_TRY(oa_tokenizer_finish(l->tok, l->name));
     OA_TRY(read_added_tokens(l, member(root, "added_tokens")));
     note_unapplied(l, root);

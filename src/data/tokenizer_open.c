@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * data.tokenizer → tokenizer: char, byte, bpe:N, or a file.
+ * data.tokenizer → tokenizer: char, byte, bpe:N, ids, ids:N, or a file.
  */
 #include "data/tokenizer_parts.h"
 
@@ -23,16 +23,32 @@ static enum oa_error open_bpe(oa_context *c, const char *spec, const char *files
 
 static enum oa_error refuse_spec(oa_context *c, const char *spec)
 {
-    static const char *const kinds[] = { "char", "byte", "bpe:N" };
-    const char *near = oa_nearest(spec, kinds, 3);
-    return oa_fail(c, OA_ARGUMENT, "tokenizer \"%s\" is no file, and not char, byte or bpe:N%s%s%s", spec,
+    static const char *const kinds[] = { "char", "byte", "bpe:N", "ids", "ids:N" };
+    const char *near = oa_nearest(spec, kinds, sizeof kinds / sizeof *kinds);
+    return oa_fail(c, OA_ARGUMENT, "tokenizer \"%s\" is no file, and not char, byte, bpe:N, ids or ids:N%s%s%s", spec,
                    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+/* char and bpe:N are made from the text. */
+static enum oa_error check_text(oa_context *c, const char *spec, const char *files)
+{
+    bool ids;
+    OA_TRY(oa_id_files_are(c, files, &ids));
+    if (!ids || (strcmp(spec, "char") != 0 && strncmp(spec, "bpe:", 4) != 0))
+        return OA_OK;
+    return oa_fail(c, OA_ARGUMENT,
+                   "%s holds token ids, and the tokenizer \"%s\" is made from text: set data.tokenizer to the "
+                   "tokenizer.json that the ids were made with, or to ids, which does without text",
+                   files, spec);
 }
 
 enum oa_error oa_tokenizer_open(oa_context *c, const char *spec, const char *train_files, const char *valid_files,
                                 struct oa_tokenizer **out)
 {
     *out = NULL;
+    OA_TRY(check_text(c, spec, train_files));
+    if (strncmp(spec, "ids", 3) == 0 && (!spec[3] || spec[3] == ':'))
+        return oa_tokenizer_make_ids(c, spec, train_files, valid_files, out);
     if (strcmp(spec, "char") == 0)
         return oa_tokenizer_train_char(c, train_files, valid_files, out);
     if (strcmp(spec, "byte") == 0)

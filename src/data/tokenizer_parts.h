@@ -223,6 +223,27 @@ enum oa_error oa_tokenizer_encode_part(struct oa_tokenizer *tok, const struct oa
 enum oa_error oa_tokenizer_train_char(oa_context *c, const char *train_files, const char *valid_files,
                                       struct oa_tokenizer **out);
 enum oa_error oa_tokenizer_make_byte(oa_context *c, struct oa_tokenizer **out);
+/* spec "ids": as many ids as the files need; "ids:N": N. */
+enum oa_error oa_tokenizer_make_ids(oa_context *c, const char *spec, const char *train_files, const char *valid_files,
+                                    struct oa_tokenizer **out);
+enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *text, size_t n, struct oa_ids *ids);
+
+/* ---- lists of files ------------------------------------------------------------------------------------------ */
+
+/* Where a text is to be read: the name itself, but for the sample text (the default of data.train), which is looked for
+ * where it was installed when it is not below the working folder. */
+enum { OA_SAMPLE_PATH = 8192 };
+const char *oa_sample_text(const char *name, char out[OA_SAMPLE_PATH]);
+/* The end of the sentence about a text or token ids that cannot be read. */
+#define OA_CORPUS_REMEDY "data.train and data.valid name the files"
+/* Cuts the first name off a list at its comma, without the spaces around it; returns what follows, NULL at the end. */
+char *oa_cut_name(char *list, char **name);
+/* Do the files hold token ids (all of them *.bin)? A list of both sorts is refused. */
+enum oa_error oa_id_files_are(oa_context *c, const char *files, bool *are);
+/* Every id of the files in turn, with its place in its file. */
+typedef enum oa_error oa_id_sink(void *argument, const char *path, uint64_t place, uint32_t id);
+enum oa_error oa_id_files_read(oa_context *c, const char *files, oa_id_sink *sink, void *argument);
+
 /* oa_tokenizer_train_bpe with a bound on the distinct words that are counted (tests need a small one). */
 enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, long size, int32_t most_words,
                                          struct oa_tokenizer **out);

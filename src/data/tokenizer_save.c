@@ -73,7 +73,7 @@ static json_t *whole_document(const struct oa_tokenizer *tok)
 {
     json_t *root = json_copy(tok->frame), *model = json_copy(json_object_get(tok->frame, "model"));
     bool done = root && model && json_object_set_new(model, "vocab", vocabulary_object(tok)) == 0;
-    if (done && tok->kind != OA_TOKENIZER_CHAR)
+    if (done && json_object_get(model, "merges"))
         done = json_object_set_new(model, "merges", merges_array(tok)) == 0;
     done = done && json_object_set_new(root, "added_tokens", added_array(tok)) == 0;
     done = done && json_object_set(root, "model", model) == 0;
@@ -90,14 +90,31 @@ static int add_to_text(const char *piece, size_t n, void *text)
     return 0;
 }
 
+/* tokenizer.json, as text. */
+static enum oa_error print_document(oa_context *c, const struct oa_tokenizer *tok, struct oa_text *text)
+{
+    json_t *root = whole_document(tok);
+    bool dumped = root && json_dump_callback(root, add_to_text, text, JSON_INDENT(2)) == 0;
+    json_decref(root);
+    return dumped ? oa_status(c) : oa_fail(c, OA_NO_MEMORY, "out of memory for the JSON of a tokenizer");
+}
+
+enum oa_error oa_tokenizer_digest(oa_context *c, const struct oa_tokenizer *tok, struct oa_digest *out)
+{
+    struct oa_text text;
+    oa_text_init(&text, c);
+    enum oa_error error = print_document(c, tok, &text);
+    if (error == OA_OK)
+        *out = oa_digest_of(text.s, text.length);
+    oa_text_free(&text);
+    return error;
+}
+
 enum oa_error oa_tokenizer_save(oa_context *c, const struct oa_tokenizer *tok, const char *path)
 {
     struct oa_text text;
-    json_t *root = whole_document(tok);
     oa_text_init(&text, c);
-    bool dumped = root && json_dump_callback(root, add_to_text, &text, JSON_INDENT(2)) == 0;
-    json_decref(root);
-    enum oa_error error = dumped ? oa_status(c) : oa_fail(c, OA_NO_MEMORY, "out of memory while writing %s", path);
+    enum oa_error error = print_document(c, tok, &text);
     if (error == OA_OK)
         error = oa_file_write(c, path, text.s, text.length);
     oa_text_free(&text);

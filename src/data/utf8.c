@@ -14,45 +14,19 @@ static bool is_continuation(uint8_t byte)
     return (byte & 0xc0) == 0x80;
 }
 
-static int sequence_length(uint8_t lead)
-{
-    if (lead < 0x80)
-        return 1;
-    if (lead < 0xc2 || lead > 0xf4)
-        return 0;
-    return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-}
-
 int oa_utf8_decode(const char *text, size_t length, uint32_t *code)
 {
-    static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
-    const uint8_t *s = (const uint8_t *)text;
-    int n = length ? sequence_length(s[0]) : 0;
-    if (n == 0 || (size_t)n > length)
+    utf8proc_int32_t value;
+    utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)length, &value);
+    if (n <= 0)
         return 0;
-    uint32_t value = n == 1 ? s[0] : s[0] & (0x7fu >> n);
-    for (int i = 1; i < n; i++) {
-        if (!is_continuation(s[i]))
-            return 0;
-        value = value << 6 | (s[i] & 0x3f);
-    }
-    if (value < least[n] || value > 0x10ffff || (value >= 0xd800 && value < 0xe000))
-        return 0;
-    *code = value;
-    return n;
+    *code = (uint32_t)value;
+    return (int)n;
 }
 
 int oa_utf8_encode(uint32_t code, char out[4])
 {
-    int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    if (n == 1) {
-        out[0] = (char)code;
-        return 1;
-    }
-    for (int i = n - 1; i > 0; i--, code >>= 6)
-        out[i] = (char)(0x80 | (code & 0x3f));
-    out[0] = (char)((0xf00 >> n) | code);
-    return n;
+    return (int)utf8proc_encode_char((utf8proc_int32_t)code, (utf8proc_uint8_t *)out);
 }
 
 static bool eight_ascii(const char *text)

@@ -41,6 +41,12 @@ void oa_sampler_close(struct oa_sampler *s)
     oa_free(s);
 }
 
+void oa_sampler_seed(struct oa_sampler *s, uint64_t seed)
+{
+    s->how.seed = seed;
+    s->stream = oa_stream_named(seed, "sample");
+}
+
 /* Heavier first, then lower ids. */
 static int order(const void *a, const void *b)
 {

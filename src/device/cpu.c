@@ -1,64 +1,92 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of the CPU device. */
+ * The CPU device: its table, and its memory, which is the host's. */
 #include "device/cpu.h"
+
+#include <string.h>
+
+static enum oa_error open_gemm_states(struct oa_device *d)
+{
+    int workers = oa_thread_count(d->context);
+    d->gemm = oa_alloc(d->context, (size_t)workers * sizeof *d->gemm);
+    if (!d->gemm)
+        return oa_status(d->context);
+    for (int i = 0; i < workers; i++) {
+        d->gemm[i] = d->kernels.gemm_open(d->context, d->kernels.precision);
+        if (!d->gemm[i])
+            return oa_status(d->context);
+    }
+    return OA_OK;
+}
+
+static void close_gemm_states(struct oa_device *d)
+{
+    for (int i = 0; d->gemm && i < oa_thread_count(d->context); i++)
+        if (d->gemm[i])
+            d->kernels.gemm_close(d->gemm[i]);
+    oa_free(d->gemm);
+}
+
+static void settle(struct oa_device *d)
+{
+    oa_scratch_share(d->context);
+    if (d->gemm && d->kernels.gemm_share)
+        d->kernels.gemm_share(d->gemm, oa_thread_count(d->context));
+}
+
+/* ---- memory ---- */
+
+static void *allocate(struct oa_device *d, size_t bytes)
+{
+    return oa_alloc_raw(d->context, bytes);
+}
+
+static void release(struct oa_device *d, void *memory)
+{
+    (void)d;
+    oa_free(memory);
+}
+
+/* Operations are done when they return. */
+static void sync(struct oa_device *d)
+{
+    (void)d;
+}
+
+void oa_cpu_upload(struct oa_device *d, size_t bytes, const void *host, void *x)
+{
+    oa_cpu_copy(d, bytes, host, x);
+}
+
+void oa_cpu_download(struct oa_device *d, size_t bytes, const void *x, void *host)
+{
+    oa_cpu_copy(d, bytes, x, host);
+}
+
+void oa_cpu_copy(struct oa_device *d, size_t bytes, const void *x, void *y)
+{
+    (void)d;
+    if (bytes)
+        memcpy(y, x, bytes);
+}
+
+void oa_cpu_fill(struct oa_device *d, size_t bytes, int byte, void *x)
+{
+    (void)d;
+    memset(x, byte, bytes);
+}
 
 const struct oa_device_ops oa_device_cpu = {
     .name = "cpu",
-    .zero = oa_cpu_zero,
-    .act_from_real = oa_cpu_act_from_real,
-    .real_from_act = oa_cpu_real_from_act,
-    .add = oa_cpu_add,
-    .gemm = oa_cpu_gemm,
-    .add_bias = oa_cpu_add_bias,
-    .column_sums = oa_cpu_column_sums,
-    .gelu = oa_cpu_gelu,
-    .gelu_gradient = oa_cpu_gelu_gradient,
-    .relu = oa_cpu_relu,
-    .relu_gradient = oa_cpu_relu_gradient,
-    .feature = oa_cpu_feature,
-    .feature_gradient = oa_cpu_feature_gradient,
-    .place = oa_cpu_place,
-    .place_gradient = oa_cpu_place_gradient,
-    .product = oa_cpu_product,
-    .random_statistics = oa_cpu_random_statistics,
-    .moments_change = oa_cpu_moments_change,
-    .random_features = oa_cpu_random_features,
-    .random_features_gradient = oa_cpu_random_features_gradient,
-    .select_rows = oa_cpu_select_rows,
-    .scale_columns = oa_cpu_scale_columns,
-    .scale_columns_gradient = oa_cpu_scale_columns_gradient,
-    .rotate = oa_cpu_rotate,
-    .residual_norm = oa_cpu_residual_norm,
-    .residual_norm_gradient = oa_cpu_residual_norm_gradient,
-    .embed = oa_cpu_embed,
-    .embed_gradient = oa_cpu_embed_gradient,
-    .linear_loss = oa_cpu_linear_loss,
-    .logits = oa_cpu_logits,
-    .logits_gradient = oa_cpu_logits_gradient,
-    .linear_attention = oa_cpu_linear_attention,
-    .linear_attention_gradient = oa_cpu_linear_attention_gradient,
-    .polynomial = oa_cpu_polynomial,
-    .polynomial_gradient = oa_cpu_polynomial_gradient,
-    .pattern = oa_cpu_pattern,
-    .pattern_gradient = oa_cpu_pattern_gradient,
-    .band = oa_cpu_band,
-    .band_gradient = oa_cpu_band_gradient,
-    .gate = oa_cpu_gate,
-    .gate_gradient = oa_cpu_gate_gradient,
-    .project_length = oa_cpu_project_length,
-    .project_length_gradient = oa_cpu_project_length_gradient,
-    .transform = oa_cpu_transform,
-    .transform_gradient = oa_cpu_transform_gradient,
-    .mask_rows = oa_cpu_mask_rows,
-    .mask_rows_gradient = oa_cpu_mask_rows_gradient,
-    .add_position_bias = oa_cpu_add_position_bias,
-    .position_sums = oa_cpu_position_sums,
-    .gelu_exact = oa_cpu_gelu_exact,
-    .gelu_exact_gradient = oa_cpu_gelu_exact_gradient,
-    .mixer_steps = oa_cpu_mixer_steps,
-    .adamw = oa_cpu_adamw,
-    .sgd = oa_cpu_sgd,
-    .adafactor = oa_cpu_adafactor,
-    .axpy = oa_cpu_axpy,
-    .sum_squares = oa_cpu_sum_squares,
+    .shared = true,
+    .open = open_gemm_states,
+    .close = close_gemm_states,
+    .settle = settle,
+    .allocate = allocate,
+    .release = release,
+    .sync = sync,
+#define OA_DO(name, parameters, arguments) .name = oa_cpu_##name,
+#define OA_ASK(type, name, parameters, arguments) .name = oa_cpu_##name,
+#include "device/operations.def"
+#undef OA_DO
+#undef OA_ASK
 };

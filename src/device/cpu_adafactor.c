@@ -6,6 +6,7 @@
  *     u = s·g / √(R_i C_j / mean(R))       vectors: V ← βV + (1−β)G²,  u = s·g/√V
  *     w ← w − lr·(u / max(1, rms(u)) + weight_decay·w)
  *
+ * A tensor of more dimensions is taken as the matrix whose columns are its last one: [H, N, k] has H·N rows.
  * One item: the whole update of a parameter is a few passes bound by memory, in an order that does not depend on the
  * threads. R and C lie in the first rows + cols places of `v`. */
 #include "device/cpu.h"

@@ -2,6 +2,7 @@
  * Elementwise operations over flat arrays, cut into runs of equal length. */
 #include "device/cpu.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { RUN = 16384 }; /* elements an item: inside the L2 cache, long enough to be worth handing out */
@@ -69,6 +70,12 @@ void oa_cpu_zero(struct oa_device *d, size_t bytes, void *x)
     flat(d, ZERO, (long)bytes, NULL, NULL, x);
 }
 
+void oa_cpu_constant(struct oa_device *d, long n, double value, void *x)
+{
+    for (long i = 0; i < n; i++)
+        oa_real_set(d, x, i, value);
+}
+
 void oa_cpu_act_from_real(struct oa_device *d, long n, const void *x, void *y)
 {
     flat(d, TO_ACT, n, x, NULL, y);
@@ -112,4 +119,15 @@ void oa_cpu_relu(struct oa_device *d, long n, const void *x, void *y)
 void oa_cpu_relu_gradient(struct oa_device *d, long n, const void *x, const void *dy, void *dx)
 {
     flat(d, RELU_GRADIENT, n, x, dy, dx);
+}
+
+/* Slow, and only asked when something went wrong. */
+bool oa_cpu_finite(struct oa_device *d, bool act, long rows, long cols, const void *x, long ldx)
+{
+    struct oa_array a = { .type = act ? d->kernels.act : d->kernels.real, .dims = 1, .dim = { rows * ldx }, .data = x };
+    for (long i = 0; i < rows; i++)
+        for (long c = 0; c < cols; c++)
+            if (!isfinite(oa_array_value(&a, (size_t)(i * ldx + c))))
+                return false;
+    return true;
 }

@@ -4,11 +4,13 @@
 
 #include <math.h>
 
+#define PI 3.14159265358979323846
+
 struct features {
     struct oa_device *d;
     long rows, length, heads, width, block; /* block: rows an item */
-    const double *angles;
-    double a;
+    long first;                             /* position of the first row of a sequence */
+    double a;                               /* factor of a product; of positions, where the angle is π/2 */
     const void *x, *dy;
     void *y, *dx;
 };
@@ -28,7 +30,7 @@ static void place(void *argument, long item, const struct oa_worker *worker)
     const struct features *f = argument;
     long cols = f->heads * f->width;
     for (long i = item * f->block; i < oa_min(f->rows, (item + 1) * f->block); i++) {
-        double angle = f->angles[i % f->length];
+        double angle = PI * (double)(f->first + i % f->length) / (2 * f->a);
         const void *x = oa_act_at(f->d, f->x, i * cols);
         if (f->dx)
             f->d->kernels.place_gradient(f->heads, f->width, cos(angle), sin(angle), x,
@@ -38,17 +40,17 @@ static void place(void *argument, long item, const struct oa_worker *worker)
     }
 }
 
-void oa_cpu_place(struct oa_device *d, long tokens, long length, long heads, long width, const double *angles,
+void oa_cpu_place(struct oa_device *d, long tokens, long length, long heads, long width, long first, double limit,
                   const void *x, void *y)
 {
-    struct features f = { d, tokens, length, heads, width, .angles = angles, .x = x, .y = y };
+    struct features f = { d, tokens, length, heads, width, .first = first, .a = limit, .x = x, .y = y };
     by_rows(&f, 2 * heads * width, place);
 }
 
-void oa_cpu_place_gradient(struct oa_device *d, long tokens, long length, long heads, long width, const double *angles,
-                           const void *x, const void *dy, void *dx)
+void oa_cpu_place_gradient(struct oa_device *d, long tokens, long length, long heads, long width, long first,
+                           double limit, const void *x, const void *dy, void *dx)
 {
-    struct features f = { d, tokens, length, heads, width, .angles = angles, .x = x, .dy = dy, .dx = dx };
+    struct features f = { d, tokens, length, heads, width, .first = first, .a = limit, .x = x, .dy = dy, .dx = dx };
     by_rows(&f, 2 * heads * width, place);
 }
 

@@ -19,6 +19,7 @@
 #define ORTHANT_DEVICE_CPU_LOGITS_H
 
 #include "device/cpu.h"
+#include "device/support_functions.h"
 
 enum {
     OA_TILE_GRANULE = 16,
@@ -54,6 +55,7 @@ struct oa_packed {
 struct oa_tiles {
     struct oa_device *d;
     const struct oa_logits *a;
+    const struct oa_support_functions *support; /* of a; NULL: every key is seen */
     struct oa_gemm_state *gemm;
     struct oa_arena *scratch;
     bool failed; /* no memory, which is recorded: nothing is to be done */

@@ -101,31 +101,31 @@ static void fill_logits(struct row *r)
 
 static struct oa_span sees(const struct row *r)
 {
-    const struct oa_support *s = r->a->support;
+    const struct oa_support_functions *f = oa_support_functions(&r->a->support);
     const struct oa_attention_shape *shape = &r->a->shape;
     long keys = real_length(shape->key_lengths, r->b, shape->keys);
     struct oa_span all = { 0, shape->causal ? oa_min(keys, shape->first + 1) : keys }, range = all;
     if (real_length(shape->query_lengths, r->b, 1) == 0)
         return (struct oa_span){ 0, 0 };
-    if (s)
-        s->range(s, shape, r->h, shape->first, shape->first + 1, &range.begin, &range.end);
+    if (f)
+        f->range(&r->a->support, shape, r->h, shape->first, shape->first + 1, &range.begin, &range.end);
     return oa_span_cut(all, range);
 }
 
 static bool is_empty(const struct row *r)
 {
-    const struct oa_support *s = r->a->support;
+    const struct oa_support_functions *f = oa_support_functions(&r->a->support);
     long i = r->a->shape.first;
-    return s && s->empty && s->empty(s, &r->a->shape, r->h, i, i + 1, r->begin, r->end);
+    return f && f->empty && f->empty(&r->a->support, &r->a->shape, r->h, i, i + 1, r->begin, r->end);
 }
 
 static void hide_invisible(struct row *r)
 {
-    const struct oa_support *s = r->a->support;
-    if (!s || s->row || !s->visible)
+    const struct oa_support_functions *f = oa_support_functions(&r->a->support);
+    if (!f || f->row || !f->visible)
         return;
     for (long j = r->begin; j < r->end; j++)
-        if (!s->visible(s, &r->a->shape, r->h, r->a->shape.first, j))
+        if (!f->visible(&r->a->support, &r->a->shape, r->h, r->a->shape.first, j))
             oa_real_set(r->d, r->s, j - r->begin, -INFINITY);
 }
 

@@ -73,13 +73,14 @@ static double block(struct oa_device *d, const struct oa_linear_loss *a, long fi
     return sum;
 }
 
-void oa_cpu_linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
+double oa_cpu_linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
 {
     long rows = oa_loss_rows(a);
-    *a->loss = 0;
+    double sum = 0;
     for (long first = 0; first < a->rows; first += rows) {
         size_t mark = oa_arena_mark(&d->scratch);
-        *a->loss += block(d, a, first, oa_min(rows, a->rows - first));
+        sum += block(d, a, first, oa_min(rows, a->rows - first));
         oa_arena_release(&d->scratch, mark);
     }
+    return sum;
 }

@@ -5,7 +5,7 @@
  *
  *     μ = (s/n) Σ x,   M = (s²/n) Xᵀ X   over the n real rows of the batch,   and what is added up is μ − m, M − m.
  *
- * The averages themselves move after the step, by the mean over its micro-batches (ops/features.c).
+ * The averages themselves move after the step, by the mean over its micro-batches.
  * An item is a head of one side; it goes through the batch in order. 2·K² FLOPs a row.
  */
 #include "device/cpu.h"
@@ -79,4 +79,15 @@ void oa_cpu_moments_change(struct oa_device *d, const struct oa_moments_change *
     struct moments f = { d, a };
     oa_parallel(d->context, 2 * a->heads, side_item, &f);
     oa_real_set(d, a->batches, 0, oa_real_get(d, a->batches, 0) + 1);
+}
+
+void oa_cpu_move_moments(struct oa_device *d, const struct oa_moments_move *a)
+{
+    double step = oa_real_get(d, a->seen, 0) + 1, batches = oa_real_get(d, a->batches, 0);
+    if (batches == 0)
+        return;
+    double weight = (1 / step > a->least ? 1 / step : a->least) / batches;
+    oa_cpu_axpy(d, a->means, weight, a->mean_change, a->mean);
+    oa_cpu_axpy(d, a->squares, weight, a->square_change, a->square);
+    oa_real_set(d, a->seen, 0, step);
 }

@@ -28,8 +28,9 @@ struct piece {
 bool oa_pieces_wanted(const struct oa_logits *a)
 {
     const struct oa_part *p = &a->part[0];
-    return a->support && a->support->piece && a->shape.queries == a->shape.keys && a->parts == 1 &&
-           p->kind == OA_PART_DOT && !p->q_table && !p->k_table && !p->bias && !a->alpha;
+    const struct oa_support_functions *f = oa_support_functions(&a->support);
+    return f && f->piece && a->shape.queries == a->shape.keys && a->parts == 1 && p->kind == OA_PART_DOT &&
+           !p->q_table && !p->k_table && !p->bias && !a->alpha;
 }
 
 /* ---- orders ----------------------------------------------------------------------------------------------------- */
@@ -209,9 +210,9 @@ static bool describe_piece(struct piece *c, struct oa_device *d, const struct oa
 {
     const struct oa_attention_shape *s = &a->shape;
     *c = (struct piece){ .d = d, .a = a, .own = *a };
-    if (!a->support->piece(a->support, s, number, &c->p))
+    if (!oa_support_functions(&a->support)->piece(&a->support, s, number, &c->p))
         return false;
-    c->own.support = &c->p.support;
+    c->own.support = c->p.support;
     if (number == 0)
         return true;
     c->own.shape.causal = false;

@@ -109,6 +109,11 @@ void oa_cpu_feature_gradient(struct oa_device *d, enum oa_feature f, int degree,
     by_rows(&r, feature_gradient);
 }
 
+static bool is_real(const struct rows *r, long i)
+{
+    return !r->lengths || i % r->length < r->lengths[i / r->length];
+}
+
 static void select_rows(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
@@ -116,12 +121,11 @@ static void select_rows(void *argument, long item, const struct oa_worker *worke
     size_t bytes = (size_t)r->cols * r->d->kernels.act_size;
     for (long i = item * r->block; i < oa_min(r->rows, (item + 1) * r->block); i++) {
         void *out = oa_act_at(r->d, r->out, i * r->ldout);
-        if (i % r->length < r->lengths[i / r->length])
+        if (is_real(r, i))
             memcpy(out, oa_act_at(r->d, r->x, i * r->ldx), bytes);
         else
             memset(out, 0, bytes);
-        if (OA_BUG(MASK_BY_MULTIPLICATION) && i % r->length >= r->lengths[i / r->length] &&
-            bytes >= r->cols * sizeof(double))
+        if (OA_BUG(MASK_BY_MULTIPLICATION) && !is_real(r, i) && bytes >= r->cols * sizeof(double))
             r->d->kernels.multiply(r->cols, out, oa_act_at(r->d, r->x, i * r->ldx), out);
     }
 }

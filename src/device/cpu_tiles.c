@@ -12,6 +12,7 @@
 
 enum {
     EMPTY_STEP = 64, /* keys that are asked for at a time when a support knows its empty tiles */
+    COUNTED = 256,   /* blocks of queries of a head that a plan looks at */
     AHEAD = 8        /* rows that are fetched ahead of packing: a row of [B·T, H·K] is alone in its page */
 };
 
@@ -38,6 +39,7 @@ void oa_tiles_open(struct oa_tiles *t, struct oa_device *d, const struct oa_logi
                    long key_block)
 {
     *t = (struct oa_tiles){ .d = d, .a = a, .gemm = d->gemm[w->index], .scratch = w->scratch };
+    t->support = oa_support_functions(&a->support);
     t->query_block = oa_tile_round(oa_min(d->kernels.query_block, a->shape.queries));
     t->key_block = oa_tile_round(oa_min(key_block, a->shape.keys));
     int32_t *bounds = oa_tiles_take(t, 4 * t->query_block, sizeof *bounds);
@@ -168,8 +170,8 @@ struct oa_span oa_tiles_seen(const struct oa_tiles *t, long i0, long i1)
     const struct oa_logits *a = t->a;
     long first = a->shape.first;
     struct oa_span seen = { 0, a->shape.causal ? oa_min(t->keys, first + i1) : t->keys }, range = seen;
-    if (a->support)
-        a->support->range(a->support, &a->shape, t->h, first + i0, first + i1, &range.begin, &range.end);
+    if (t->support)
+        t->support->range(&a->support, &a->shape, t->h, first + i0, first + i1, &range.begin, &range.end);
     seen = oa_span_cut(seen, range);
     seen.begin = seen.begin / OA_TILE_GRANULE * OA_TILE_GRANULE;
     return seen;
@@ -180,8 +182,8 @@ static struct oa_span row_sees(const struct oa_tiles *t, long i)
     const struct oa_logits *a = t->a;
     struct oa_span sees = t->seen, row = sees;
     long position = a->shape.first + i - (OA_BUG(DECODING_SHIFT) && a->shape.first > 0);
-    if (a->support && a->support->row)
-        a->support->row(a->support, &a->shape, t->h, position, &row.begin, &row.end);
+    if (t->support && t->support->row)
+        t->support->row(&a->support, &a->shape, t->h, position, &row.begin, &row.end);
     if (a->shape.causal && !OA_BUG(CAUSAL_MASK_DROPPED))
         row.end = oa_min(row.end, position + 1);
     return oa_span_cut(sees, row);
@@ -219,7 +221,7 @@ static bool step_empty(const struct oa_tiles *t, long j)
 {
     const struct oa_logits *a = t->a;
     long first = a->shape.first;
-    return a->support->empty(a->support, &a->shape, t->h, first + t->rows.begin, first + t->rows.end, j,
+    return t->support->empty(&a->support, &a->shape, t->h, first + t->rows.begin, first + t->rows.end, j,
                              step_end(t, j));
 }
 
@@ -227,7 +229,7 @@ static bool step_empty(const struct oa_tiles *t, long j)
 static struct oa_span next_cols(const struct oa_tiles *t)
 {
     long j = t->cols.end, end = oa_min(j + t->key_block, t->seen.end);
-    if (!t->a->support || !t->a->support->empty)
+    if (!t->support || !t->support->empty)
         return (struct oa_span){ j, end };
     while (j < t->seen.end && step_empty(t, j))
         j = step_end(t, j);
@@ -237,20 +239,32 @@ static struct oa_span next_cols(const struct oa_tiles *t)
     return (struct oa_span){ j, oa_min(e, last) };
 }
 
+/* Of one block of queries. */
+static double block_pairs(struct oa_tiles *t, long i0)
+{
+    double pairs = 0;
+    go_to_block(t, i0, (struct oa_span){ 0, t->keys });
+    for (t->cols = next_cols(t); oa_span_length(t->cols) > 0; t->cols = next_cols(t))
+        pairs += (double)(t->padded_rows * oa_tile_round(oa_span_length(t->cols)));
+    return pairs;
+}
+
+/* From twice COUNTED blocks of queries on, every so manyth stands for its neighbours: tiles of a million tokens are too
+ * many to be walked one by one. */
 double oa_tiles_pairs(struct oa_device *d, const struct oa_logits *a)
 {
     struct oa_tiles t = { .d = d, .a = a, .queries = a->shape.queries, .keys = a->shape.keys };
-    double pairs = 0;
+    t.support = oa_support_functions(&a->support);
+    double pairs = 0, counted = 0;
     t.query_block = oa_tile_round(oa_min(d->kernels.query_block, t.queries));
     t.key_block = oa_tile_round(oa_min(d->kernels.key_block, t.keys));
+    long blocks = oa_blocks(t.queries, t.query_block), step = oa_max(1, blocks / COUNTED);
     for (t.h = 0; t.h < a->shape.heads; t.h++) {
-        for (long i0 = 0; i0 < t.queries; i0 += t.query_block) {
-            go_to_block(&t, i0, (struct oa_span){ 0, t.keys });
-            for (t.cols = next_cols(&t); oa_span_length(t.cols) > 0; t.cols = next_cols(&t))
-                pairs += (double)(t.padded_rows * oa_tile_round(oa_span_length(t.cols)));
-        }
+        for (long b = step / 2; b < blocks && !oa_stop_requested(d->context); b += step, counted++)
+            pairs += block_pairs(&t, b * t.query_block);
     }
-    return pairs * (double)a->shape.batch;
+    double all = (double)(blocks * a->shape.heads);
+    return counted > 0 ? pairs * (all / counted) * (double)a->shape.batch : 0;
 }
 
 static int32_t within_tile(long key, struct oa_span cols)
@@ -275,15 +289,16 @@ bool oa_tiles_next(struct oa_tiles *t)
 /* Supports whose rows are not intervals: what is between the bounds and not visible gets a logit of −∞. */
 static void hide_invisible(struct oa_tiles *t)
 {
-    const struct oa_support *s = t->a->support;
+    const struct oa_support_functions *f = t->support;
+    const struct oa_support *s = &t->a->support;
     long first = t->a->shape.first + t->rows.begin, end = t->a->shape.first + t->rows.end;
-    if (!s || s->row || !s->visible)
+    if (!f || f->row || !f->visible)
         return;
-    if (s->full && s->full(s, &t->a->shape, t->h, first, end, t->cols.begin, t->cols.end))
+    if (f->full && f->full(s, &t->a->shape, t->h, first, end, t->cols.begin, t->cols.end))
         return;
     for (long i = 0; i < oa_span_length(t->rows); i++)
         for (long j = t->tile_low[i]; j < t->tile_high[i]; j++)
-            if (!s->visible(s, &t->a->shape, t->h, first + i, t->cols.begin + j))
+            if (!f->visible(s, &t->a->shape, t->h, first + i, t->cols.begin + j))
                 oa_real_set(t->d, t->s, i * t->padded_cols + j, -INFINITY);
 }
 

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opening and closing a device. */
+ * The table of devices; opening and closing one. */
 #include "device/device.h"
 
-static enum oa_error open_gemm_states(struct oa_device *d)
+#include <string.h>
+
+static const struct oa_device_ops *const devices[] = { &oa_device_cpu, &oa_device_plan };
+
+static const struct oa_device_ops *find(const char *name)
 {
-    int workers = oa_thread_count(d->context);
-    d->gemm = oa_alloc(d->context, (size_t)workers * sizeof *d->gemm);
-    if (!d->gemm)
-        return oa_status(d->context);
-    for (int i = 0; i < workers; i++) {
-        d->gemm[i] = d->kernels.gemm_open(d->context, d->kernels.precision);
-        if (!d->gemm[i])
-            return oa_status(d->context);
-    }
-    return OA_OK;
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++)
+        if (strcmp(devices[i]->name, name) == 0)
+            return devices[i];
+    return NULL;
+}
+
+static const struct oa_device_ops *choose(const oa_context *c, bool dry)
+{
+    const struct oa_device_ops *chosen = dry ? NULL : oa_context_device(c);
+    return chosen ? chosen : find(dry ? "plan" : "cpu");
 }
 
 enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struct oa_device **out)
@@ -23,28 +27,23 @@ enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struc
     if (!d)
         return oa_status(c);
     d->context = c;
-    d->dry = dry;
-    d->ops = dry ? &oa_device_plan : &oa_device_cpu;
+    d->ops = choose(c, dry);
+    d->dry = d->ops->dry;
     oa_kernels_init(&d->kernels, p, oa_context_isa(c), oa_context_cpu(c));
-    oa_arena_init(&d->scratch, c, dry);
-    return dry ? OA_OK : open_gemm_states(d);
+    oa_arena_init(&d->scratch, c, d->dry);
+    return d->ops->open(d);
 }
 
 void oa_device_close(struct oa_device *d)
 {
     if (!d)
         return;
-    for (int i = 0; d->gemm && i < oa_thread_count(d->context); i++)
-        if (d->gemm[i])
-            d->kernels.gemm_close(d->gemm[i]);
-    oa_free(d->gemm);
+    d->ops->close(d);
     oa_arena_free(&d->scratch);
     oa_free(d);
 }
 
 void oa_device_settle(struct oa_device *d)
 {
-    oa_scratch_share(d->context);
-    if (d->gemm && d->kernels.gemm_share)
-        d->kernels.gemm_share(d->gemm, oa_thread_count(d->context));
+    d->ops->settle(d);
 }

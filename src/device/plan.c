@@ -21,6 +21,66 @@ static double real(const struct oa_device *d, double elements)
     return elements * (double)d->kernels.real_size;
 }
 
+/* ---- memory: there is none ---- */
+
+static enum oa_error open_plan(struct oa_device *d)
+{
+    (void)d;
+    return OA_OK;
+}
+
+static void nothing(struct oa_device *d)
+{
+    (void)d;
+}
+
+/* Addresses only have to differ from NULL and be aligned. */
+static void *allocate(struct oa_device *d, size_t bytes)
+{
+    (void)d, (void)bytes;
+    return (void *)(uintptr_t)OA_ALIGN;
+}
+
+static void release(struct oa_device *d, void *memory)
+{
+    (void)d, (void)memory;
+}
+
+static void copy(struct oa_device *d, size_t bytes, const void *x, void *y)
+{
+    (void)d, (void)bytes, (void)x, (void)y;
+}
+
+static void fill(struct oa_device *d, size_t bytes, int byte, void *x)
+{
+    (void)d, (void)bytes, (void)byte, (void)x;
+}
+
+/* ---- what is too little to be counted ---- */
+
+static void constant(struct oa_device *d, long n, double value, void *x)
+{
+    (void)d, (void)n, (void)value, (void)x;
+}
+
+static void mixture(struct oa_device *d, const struct oa_mixture_weights *a)
+{
+    (void)d, (void)a;
+}
+
+static void head_factors(struct oa_device *d, const struct oa_head_factors *a)
+{
+    (void)d, (void)a;
+}
+
+static bool finite(struct oa_device *d, bool act, long rows, long cols, const void *x, long ldx)
+{
+    (void)d, (void)act, (void)rows, (void)cols, (void)x, (void)ldx;
+    return true;
+}
+
+/* ---- what is counted ---- */
+
 static void zero(struct oa_device *d, size_t bytes, void *x)
 {
     (void)x;
@@ -80,19 +140,19 @@ static void feature_gradient(struct oa_device *d, enum oa_feature f, int degree,
     feature(d, f, degree, rows, width, x, ldx, dx, lddx);
 }
 
-static void place(struct oa_device *d, long tokens, long length, long heads, long width, const double *angles,
+static void place(struct oa_device *d, long tokens, long length, long heads, long width, long first, double limit,
                   const void *x, void *y)
 {
-    (void)length, (void)angles, (void)x, (void)y;
+    (void)length, (void)first, (void)limit, (void)x, (void)y;
     double n = (double)tokens * (double)(heads * width);
     work(d, 2 * n, act(d, 3 * n));
 }
 
-static void place_gradient(struct oa_device *d, long tokens, long length, long heads, long width, const double *angles,
-                           const void *x, const void *dy, void *dx)
+static void place_gradient(struct oa_device *d, long tokens, long length, long heads, long width, long first,
+                           double limit, const void *x, const void *dy, void *dx)
 {
     (void)dy;
-    place(d, tokens, length, heads, width, angles, x, dx);
+    place(d, tokens, length, heads, width, first, limit, x, dx);
 }
 
 static void product(struct oa_device *d, long n, double a, const void *x, const void *y, void *z)
@@ -183,7 +243,7 @@ static void embed_gradient(struct oa_device *d, const struct oa_embedding *a)
     work(d, n, act(d, n) + real(d, 2 * n));
 }
 
-static void linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
+static double linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
 {
     long rows = oa_loss_rows(a), v = a->vocabulary, w = a->width;
     size_t mark = oa_arena_mark(&d->scratch), cells = (size_t)(rows * v);
@@ -195,22 +255,24 @@ static void linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
     gemm(d, &(struct oa_gemm){ .m = a->rows, .n = v, .k = w, .real_out = true }, NULL, NULL, NULL);
     work(d, 5 * (double)a->rows * (double)v, real(d, 2 * (double)a->rows * (double)v));
     if (!a->dx)
-        return;
+        return 0;
     gemm(d, &(struct oa_gemm){ .m = a->rows, .n = w, .k = v }, NULL, NULL, NULL);
     for (long first = 0; first < a->rows; first += rows)
         gemm(d,
              &(struct oa_gemm){
                  .m = v, .n = w, .k = oa_min(rows, a->rows - first), .real_out = true, .accumulate = true },
              NULL, NULL, NULL);
+    return 0;
 }
+
+static const struct oa_support every = { 0 };
 
 /* Pairs (query, key) that are looked at, over the batch and all heads. */
 static double visible_pairs(const struct oa_attention_shape *s, const struct oa_support *support)
 {
-    double n = (double)s->queries, past = (double)s->first, sum = 0;
-    double one = s->causal ? n * (n + 1) / 2 + n * past : n * (double)s->keys;
+    double sum = 0;
     for (long h = 0; h < s->heads; h++)
-        sum += support ? support->pairs(support, s, h) : one;
+        sum += oa_support_pairs(support, s, h);
     return sum * (double)s->batch;
 }
 
@@ -222,7 +284,7 @@ static double values(const struct oa_attention_shape *s)
 /* FLOPs of the parts of the logits and of the softmax; `gradient`: what the backward pass adds to recomputing them. */
 static double logits_flops(const struct oa_logits *a, bool gradient)
 {
-    double pairs = visible_pairs(&a->shape, a->support), flops = 0;
+    double pairs = visible_pairs(&a->shape, &a->support), flops = 0;
     bool shared = true, wanted = false; /* shared: one map P for the whole batch (given logits only) */
     for (int p = 0; p < a->parts; p++) {
         const struct oa_part *part = &a->part[p];
@@ -257,7 +319,7 @@ static double logits_bytes(const struct oa_device *d, const struct oa_logits *a)
 /* The pairs of tiles that are not visible, and the copies of pieces, each written and read once. */
 static void tile_work(struct oa_device *d, const struct oa_logits *a, double flops, bool gradient)
 {
-    double visible = visible_pairs(&a->shape, a->support);
+    double visible = visible_pairs(&a->shape, &a->support);
     bool pieces = oa_pieces_wanted(a);
     if (oa_tables_shared(a) || visible == 0)
         return;
@@ -313,14 +375,14 @@ static void linear_attention_gradient(struct oa_device *d, const struct oa_linea
 
 static void polynomial(struct oa_device *d, const struct oa_polynomial *a)
 {
-    double pairs = visible_pairs(&a->shape, NULL), K = (double)a->width, V = (double)a->shape.value_width;
+    double pairs = visible_pairs(&a->shape, &every), K = (double)a->width, V = (double)a->shape.value_width;
     double rows = (double)(a->shape.batch * a->shape.heads) * (double)(a->shape.queries + a->shape.keys);
     work(d, pairs * (2 * K + 2 * V + 2), act(d, rows * (K + V)));
 }
 
 static void polynomial_gradient(struct oa_device *d, const struct oa_polynomial *a)
 {
-    double pairs = visible_pairs(&a->shape, NULL), K = (double)a->width, V = (double)a->shape.value_width;
+    double pairs = visible_pairs(&a->shape, &every), K = (double)a->width, V = (double)a->shape.value_width;
     polynomial(d, a);
     work(d, pairs * (4 * K + 2 * V + 3), 0);
 }
@@ -444,9 +506,27 @@ static double sum_squares(struct oa_device *d, long n, const void *x)
     return 1;
 }
 
+static void move_moments(struct oa_device *d, const struct oa_moments_move *a)
+{
+    axpy(d, a->means, 1, a->mean_change, a->mean);
+    axpy(d, a->squares, 1, a->square_change, a->square);
+}
+
 const struct oa_device_ops oa_device_plan = {
     .name = "plan",
+    .dry = true,
+    .open = open_plan,
+    .close = nothing,
+    .settle = nothing,
+    .allocate = allocate,
+    .release = release,
+    .sync = nothing,
+    .upload = copy,
+    .download = copy,
+    .copy = copy,
+    .fill = fill,
     .zero = zero,
+    .constant = constant,
     .act_from_real = convert,
     .real_from_act = convert,
     .add = map3,
@@ -464,17 +544,22 @@ const struct oa_device_ops oa_device_plan = {
     .product = product,
     .random_statistics = random_statistics,
     .moments_change = moments_change,
+    .move_moments = move_moments,
     .random_features = random_features,
     .random_features_gradient = random_features_gradient,
     .select_rows = select_rows,
     .scale_columns = scale_columns,
     .scale_columns_gradient = scale_columns_gradient,
+    .head_factors = head_factors,
+    .head_factors_gradient = head_factors,
     .rotate = rotate,
     .residual_norm = residual_norm,
     .residual_norm_gradient = residual_norm_gradient,
     .embed = embed,
     .embed_gradient = embed_gradient,
     .linear_loss = linear_loss,
+    .mixture = mixture,
+    .mixture_gradient = mixture,
     .logits = logits,
     .logits_gradient = logits_gradient,
     .linear_attention = linear_attention,
@@ -503,4 +588,5 @@ const struct oa_device_ops oa_device_plan = {
     .adafactor = adafactor,
     .axpy = axpy,
     .sum_squares = sum_squares,
+    .finite = finite,
 };

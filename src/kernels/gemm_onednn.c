@@ -14,8 +14,11 @@
 
 #include <dnnl.h>
 #include <stddef.h>
+#include <sys/mman.h>
 
 enum { MOST_PRIMITIVES = 1024 }; /* then the table starts anew: a stream of odd shapes must not fill the memory */
+
+#define CODE_ROOM ((size_t)8 << 20) /* bytes */
 
 struct product {
     struct oa_gemm shape;
@@ -228,9 +231,22 @@ static dnnl_status_t fill_product(struct oa_gemm_state *s, struct product *p, st
     return status;
 }
 
+/* oneDNN does not look whether it gets memory for the code that it makes, and crashes without. */
+static bool has_room_for_code(struct oa_gemm_state *s)
+{
+    void *room = mmap(NULL, CODE_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) {
+        oa_fail(s->context, OA_NO_MEMORY, "out of memory: %zu bytes are needed for the code of a matrix product",
+                CODE_ROOM);
+        return false;
+    }
+    munmap(room, CODE_ROOM);
+    return true;
+}
+
 static struct product *make_product(struct oa_gemm_state *s, const struct oa_gemm *g)
 {
-    struct product *p = oa_alloc(s->context, sizeof *p);
+    struct product *p = has_room_for_code(s) ? oa_alloc(s->context, sizeof *p) : NULL;
     if (!p)
         return NULL;
     p->shape = *g;

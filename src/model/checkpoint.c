@@ -1,109 +1,215 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checkpoints: the flat arrays of the store as they are in memory, so that going on gives the same bits, with a CRC-32
- * over all of it, because a file can be altered without its header showing it. */
+ * Checkpoints: the flat arrays of the store as they are in memory, so that going on gives the same bits, and in the
+ * metadata all that says what run it is, everything under the seal of the file. */
 #include "model/model.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
+#define VERSION "2"
 enum { ARRAYS = 3 };
 static const char *const array_name[ARRAYS] = { "values", "moment1", "moment2" };
 
-static void flat_arrays(const struct oa_model *m, struct oa_array out[ARRAYS])
+/* The flat arrays of a store, where the host reads and writes them. */
+struct flat {
+    struct oa_view view[ARRAYS], frozen;
+    struct oa_array array[ARRAYS];
+};
+
+static enum oa_error open_flat(const struct oa_model *m, unsigned use, struct flat *f)
 {
     const struct oa_store *s = &m->store;
     enum oa_type type = m->device->kernels.real;
+    size_t real = oa_type_size(type);
     void *memory[ARRAYS] = { s->values, s->moment1, s->moment2 };
     long size[ARRAYS] = { s->live, s->updated, s->updated };
-    for (int i = 0; i < ARRAYS; i++)
-        out[i] = (struct oa_array){ .name = (char *)(uintptr_t)array_name[i],
-                                    .type = type,
-                                    .dims = 1,
-                                    .dim = { size[i] },
-                                    .data = memory[i],
-                                    .bytes = (size_t)size[i] * oa_type_size(type) };
+    for (int i = 0; i < ARRAYS; i++) {
+        oa_view_open(&f->view[i], m->device, memory[i], (size_t)size[i] * real, use);
+        f->array[i] = (struct oa_array){ .name = (char *)(uintptr_t)array_name[i],
+                                         .type = type,
+                                         .dims = 1,
+                                         .dim = { size[i] },
+                                         .data = f->view[i].host,
+                                         .bytes = f->view[i].bytes };
+    }
+    oa_view_open(&f->frozen, m->device, oa_real_at(m->device, s->values, s->live), (size_t)(s->total - s->live) * real,
+                 OA_VIEW_READ);
+    return oa_status(m->context);
 }
 
-static unsigned long checksum(const struct oa_array *arrays)
+static void close_flat(struct flat *f)
+{
+    for (int i = 0; i < ARRAYS; i++)
+        oa_view_close(&f->view[i]);
+    oa_view_close(&f->frozen);
+}
+
+/* Frozen tensors are made again from the seed; this says whether they came out the same, on whatever machine. */
+static void frozen_text(const struct flat *f, char out[16])
 {
     unsigned long crc = crc32_z(0, NULL, 0);
-    for (int i = 0; i < ARRAYS; i++)
-        crc = crc32_z(crc, arrays[i].data, arrays[i].bytes);
-    return crc;
+    if (f->frozen.bytes)
+        crc = crc32_z(crc, f->frozen.host, f->frozen.bytes);
+    snprintf(out, 16, "%08lx", crc);
 }
 
-enum oa_error oa_checkpoint_save(const struct oa_model *m, const struct oa_progress *p, const char *path)
+static enum oa_error write_flat(const struct oa_model *m, const struct flat *f, const struct oa_progress *p,
+                                const char *path)
 {
-    struct oa_array arrays[ARRAYS];
-    flat_arrays(m, arrays);
-    char crc[32], step[32], seconds[40], tokens[40], data[32];
-    snprintf(crc, sizeof crc, "%08lx", checksum(arrays));
+    struct oa_text options;
+    char step[32], seconds[40], processor[40], tokens[40], best[96], frozen[16];
+    frozen_text(f, frozen);
+    oa_text_init(&options, m->context);
+    oa_options_json(&m->options, &options);
     snprintf(step, sizeof step, "%ld", p->step);
     snprintf(seconds, sizeof seconds, "%.17g", p->seconds);
+    snprintf(processor, sizeof processor, "%.17g", p->processor);
     snprintf(tokens, sizeof tokens, "%.17g", p->tokens);
-    snprintf(data, sizeof data, "%016" PRIx64, p->data);
+    snprintf(best, sizeof best, "%ld %.17g %ld", p->best.step, p->best.loss, p->best.stale);
     const char *metadata[] = { "orthant.checkpoint",
-                               "1",
-                               "crc32",
-                               crc,
+                               VERSION,
                                "step",
                                step,
                                "seconds",
                                seconds,
+                               "processor",
+                               processor,
                                "tokens",
                                tokens,
-                               "data",
-                               data,
-                               "attention",
-                               m->options.model_attention,
+                               "best",
+                               best,
+                               "options",
+                               options.s,
+                               "frozen",
+                               frozen,
+                               "training_text",
+                               p->origin.training_text.hex,
+                               "validation_text",
+                               p->origin.validation_text.hex,
+                               "tokenizer",
+                               p->origin.tokenizer.hex,
                                NULL };
-    return oa_tensors_write(m->context, path, arrays, ARRAYS, metadata);
+    enum oa_error e = oa_status(m->context);
+    if (e == OA_OK)
+        e = oa_tensors_write_sealed(m->context, path, f->array, ARRAYS, metadata);
+    oa_text_free(&options);
+    return e;
 }
 
-static enum oa_error check(const struct oa_model *m, const char *path, const struct oa_tensors *f,
-                           const struct oa_array *have)
+enum oa_error oa_checkpoint_save(const struct oa_model *m, const struct oa_progress *p, const char *path)
 {
-    struct oa_array got[ARRAYS];
-    for (int i = 0; i < ARRAYS; i++) {
-        const struct oa_array *a = oa_tensors_find(f, array_name[i]);
-        if (!a || a->bytes != have[i].bytes || a->type != have[i].type)
-            return oa_fail(
-                m->context, OA_FORMAT,
-                "%s: not a checkpoint of this model: array \"%s\" %s (were model.* or train.precision changed?)", path,
-                array_name[i], a ? "has another size or type" : "is missing");
-        got[i] = *a;
-    }
-    const char *crc = oa_tensors_metadata(f, "crc32");
-    if (!crc || strtoul(crc, NULL, 16) != checksum(got))
-        return oa_fail(m->context, OA_FORMAT, "%s: the contents do not match their checksum: the file was altered",
-                       path);
-    return OA_OK;
+    struct flat f;
+    enum oa_error e = open_flat(m, OA_VIEW_READ, &f);
+    if (e == OA_OK)
+        e = write_flat(m, &f, p, path);
+    close_flat(&f);
+    return e;
 }
+
+/* ---- loading ---- */
 
 static const char *text_of(const struct oa_tensors *f, const char *key)
 {
     const char *text = oa_tensors_metadata(f, key);
-    return text ? text : "0";
+    return text ? text : "";
 }
 
-enum oa_error oa_checkpoint_load(struct oa_model *m, struct oa_progress *p, const char *path)
+/* Nothing below is asked before this: a seal that fits says that every text is there as it was written. */
+static enum oa_error check_seal(const struct oa_model *m, const char *path, const struct oa_tensors *f)
+{
+    const char *version = oa_tensors_metadata(f, "orthant.checkpoint");
+    if (!version || strcmp(version, VERSION) != 0)
+        return oa_fail(m->context, OA_FORMAT, "%s: not a checkpoint of this version of Orthant (form %s, expected %s)",
+                       path, version ? version : "unknown", VERSION);
+    if (!oa_tensors_metadata(f, OA_SEAL))
+        return oa_fail(m->context, OA_FORMAT, "%s: the checkpoint has no checksum: the file was altered", path);
+    return OA_OK;
+}
+
+static enum oa_error check_arrays(const struct oa_model *m, const char *path, const struct oa_tensors *f,
+                                  const struct flat *have)
+{
+    char frozen[16];
+    for (int i = 0; i < ARRAYS; i++) {
+        const struct oa_array *a = oa_tensors_find(f, array_name[i]);
+        if (!a || a->bytes != have->array[i].bytes || a->type != have->array[i].type)
+            return oa_fail(
+                m->context, OA_FORMAT,
+                "%s: not a checkpoint of this model: array \"%s\" %s (were model.* or train.precision changed?)", path,
+                array_name[i], a ? "has another size or type" : "is missing");
+    }
+    frozen_text(have, frozen);
+    if (strcmp(frozen, text_of(f, "frozen")) != 0)
+        return oa_fail(
+            m->context, OA_FORMAT,
+            "%s: the frozen tensors that train.seed gives here are not those the run was begun with: another "
+            "seed, or another machine's mathematical library; go on where the run was begun",
+            path);
+    return OA_OK;
+}
+
+static struct oa_digest digest(const struct oa_tensors *f, const char *key)
+{
+    struct oa_digest d;
+    snprintf(d.hex, sizeof d.hex, "%s", text_of(f, key));
+    return d;
+}
+
+/* Checkpoints of older programs say nothing of it. */
+static struct oa_best read_best(const struct oa_tensors *f)
+{
+    struct oa_best b;
+    bool there = sscanf(text_of(f, "best"), "%ld %lg %ld", &b.step, &b.loss, &b.stale) == 3;
+    return there ? b : (struct oa_best){ 0 };
+}
+
+static enum oa_error read_progress(oa_context *c, const char *path, const struct oa_tensors *f, struct oa_progress *p)
+{
+    *p = (struct oa_progress){ .step = strtol(text_of(f, "step"), NULL, 10),
+                               .seconds = strtod(text_of(f, "seconds"), NULL),
+                               .processor = strtod(text_of(f, "processor"), NULL),
+                               .tokens = strtod(text_of(f, "tokens"), NULL),
+                               .best = read_best(f),
+                               .origin = { .training_text = digest(f, "training_text"),
+                                           .validation_text = digest(f, "validation_text"),
+                                           .tokenizer = digest(f, "tokenizer") } };
+    oa_options_default(&p->options);
+    return oa_options_from_json(c, &p->options, path, text_of(f, "options"));
+}
+
+static void copy_arrays(const struct oa_tensors *from, const struct flat *to)
+{
+    for (int i = 0; i < ARRAYS; i++)
+        memcpy(to->view[i].host, oa_tensors_find(from, array_name[i])->data, to->view[i].bytes);
+}
+
+static enum oa_error copy_in(struct oa_model *m, const char *path, const struct oa_tensors *from)
+{
+    struct flat f;
+    enum oa_error e = open_flat(m, OA_VIEW_READ | OA_VIEW_WRITE, &f);
+    if (e == OA_OK)
+        e = check_arrays(m, path, from, &f);
+    if (e == OA_OK)
+        copy_arrays(from, &f);
+    close_flat(&f);
+    if (e == OA_OK)
+        oa_store_refresh(&m->store);
+    return e;
+}
+
+enum oa_error oa_checkpoint_load(struct oa_model *m, struct oa_progress *p, const char *path, oa_accept *accept,
+                                 void *argument)
 {
     struct oa_tensors *f;
     OA_TRY(oa_tensors_open(m->context, path, &f));
-    struct oa_array arrays[ARRAYS];
-    flat_arrays(m, arrays);
-    enum oa_error e = check(m, path, f, arrays);
-    for (int i = 0; e == OA_OK && i < ARRAYS; i++)
-        memcpy((void *)(uintptr_t)arrays[i].data, oa_tensors_find(f, array_name[i])->data, arrays[i].bytes);
-    if (e == OA_OK) {
-        *p = (struct oa_progress){ .step = strtol(text_of(f, "step"), NULL, 10),
-                                   .seconds = strtod(text_of(f, "seconds"), NULL),
-                                   .tokens = strtod(text_of(f, "tokens"), NULL),
-                                   .data = strtoull(text_of(f, "data"), NULL, 16) };
-        oa_store_refresh(&m->store);
-    }
+    enum oa_error e = check_seal(m, path, f);
+    if (e == OA_OK)
+        e = read_progress(m->context, path, f, p);
+    if (e == OA_OK)
+        e = accept(argument, p);
+    if (e == OA_OK)
+        e = copy_in(m, path, f);
     oa_tensors_close(f);
     return e;
 }

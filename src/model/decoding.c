@@ -9,45 +9,33 @@
  */
 #include "model/model.h"
 
-#include "device/cpu.h"
-
 enum { CHUNK = 128 }; /* tokens read at a time where many wait: enough for the matrix units */
 
 enum oa_error oa_decoding_open(struct oa_model *m, struct oa_decoding *out)
 {
-    long layers = m->options.model_layers;
     *out = (struct oa_decoding){ .model = m };
     oa_tape_init(&out->tape, m->device);
-    out->layer = oa_alloc(m->context, (size_t)layers * sizeof *out->layer);
-    if (!out->layer)
-        return OA_NO_MEMORY;
-    for (long i = 0; i < layers; i++)
-        OA_TRY(oa_layer_state_open(&m->block[i].attention, m->options.model_context, &out->layer[i]));
-    return OA_OK;
+    return oa_stack_state_open(&m->decoder, &out->state);
 }
 
 void oa_decoding_close(struct oa_decoding *s)
 {
     if (!s->model)
         return;
-    for (long i = 0; s->layer && i < s->model->options.model_layers; i++)
-        oa_layer_state_close(&s->model->block[i].attention, s->layer[i]);
-    oa_free(s->layer);
+    oa_stack_state_close(&s->model->decoder, &s->state);
     oa_tape_free(&s->tape);
     *s = (struct oa_decoding){ 0 };
 }
 
 void oa_decoding_reset(struct oa_decoding *s)
 {
-    s->tokens = 0;
-    for (long i = 0; i < s->model->options.model_layers; i++)
-        oa_layer_state_reset(&s->model->block[i].attention, s->layer[i]);
+    s->tokens = s->end = 0;
+    oa_stack_state_reset(&s->model->decoder, &s->state);
 }
 
 enum oa_error oa_decoding_copy(const struct oa_decoding *from, struct oa_decoding *to)
 {
-    for (long i = 0; i < from->model->options.model_layers; i++)
-        OA_TRY(oa_layer_state_copy(&from->model->block[i].attention, from->layer[i], to->layer[i]));
+    OA_TRY(oa_stack_state_copy(&from->model->decoder, &from->state, &to->state));
     to->tokens = from->tokens;
     to->end = from->end;
     return OA_OK;
@@ -59,28 +47,22 @@ enum oa_error oa_decoding_copy(const struct oa_decoding *from, struct oa_decodin
 static void put_logits(struct oa_decoding *s, const oa_tensor *hidden, float *logits)
 {
     const struct oa_model *m = s->model;
-    struct oa_device *d = m->device;
-    struct oa_gemm g = { .m = 1,
-                         .n = m->vocabulary,
-                         .k = hidden->cols,
-                         .lda = hidden->ld,
-                         .ldb = hidden->cols,
-                         .ldc = m->vocabulary,
-                         .tb = true,
-                         .real_out = true };
-    void *row = oa_tape_take(&s->tape, (size_t)m->vocabulary * d->kernels.real_size);
+    const void *row = oa_model_logits(&s->tape, m, hidden, hidden->rows - 1, 1);
+    struct oa_view v;
     if (!row)
         return;
-    d->ops->gemm(d, &g, oa_act_at(d, hidden->data, (hidden->rows - 1) * hidden->ld), m->embedding->act, row);
-    for (long i = 0; i < m->vocabulary; i++)
-        logits[i] = (float)oa_real_get(d, row, i);
+    const void *host =
+        oa_view_open(&v, m->device, row, (size_t)m->vocabulary * m->device->kernels.real_size, OA_VIEW_READ);
+    for (long i = 0; host && i < m->vocabulary; i++)
+        logits[i] = (float)oa_real_get(m->device, host, i);
+    oa_view_close(&v);
 }
 
 /* logits NULL: those after these tokens are not wanted. */
 static enum oa_error read_chunk(struct oa_decoding *s, const int32_t *ids, long n, float *logits)
 {
     oa_tape_reset(&s->tape, false, false, (struct oa_stream){ 0 });
-    const oa_tensor *hidden = oa_model_hidden(&s->tape, s->model, ids, 1, n, s->layer);
+    const oa_tensor *hidden = oa_model_hidden(&s->tape, s->model, ids, 1, n, &s->state);
     OA_TRY(oa_status(s->model->context));
     s->tokens += n;
     if (logits)

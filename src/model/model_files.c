@@ -1,177 +1,303 @@
 /* SPDX-License-Identifier: Apache-2.0
- * model.safetensors and config.json. */
-#include "model/model.h"
+ * model.safetensors. Frozen tensors are written too, so that whoever reads the file needs nothing but the file; a
+ * frozen projection that is run as fast transforms is written as the matrix that it is. Reading, the file has the last
+ * word on every tensor that it holds, except on those matrices: they must be what the seed gives. */
+#include "model/model_identity.h"
 
-#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-static struct oa_array array_of(const struct oa_model *m, const struct oa_parameter *p)
+enum { NAME = 160 };
+
+/* "…query.transform" is "…query.weight" in files. */
+static void file_name(const struct oa_parameter *p, char out[NAME])
 {
-    enum oa_type type = m->device->kernels.real;
-    struct oa_array a = { .name = (char *)(uintptr_t)p->name,
-                          .type = type,
-                          .dims = p->dims,
-                          .data = p->value,
-                          .bytes = (size_t)p->count * oa_type_size(type) };
-    for (int i = 0; i < p->dims; i++)
-        a.dim[i] = p->dim[i];
-    return a;
+    snprintf(out, NAME, "%s", p->name);
+    if (p->expand)
+        snprintf(strrchr(out, '.'), sizeof ".weight", ".weight");
 }
 
-/* The values of a parameter of bits are written as integers. */
-static int32_t *make_integers(const struct oa_model *m, const struct oa_parameter *p, struct oa_array *a)
+static int file_dims(const struct oa_parameter *p)
 {
-    int32_t *out = oa_alloc(m->context, (size_t)p->count * sizeof *out);
+    return p->expand ? 2 : p->dims;
+}
+
+static const long *file_dim(const struct oa_parameter *p)
+{
+    return p->expand ? p->expanded : p->dim;
+}
+
+/* ---- saving ---- */
+
+/* The tensors of a file on their way there, and the memory that was made for some of them. */
+struct saving {
+    const struct oa_model *m;
+    struct oa_array *array;
+    char (*name)[NAME];
+    void **made;
+    struct oa_view *view;
+    int count;
+};
+
+/* The values of a parameter of bits are written as integers. */
+static enum oa_error add_integers(struct saving *s, const struct oa_parameter *p, struct oa_array *a)
+{
+    int32_t *out = s->made[s->count] = oa_alloc(s->m->context, (size_t)p->count * sizeof *out);
     for (long i = 0; out && i < p->count; i++)
         out[i] = (int32_t)oa_array_value(a, (size_t)i);
     a->type = OA_I32;
     a->bytes = (size_t)p->count * sizeof *out;
     a->data = out;
-    return out;
+    return out ? OA_OK : OA_NO_MEMORY;
 }
 
-static void free_integers(struct oa_array *arrays, int count)
+static enum oa_error add_matrix(struct saving *s, const struct oa_parameter *p, struct oa_array *a)
 {
-    for (int i = 0; i < count; i++) {
-        if (arrays[i].type == OA_I32)
-            oa_free((void *)(uintptr_t)arrays[i].data);
-    }
+    const struct oa_model *m = s->m;
+    long count = p->expanded[0] * p->expanded[1];
+    double *exact = oa_alloc(m->context, (size_t)count * sizeof *exact);
+    void *out = s->made[s->count] = oa_alloc(m->context, (size_t)count * m->device->kernels.real_size);
+    if (exact && out && p->expand(m->context, p, m->store.seed, exact) == OA_OK)
+        for (long i = 0; i < count; i++)
+            oa_real_set(m->device, out, i, exact[i]);
+    oa_free(exact);
+    a->bytes = (size_t)count * m->device->kernels.real_size;
+    a->data = out;
+    return oa_status(m->context);
 }
 
-enum oa_error oa_model_save(const struct oa_model *m, const char *path, bool frozen)
+static enum oa_error add_tensor(struct saving *s, const struct oa_parameter *p)
 {
-    struct oa_array *arrays = oa_alloc(m->context, (size_t)m->store.count * sizeof *arrays);
-    if (!arrays)
-        return OA_NO_MEMORY;
-    int count = 0;
-    for (int i = 0; i < m->store.count; i++) {
-        const struct oa_parameter *p = m->store.parameter[i];
-        if (!p->trainable && !frozen && !p->kept && !p->moving)
-            continue;
-        arrays[count] = array_of(m, p);
-        if (p->bits && !make_integers(m, p, &arrays[count]))
-            break;
-        count++;
+    enum oa_type type = s->m->device->kernels.real;
+    size_t bytes = (size_t)p->count * oa_type_size(type);
+    struct oa_array *a = &s->array[s->count];
+    file_name(p, s->name[s->count]);
+    *a = (struct oa_array){ .name = s->name[s->count],
+                            .type = type,
+                            .dims = file_dims(p),
+                            .data = oa_view_open(&s->view[s->count], s->m->device, p->value, bytes, OA_VIEW_READ),
+                            .bytes = bytes };
+    OA_TRY(oa_status(s->m->context));
+    memcpy(a->dim, file_dim(p), (size_t)a->dims * sizeof *a->dim);
+    if (p->expand)
+        OA_TRY(add_matrix(s, p, a));
+    if (p->bits)
+        OA_TRY(add_integers(s, p, a));
+    s->count++;
+    return OA_OK;
+}
+
+static enum oa_error add_tensors(struct saving *s, bool frozen)
+{
+    for (int i = 0; i < s->m->store.count; i++) {
+        const struct oa_parameter *p = s->m->store.parameter[i];
+        if (p->trainable || frozen || p->kept || p->moving)
+            OA_TRY(add_tensor(s, p));
     }
+    return OA_OK;
+}
+
+static enum oa_error write_tensors(const struct saving *s, const struct oa_tokenizer *tokenizer, const char *path)
+{
+    const struct oa_model *m = s->m;
     struct oa_text spec;
-    char trainable[32], hidden[32];
+    struct oa_digest tokens;
+    char trainable[32], hidden[32], *identity = oa_model_identity(m->context, &m->options, m->vocabulary);
     oa_text_init(&spec, m->context);
     oa_spec_print(&m->spec, &spec);
     snprintf(trainable, sizeof trainable, "%ld", m->store.trainable);
     snprintf(hidden, sizeof hidden, "%ld", m->store.frozen);
-    const char *metadata[] = { "format",    "pt",      "orthant", oa_version(), "attention", spec.s ? spec.s : "",
-                               "trainable", trainable, "frozen",  hidden,       NULL };
     enum oa_error e = oa_status(m->context);
     if (e == OA_OK)
-        e = oa_tensors_write(m->context, path, arrays, count, metadata);
+        e = oa_tokenizer_digest(m->context, tokenizer, &tokens);
+    if (e == OA_OK) {
+        const char *metadata[] = { "format",           "pt",       "orthant", oa_version(), "attention",       spec.s,
+                                   "trainable",        trainable,  "frozen",  hidden,       OA_MODEL_IDENTITY, identity,
+                                   OA_MODEL_TOKENIZER, tokens.hex, NULL };
+        e = oa_tensors_write_sealed(m->context, path, s->array, s->count, metadata);
+    }
+    free(identity);
     oa_text_free(&spec);
-    free_integers(arrays, count);
-    oa_free(arrays);
     return e;
 }
 
+static void free_saving(struct saving *s, int most)
+{
+    for (int i = 0; s->made && i < most; i++)
+        oa_free(s->made[i]);
+    for (int i = 0; s->view && i < most; i++)
+        oa_view_close(&s->view[i]);
+    oa_free(s->array);
+    oa_free(s->name);
+    oa_free(s->made);
+    oa_free(s->view);
+}
+
+enum oa_error oa_model_save(const struct oa_model *m, const struct oa_tokenizer *tokenizer, const char *path,
+                            bool frozen)
+{
+    size_t most = (size_t)m->store.count;
+    struct saving s = { .m = m,
+                        .array = oa_alloc(m->context, most * sizeof *s.array),
+                        .name = oa_alloc(m->context, most * sizeof *s.name),
+                        .made = oa_alloc(m->context, most * sizeof *s.made),
+                        .view = oa_alloc(m->context, most * sizeof *s.view) };
+    enum oa_error e = oa_status(m->context);
+    if (e == OA_OK)
+        e = add_tensors(&s, frozen);
+    if (e == OA_OK)
+        e = write_tensors(&s, tokenizer, path);
+    free_saving(&s, m->store.count);
+    return e;
+}
+
+/* ---- opening ---- */
+
 static bool fits(const struct oa_array *a, const struct oa_parameter *p)
 {
-    if (a->dims != p->dims)
+    const long *dim = file_dim(p);
+    if (a->dims != file_dims(p))
         return false;
-    for (int i = 0; i < p->dims; i++)
-        if (a->dim[i] != p->dim[i])
+    for (int i = 0; i < a->dims; i++)
+        if (a->dim[i] != dim[i])
             return false;
     if (p->bits)
         return a->type == OA_I32 || a->type == OA_I64;
     return a->type == OA_F32 || a->type == OA_F64 || a->type == OA_BF16;
 }
 
-static enum oa_error copy_in(struct oa_model *m, const struct oa_array *a, struct oa_parameter *p, const char *path)
+static const struct oa_array *stored(const struct oa_tensors *f, const struct oa_parameter *p)
 {
-    if (!fits(a, p))
+    char name[NAME];
+    file_name(p, name);
+    return oa_tensors_find(f, name);
+}
+
+static enum oa_error check_shape(const struct oa_model *m, const char *path, const struct oa_array *a,
+                                 const struct oa_parameter *p)
+{
+    if (!a && (p->trainable || p->moving))
+        return oa_fail(m->context, OA_FORMAT, "%s: tensor %s is missing", path, p->name);
+    if (a && !fits(a, p))
         return oa_fail(m->context, OA_SHAPE,
                        "%s: tensor %s has type %s and %d dimensions (first %ld); the model needs %d "
                        "dimensions (first %ld): was it made with other model.* options?",
-                       path, a->name, oa_type_name(a->type), a->dims, a->dims ? a->dim[0] : 1, p->dims, p->dim[0]);
-    bool wide = m->device->kernels.real == OA_F64;
-    for (long i = 0; i < p->count; i++) {
-        double x = oa_array_value(a, (size_t)i);
-        if (wide)
-            ((double *)p->value)[i] = x;
-        else
-            ((float *)p->value)[i] = (float)x;
-    }
+                       path, a->name, oa_type_name(a->type), a->dims, a->dims ? a->dim[0] : 1, file_dims(p),
+                       file_dim(p)[0]);
     return OA_OK;
 }
 
-enum oa_error oa_model_load(struct oa_model *m, const char *path)
+static bool is_known(const struct oa_model *m, const char *tensor)
+{
+    char name[NAME];
+    for (int i = 0; i < m->store.count; i++) {
+        file_name(m->store.parameter[i], name);
+        if (strcmp(name, tensor) == 0)
+            return true;
+    }
+    return false;
+}
+
+static enum oa_error check_shapes(const struct oa_model *m, const char *path, const struct oa_tensors *f)
+{
+    for (int i = 0; i < m->store.count; i++)
+        OA_TRY(check_shape(m, path, stored(f, m->store.parameter[i]), m->store.parameter[i]));
+    for (int i = 0; i < oa_tensors_count(f); i++)
+        if (!is_known(m, oa_tensors_at(f, i)->name))
+            return oa_fail(m->context, OA_FORMAT, "%s: tensor %s is not part of this model", path,
+                           oa_tensors_at(f, i)->name);
+    return OA_OK;
+}
+
+/* Rounding, and another machine's cosine, may be in a matrix that is made again; another seed is far beyond. */
+static enum oa_error compare_matrix(const struct oa_model *m, const char *path, const struct oa_array *a,
+                                    const struct oa_parameter *p)
+{
+    long count = p->expanded[0] * p->expanded[1];
+    double *made = oa_alloc(m->context, (size_t)count * sizeof *made), largest = 0, apart = 0;
+    enum oa_error e = made ? p->expand(m->context, p, m->store.seed, made) : OA_NO_MEMORY;
+    for (long i = 0; e == OA_OK && i < count; i++) {
+        largest = fmax(largest, fabs(made[i]));
+        apart = fmax(apart, fabs(made[i] - oa_array_value(a, (size_t)i)));
+    }
+    oa_free(made);
+    if (e == OA_OK && !(apart <= (a->type == OA_BF16 ? 1e-2 : 1e-5) * largest))
+        e = oa_fail(m->context, OA_FORMAT,
+                    "%s: tensor %s is not the matrix that the seed %llu gives (they differ by %g): was train.seed "
+                    "changed?",
+                    path, a->name, (unsigned long long)m->store.seed, apart);
+    return e;
+}
+
+static enum oa_error copy_in(const struct oa_model *m, const char *path, const struct oa_array *a,
+                             struct oa_parameter *p)
+{
+    if (p->expand)
+        return compare_matrix(m, path, a, p);
+    struct oa_view v;
+    void *host = oa_view_open(&v, m->device, p->value, (size_t)p->count * m->device->kernels.real_size, OA_VIEW_WRITE);
+    for (long i = 0; host && i < p->count; i++)
+        oa_real_set(m->device, host, i, oa_array_value(a, (size_t)i));
+    oa_view_close(&v);
+    return oa_status(m->context);
+}
+
+static enum oa_error copy_values(struct oa_model *m, const char *path, const struct oa_tensors *f)
+{
+    OA_TRY(oa_store_allocate(&m->store, oa_chance_seed(&m->options, OA_CHANCE_INIT), false));
+    for (int i = 0; i < m->store.count; i++) {
+        const struct oa_array *a = stored(f, m->store.parameter[i]);
+        if (a)
+            OA_TRY(copy_in(m, path, a, m->store.parameter[i]));
+    }
+    oa_store_refresh_all(&m->store);
+    return OA_OK;
+}
+
+static enum oa_error check_metadata(oa_context *c, const char *path, const struct oa_tensors *f,
+                                    const struct oa_options *o, long vocabulary, const struct oa_tokenizer *tokenizer)
+{
+    struct oa_digest tokens;
+    const char *identity = oa_tensors_metadata(f, OA_MODEL_IDENTITY),
+               *trained = oa_tensors_metadata(f, OA_MODEL_TOKENIZER);
+    if (identity)
+        OA_TRY(oa_model_check_identity(c, path, identity, o, vocabulary));
+    if (!trained)
+        return OA_OK;
+    OA_TRY(oa_tokenizer_digest(c, tokenizer, &tokens));
+    if (strcmp(trained, tokens.hex) != 0)
+        return oa_fail(c, OA_FORMAT,
+                       "%s: the model was trained with another tokenizer than the tokenizer.json beside it, which was "
+                       "altered or is another run's",
+                       path);
+    return OA_OK;
+}
+
+/* Nothing that a number of config.json decides is allocated before the file's shapes have agreed with it. */
+static enum oa_error open_checked(struct oa_device *d, const struct oa_tensors *f, const char *path,
+                                  const struct oa_options *o, long vocabulary, struct oa_model **out)
+{
+    OA_TRY(oa_model_describe(d, o, vocabulary, out));
+    enum oa_error e = check_shapes(*out, path, f);
+    if (e == OA_OK)
+        e = copy_values(*out, path, f);
+    if (e != OA_OK) {
+        oa_model_close(*out);
+        *out = NULL;
+    }
+    return e;
+}
+
+enum oa_error oa_model_open_saved(struct oa_device *d, const char *path, const struct oa_options *o, long vocabulary,
+                                  const struct oa_tokenizer *tokenizer, struct oa_model **out)
 {
     struct oa_tensors *f;
-    OA_TRY(oa_tensors_open(m->context, path, &f));
-    enum oa_error e = OA_OK;
-    for (int i = 0; e == OA_OK && i < m->store.count; i++) {
-        struct oa_parameter *p = m->store.parameter[i];
-        const struct oa_array *a = oa_tensors_find(f, p->name);
-        if (a)
-            e = copy_in(m, a, p, path);
-        else if (p->trainable || p->moving)
-            e = oa_fail(m->context, OA_FORMAT, "%s: tensor %s is missing", path, p->name);
-    }
-    for (int i = 0; e == OA_OK && i < oa_tensors_count(f); i++)
-        if (!oa_store_find(&m->store, oa_tensors_at(f, i)->name))
-            e = oa_fail(m->context, OA_FORMAT, "%s: tensor %s is not part of this model", path,
-                        oa_tensors_at(f, i)->name);
+    *out = NULL;
+    OA_TRY(oa_tensors_open(d->context, path, &f));
+    enum oa_error e = check_metadata(d->context, path, f, o, vocabulary, tokenizer);
+    if (e == OA_OK)
+        e = open_checked(d, f, path, o, vocabulary, out);
     oa_tensors_close(f);
-    if (e == OA_OK)
-        oa_store_refresh(&m->store);
-    return e;
-}
-
-/* ---- config.json ---- */
-
-enum oa_error oa_model_save_config(const struct oa_model *m, const char *path)
-{
-    struct oa_text options, text;
-    oa_text_init(&options, m->context);
-    oa_text_init(&text, m->context);
-    oa_options_json(&m->options, &options);
-    oa_text_printf(&text,
-                   "{\"orthant\": \"%s\", \"architecture\": \"decoder\", \"vocabulary\": %ld, \"options\": %s}\n",
-                   oa_version(), m->vocabulary, options.s ? options.s : "{}");
-    enum oa_error e = oa_status(m->context);
-    if (e == OA_OK)
-        e = oa_file_write(m->context, path, text.s, text.length);
-    oa_text_free(&options);
-    oa_text_free(&text);
-    return e;
-}
-
-static enum oa_error read_config(oa_context *c, const char *path, json_t *root, struct oa_options *options,
-                                 long *vocabulary)
-{
-    const char *architecture = json_string_value(json_object_get(root, "architecture"));
-    json_t *tokens = json_object_get(root, "vocabulary"), *o = json_object_get(root, "options");
-    if (!architecture || strcmp(architecture, "decoder") != 0 || !json_is_integer(tokens) || !json_is_object(o))
-        return oa_fail(c, OA_FORMAT,
-                       "%s: not a configuration of an Orthant model (needs \"architecture\": \"decoder\", "
-                       "\"vocabulary\" and \"options\")",
-                       path);
-    *vocabulary = (long)json_integer_value(tokens);
-    char *text = json_dumps(o, 0);
-    if (!text)
-        return oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
-    enum oa_error e = oa_options_from_json(c, options, path, text);
-    free(text);
-    return e;
-}
-
-enum oa_error oa_config_load(oa_context *c, const char *path, struct oa_options *options, long *vocabulary)
-{
-    char *text;
-    size_t length;
-    OA_TRY(oa_file_read(c, path, &text, &length));
-    json_error_t where;
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
-    oa_free(text);
-    if (!root)
-        return oa_fail(c, OA_FORMAT, "%s:%d:%d: %s", path, where.line, where.column, where.text);
-    enum oa_error e = read_config(c, path, root, options, vocabulary);
-    json_decref(root);
     return e;
 }

@@ -2,8 +2,6 @@
  * Weights over a band of keys as an op, and the gate of the convolutions. */
 #include "ops/ops.h"
 
-#include "device/cpu.h"
-
 struct band {
     struct oa_band a;
     oa_tensor *filters, *v, *o;

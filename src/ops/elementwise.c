@@ -2,8 +2,6 @@
  * Activations, feature maps, row selection, rotation and scaling of heads. */
 #include "ops/ops.h"
 
-#include "device/cpu.h"
-
 /* What the ops of this file keep: input, output and their few parameters. */
 struct map {
     oa_tensor *x, *y;
@@ -158,35 +156,23 @@ oa_tensor *oa_rotate(oa_tape *t, oa_tensor *x, long length, long heads, const vo
  * dx = dy·f; with g[h, c] = Σ_rows dy·x: d temperature[h] += s·Σ_c diagonal·g, d diagonal[h, c] += s·temperature[h]·g.
  */
 
-static double parameter_at(const struct oa_device *d, const struct oa_parameter *p, long i)
+static struct oa_head_factors factors_of(const struct map *m)
 {
-    return p ? oa_real_get(d, p->value, i) : 1;
-}
-
-static void fill_factor(const oa_tape *t, const struct map *m)
-{
-    const struct oa_device *d = t->device;
-    long width = m->x->cols / m->heads;
-    for (long i = 0; i < m->x->cols && !d->dry; i++)
-        oa_real_set(d, m->factor, i,
-                    m->scale * parameter_at(d, m->temperature, i / width) * parameter_at(d, m->diagonal, i));
-}
-
-static void add_at(const struct oa_device *d, struct oa_parameter *p, long i, double x)
-{
-    if (p && p->gradient)
-        oa_real_set(d, p->gradient, i, oa_real_get(d, p->gradient, i) + x);
+    return (struct oa_head_factors){ .cols = m->x->cols,
+                                     .width = m->x->cols / m->heads,
+                                     .scale = m->scale,
+                                     .temperature = m->temperature ? m->temperature->value : NULL,
+                                     .diagonal = m->diagonal ? m->diagonal->value : NULL,
+                                     .factor = m->factor };
 }
 
 static void share_out(oa_tape *t, const struct map *m, const void *dfactor)
 {
-    const struct oa_device *d = t->device;
-    long width = m->x->cols / m->heads;
-    for (long i = 0; i < m->x->cols && !d->dry; i++) {
-        double g = m->scale * oa_real_get(d, dfactor, i);
-        add_at(d, m->temperature, i / width, g * parameter_at(d, m->diagonal, i));
-        add_at(d, m->diagonal, i, g * parameter_at(d, m->temperature, i / width));
-    }
+    struct oa_head_factors f = factors_of(m);
+    f.dfactor = dfactor;
+    f.dtemperature = m->temperature ? m->temperature->gradient : NULL;
+    f.ddiagonal = m->diagonal ? m->diagonal->gradient : NULL;
+    t->device->ops->head_factors_gradient(t->device, &f);
 }
 
 static void scale_backward(oa_tape *t, void *saved)
@@ -224,7 +210,8 @@ oa_tensor *oa_scale_heads(oa_tape *t, oa_tensor *x, long heads, double s, struct
     m->temperature = temperature;
     m->diagonal = diagonal;
     m->factor = factor;
-    fill_factor(t, m);
+    struct oa_head_factors f = factors_of(m);
+    d->ops->head_factors(d, &f);
     d->ops->scale_columns(d, x->rows, x->cols, factor, x->data, x->ld, m->y->data, m->y->ld);
     oa_record(t, scale_backward, m);
     return m->y;

@@ -2,9 +2,6 @@
  * The attention engines as ops: they collect pointers for the device's structs and keep what backward needs. */
 #include "ops/ops.h"
 
-#include "device/cpu.h"
-
-#include <math.h>
 #include <string.h>
 
 /* ---- logits ---- */
@@ -16,63 +13,30 @@ struct logits {
     oa_tensor *v, *o;
 };
 
-static double sigmoid(double x)
+static struct oa_mixture_weights weights_of(const struct logits *l)
 {
-    return 1 / (1 + exp(-x));
-}
-
-/* α of one head (contract.md §1, mix). */
-static void head_weights(const oa_tape *t, const struct oa_mixture *m, int parts, long head, double *alpha)
-{
-    double sum = 0, top = -INFINITY;
-    for (int c = 0; c < parts; c++) {
-        alpha[c] = m->kind == OA_MIX_FIXED ? m->weight[c] : 1;
-        if (m->kind == OA_MIX_SOFTMAX)
-            top = fmax(top, alpha[c] = oa_real_get(t->device, m->theta->value, head * parts + c));
-    }
-    if (m->kind == OA_MIX_SIGMOID) {
-        alpha[1] = sigmoid(oa_real_get(t->device, m->theta->value, 0));
-        alpha[0] = 1 - alpha[1];
-    }
-    for (int c = 0; c < parts && m->kind == OA_MIX_SOFTMAX; c++)
-        sum += alpha[c] = exp(alpha[c] - top);
-    for (int c = 0; c < parts && m->kind == OA_MIX_SOFTMAX; c++)
-        alpha[c] /= sum;
+    const struct oa_mixture *m = &l->mixture;
+    struct oa_mixture_weights w = { .kind = m->kind, .heads = l->a.shape.heads, .parts = l->a.parts };
+    memcpy(w.weight, m->weight, sizeof w.weight);
+    w.theta = m->theta ? m->theta->value : NULL;
+    return w;
 }
 
 static void fill_alpha(const oa_tape *t, const struct logits *l, void *alpha)
 {
-    double head[OA_MAX_PARTS];
-    for (long h = 0; h < l->a.shape.heads && !t->device->dry; h++) {
-        head_weights(t, &l->mixture, l->a.parts, h, head);
-        for (int c = 0; c < l->a.parts; c++)
-            oa_real_set(t->device, alpha, h * l->a.parts + c, head[c]);
-    }
+    struct oa_mixture_weights w = weights_of(l);
+    w.alpha = alpha;
+    t->device->ops->mixture(t->device, &w);
 }
 
-static void add_at(const struct oa_device *d, void *x, long i, double addend)
-{
-    oa_real_set(d, x, i, oa_real_get(d, x, i) + addend);
-}
-
-/* With g_c = dα_c: softmax dθ_c = α_c (g_c − Σ α g); sigmoid dθ = σ(1 − σ)(g_1 − g_0), summed over heads. */
 static void theta_gradient(const oa_tape *t, const struct logits *l)
 {
-    const struct oa_device *d = t->device;
-    const struct oa_mixture *m = &l->mixture;
-    int parts = l->a.parts;
-    if (!m->theta || !m->theta->gradient || d->dry)
+    struct oa_mixture_weights w = weights_of(l);
+    if (!l->a.dalpha)
         return;
-    for (long h = 0; h < l->a.shape.heads; h++) {
-        double alpha[OA_MAX_PARTS], g[OA_MAX_PARTS], mean = 0;
-        head_weights(t, m, parts, h, alpha);
-        for (int c = 0; c < parts; c++)
-            mean += alpha[c] * (g[c] = oa_real_get(d, l->a.dalpha, h * parts + c));
-        for (int c = 0; c < parts && m->kind == OA_MIX_SOFTMAX; c++)
-            add_at(d, m->theta->gradient, h * parts + c, alpha[c] * (g[c] - mean));
-        if (m->kind == OA_MIX_SIGMOID)
-            add_at(d, m->theta->gradient, 0, alpha[0] * alpha[1] * (g[1] - g[0]));
-    }
+    w.dalpha = l->a.dalpha;
+    w.dtheta = l->mixture.theta->gradient;
+    t->device->ops->mixture_gradient(t->device, &w);
 }
 
 static void ask_gradients(oa_tape *t, struct logits *l)
@@ -165,6 +129,13 @@ static void keep_keys(oa_tape *t, struct logits *l, const struct oa_support *sup
     l->v = oa_keep_keys(t, &l->a.shape, h, l->v);
 }
 
+static void take_support(oa_tape *t, struct logits *l, const struct oa_support *support)
+{
+    long blocks = l->a.shape.heads * support->parameter[1] * support->parameter[2];
+    l->a.support = *support;
+    l->a.support.layout = oa_tape_lend(t, support->layout, (size_t)blocks * sizeof *support->layout);
+}
+
 void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape, const struct oa_support *support, int parts,
                   const struct oa_part_tensors *part, const struct oa_mixture *mixture, oa_tensor *v, double dropout,
                   oa_tensor *o)
@@ -176,9 +147,9 @@ void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape, const stru
     if (!lse || (mixture && !alpha))
         return;
     *l = (struct logits){ .v = v, .o = o, .mixture = mixture ? *mixture : (struct oa_mixture){ 0 } };
-    l->a = (struct oa_logits){
-        .shape = *shape, .support = support, .parts = parts, .o = o->data, .ldo = o->ld, .lse = lse
-    };
+    l->a = (struct oa_logits){ .shape = *shape, .parts = parts, .o = o->data, .ldo = o->ld, .lse = lse };
+    if (support)
+        take_support(t, l, support);
     memcpy(l->part, part, (size_t)parts * sizeof *part);
     if (t->state)
         keep_keys(t, l, support);

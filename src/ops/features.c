@@ -3,15 +3,13 @@
  * one operation on that. */
 #include "ops/ops.h"
 
-#include "device/cpu.h"
-
-#define PI 3.14159265358979323846
 #define MOMENTS_WEIGHT 0.01 /* of a step in the running average, once a hundred have been seen */
 
 struct features {
     oa_tensor *x, *y, *other; /* other: the second factor of a product */
     long length, heads;
-    double a, *angles; /* a: the factor of a product */
+    double a; /* the factor of a product; the limit of positions, of which `first` is that of the first row */
+    long first;
     const struct oa_parameter *w;
     long index;
     struct oa_residual_norm norm;
@@ -35,24 +33,21 @@ static void place_backward(oa_tape *t, void *saved)
     const void *dy = oa_gradient_of(t, f->y);
     void *dx = dy ? oa_gradient_begin(t, f->x) : NULL;
     if (dx)
-        t->device->ops->place_gradient(t->device, f->x->rows, f->length, f->heads, f->x->cols / f->heads, f->angles,
-                                       f->x->data, dy, dx);
+        t->device->ops->place_gradient(t->device, f->x->rows, f->length, f->heads, f->x->cols / f->heads, f->first,
+                                       f->a, f->x->data, dy, dx);
     oa_gradient_end(t, f->x, dx);
 }
 
 oa_tensor *oa_place(oa_tape *t, oa_tensor *x, long length, long heads, double limit)
 {
     struct features *f = new_features(t, x, x ? 2 * x->cols : 0);
-    double *angles = f ? oa_tape_note(t, (size_t)length * sizeof *angles) : NULL;
-    if (!angles)
+    if (!f)
         return NULL;
-    long first = t->state ? t->state->tokens : 0;
-    for (long i = 0; i < length; i++)
-        angles[i] = PI * (double)(first + i) / (2 * limit);
     f->length = length;
     f->heads = heads;
-    f->angles = angles;
-    t->device->ops->place(t->device, x->rows, length, heads, x->cols / heads, angles, x->data, f->y->data);
+    f->first = t->state ? t->state->tokens : 0;
+    f->a = limit;
+    t->device->ops->place(t->device, x->rows, length, heads, x->cols / heads, f->first, limit, x->data, f->y->data);
     oa_record(t, place_backward, f);
     return f->y;
 }
@@ -87,8 +82,7 @@ oa_tensor *oa_head_norm(oa_tape *t, oa_tensor *x, long heads, double epsilon)
          *rstd = mean ? oa_tape_take(t, (size_t)rows * real) : NULL;
     if (!rstd)
         return NULL;
-    for (long i = 0; i < cols && !d->dry; i++)
-        oa_real_set(d, gain, i, 1);
+    d->ops->constant(d, cols, 1, gain);
     f->norm = (struct oa_residual_norm){ .rows = rows,
                                          .cols = cols,
                                          .x = x->data,
@@ -208,15 +202,16 @@ static void gather_moments(oa_tape *t, const struct oa_random_statistics *a, con
 
 void oa_move_moments(struct oa_device *d, const struct oa_kept_moments *kept)
 {
-    double step = d->dry ? 1 : oa_real_get(d, kept->seen->value, 0) + 1;
-    double batches = d->dry ? 1 : oa_real_get(d, kept->seen->change, 0);
-    if (batches == 0)
-        return;
-    double weight = (1 / step > MOMENTS_WEIGHT ? 1 / step : MOMENTS_WEIGHT) / batches;
-    d->ops->axpy(d, kept->mean->count, weight, kept->mean->change, kept->mean->value);
-    d->ops->axpy(d, kept->square->count, weight, kept->square->change, kept->square->value);
-    if (!d->dry)
-        oa_real_set(d, kept->seen->value, 0, step);
+    struct oa_moments_move a = { .means = kept->mean->count,
+                                 .squares = kept->square->count,
+                                 .least = MOMENTS_WEIGHT,
+                                 .mean = kept->mean->value,
+                                 .square = kept->square->value,
+                                 .seen = kept->seen->value,
+                                 .mean_change = kept->mean->change,
+                                 .square_change = kept->square->change,
+                                 .batches = kept->seen->change };
+    d->ops->move_moments(d, &a);
 }
 
 void oa_random_statistics_op(oa_tape *t, const struct oa_attention_shape *shape, enum oa_random_fit kind, oa_tensor *q,

@@ -2,8 +2,6 @@
  * The first rows of every sequence: y[b·count + i] = x[b·length + i], i < count, and the way back into a result. */
 #include "ops/ops.h"
 
-#include "device/cpu.h"
-
 struct leading {
     oa_tensor *x, *y; /* [B·length, cols], [B·count, cols] */
     long length, count;
@@ -11,17 +9,15 @@ struct leading {
 
 static void copy_out(struct oa_device *d, const struct leading *l, const void *x, void *y)
 {
-    int32_t all = (int32_t)l->count;
     for (long b = 0; b < l->x->rows / l->length; b++)
-        d->ops->select_rows(d, l->count, l->x->cols, l->count, &all, oa_act_at(d, x, b * l->length * l->x->ld),
+        d->ops->select_rows(d, l->count, l->x->cols, l->count, NULL, oa_act_at(d, x, b * l->length * l->x->ld),
                             l->x->ld, oa_act_at(d, y, b * l->count * l->y->ld), l->y->ld);
 }
 
 static void copy_in(struct oa_device *d, const struct leading *l, const void *y, void *x)
 {
-    int32_t all = (int32_t)l->count;
     for (long b = 0; b < l->x->rows / l->length; b++)
-        d->ops->select_rows(d, l->count, l->x->cols, l->count, &all, oa_act_at(d, y, b * l->count * l->y->ld), l->y->ld,
+        d->ops->select_rows(d, l->count, l->x->cols, l->count, NULL, oa_act_at(d, y, b * l->count * l->y->ld), l->y->ld,
                             oa_act_at(d, x, b * l->length * l->x->ld), l->x->ld);
 }
 

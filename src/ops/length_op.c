@@ -2,8 +2,6 @@
  * Projection along the length as an op. */
 #include "ops/ops.h"
 
-#include "device/cpu.h"
-
 struct length {
     struct oa_length_projection a;
     oa_tensor *x, *y;

@@ -2,8 +2,6 @@
  * Linear maps. y = x Wᵀ + b;  dx = dy W,  dW += dyᵀ x,  db += column sums of dy. */
 #include "ops/ops.h"
 
-#include "device/cpu.h"
-
 struct linear {
     oa_tensor *x, *y;
     struct oa_parameter *w, *b;

@@ -16,14 +16,12 @@
 #include "base/bugs.h"
 #include "ops/ops.h"
 
-#include "device/cpu.h"
-
 struct mixer {
     struct oa_mixer m;
     oa_tensor *x, *y;
     long first, channels, batch, length; /* columns of x; B, n */
     void *u, *a;                         /* act [B·C, D_S] */
-    int32_t *high1, *high2;              /* causal: how much of a row of W1, of W2 counts */
+    const int32_t *high1, *high2;        /* causal: how much of a row of W1, of W2 counts */
     const void *w1, *w2;                 /* act: the weights, or their masked copies */
 };
 
@@ -43,13 +41,14 @@ static long table_length(const struct mixer *m)
 static bool make_masks(oa_tape *t, struct mixer *m)
 {
     long N = table_length(m), D = units(m);
-    m->high1 = oa_tape_note(t, (size_t)D * sizeof *m->high1);
-    m->high2 = oa_tape_note(t, (size_t)N * sizeof *m->high2);
-    for (long u = 0; m->high2 && u < D; u++)
-        m->high1[u] = (int32_t)oa_min(N, u * N / D + 1 + OA_BUG(MIXER_MASK_LATE));
-    for (long i = 0; m->high2 && i < N; i++)
-        m->high2[i] = (int32_t)oa_min(D, oa_blocks((i + 1) * D, N));
-    return m->high2;
+    int32_t *high1 = oa_tape_note(t, (size_t)D * sizeof *high1), *high2 = oa_tape_note(t, (size_t)N * sizeof *high2);
+    for (long u = 0; high1 && u < D; u++)
+        high1[u] = (int32_t)oa_min(N, u * N / D + 1 + OA_BUG(MIXER_MASK_LATE));
+    for (long i = 0; high2 && i < N; i++)
+        high2[i] = (int32_t)oa_min(D, oa_blocks((i + 1) * D, N));
+    m->high1 = oa_tape_lend(t, high1, (size_t)D * sizeof *high1);
+    m->high2 = oa_tape_lend(t, high2, (size_t)N * sizeof *high2);
+    return m->high1 && m->high2;
 }
 
 static const void *weights(oa_tape *t, const struct oa_parameter *p, const int32_t *high)

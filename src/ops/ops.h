@@ -36,6 +36,10 @@ struct oa_parameter {
     enum oa_error (*fill)(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out);
     long fill_room;
     long fill_argument[6];
+    /* Kept as the numbers of fast transforms, but in files it is the matrix [expanded] that this makes as `fill` does,
+     * under the name that ends in .weight instead of .transform. NULL: it is in files what it is here. */
+    enum oa_error (*expand)(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out);
+    long expanded[2];
     const char *source; /* for `fill`: the name of a file; borrowed */
     char stream[160];   /* name of the random stream; default "init/" + name */
     void *value;        /* real [count] */
@@ -70,6 +74,7 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
 struct oa_parameter *oa_store_find(const struct oa_store *s, const char *name);
 /* After values changed (an update, a load): makes the act copies again. */
 void oa_store_refresh(struct oa_store *s);
+void oa_store_refresh_all(struct oa_store *s); /* also of frozen ones */
 /* Draws a `redrawn` parameter again, from a stream of the seed, its own and `number`. */
 enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64_t number);
 void oa_store_zero_gradients(struct oa_store *s); /* and changes */
@@ -82,6 +87,7 @@ struct oa_tensor {
     void *gradient; /* like data (same ld); NULL until something flows back */
     long rows, cols, ld;
     bool wants_gradient;
+    bool lent;              /* made before the operations that write into it: see oa_tape_wrote */
     bool owns_gradient;     /* the tape took the gradient's memory, nobody lent it */
     oa_tensor *made_before; /* the list of tensors whose data the tape took, since the last node */
     oa_tensor *base;        /* a view of columns of another tensor: data and gradient lie in the base */
@@ -101,6 +107,9 @@ struct oa_tape {
     bool train;              /* dropout is on */
     struct oa_stream step;   /* stream of this step: dropout streams are children of it */
     uint64_t sites;          /* number of dropout sites so far in this step */
+    const char *stack;       /* part of the model whose operations run, for diagnoses: "decoder"; NULL: of no stack */
+    const char *place;       /* in it: "ffn" */
+    int layer;               /* its number, or -1 */
     struct oa_state *state;  /* decoding: what ops keep between calls; NULL = sequences are whole */
 };
 
@@ -108,17 +117,39 @@ void oa_tape_init(oa_tape *t, struct oa_device *d);
 void oa_tape_free(oa_tape *t);
 void oa_tape_reset(oa_tape *t, bool record, bool train, struct oa_stream step);
 void *oa_tape_take(oa_tape *t, size_t bytes); /* numbers: the step's arena; not to be touched on the plan device */
-void *oa_tape_note(oa_tape *t, size_t bytes); /* records: small structs that ops keep for backward */
+/* The host's bytes where the device can read them until the step ends: themselves if the memory is shared, else a copy.
+ * They must not change meanwhile. NULL stays NULL; also NULL after a recorded failure. */
+const void *oa_tape_lend(oa_tape *t, const void *host, size_t bytes);
+void *oa_tape_note(oa_tape *t, size_t bytes);               /* records: small structs that ops keep for backward */
 oa_tensor *oa_tensor_new(oa_tape *t, long rows, long cols); /* act, not initialised */
 oa_tensor *oa_tensor_from(oa_tape *t, const void *act, long rows, long cols, long ld, bool wants_gradient);
 /* Columns first … first+count−1 of x as a tensor: engines write the heads of a group into a view of the concatenation.
  * Views are outputs: their gradient is read from the base's, never written. */
 oa_tensor *oa_columns(oa_tape *t, oa_tensor *x, long first, long count);
 typedef void oa_backward(oa_tape *t, void *saved);
-/* Leaves a node; `saved` comes from oa_tape_note. No-op unless the tape records. */
-void oa_record(oa_tape *t, oa_backward *backward, void *saved);
+/* Leaves a node; `saved` comes from oa_tape_note. No-op unless the tape records. The node is called like the function
+ * that records it. */
+#define oa_record(t, backward, saved) oa_record_as(t, __func__, backward, saved)
+void oa_record_as(oa_tape *t, const char *op, oa_backward *backward, void *saved);
+/* The newest node is the one that wrote y, a tensor (or columns of one) that was made before other nodes. */
+void oa_tape_wrote(oa_tape *t, oa_tensor *y);
+/* Where the operations that follow belong: literals, or NULL. */
+void oa_tape_at(oa_tape *t, const char *stack, const char *place, int layer);
 /* Afterwards values and gradients of tensors made by oa_tensor_new are gone; those of oa_tensor_from stay. */
 void oa_tape_backward(oa_tape *t);
+
+/* ---- diagnosis (trace.c) ---- */
+
+struct oa_trace { /* an operation on the tape */
+    const char *op, *stack, *place;
+    int layer;
+};
+/* The first operation, in the order they ran, whose results are not all finite; false: there is none. Before
+ * oa_tape_backward. */
+bool oa_trace_forward(const oa_tape *t, struct oa_trace *out);
+/* Runs backward instead of oa_tape_backward, up to the first operation that sends a gradient that is not finite to a
+ * tensor or to a parameter of the store; false: none did. */
+bool oa_trace_backward(oa_tape *t, const struct oa_store *s, struct oa_trace *out);
 
 /* Gradients of a tensor with several consumers add up. An op that sends a gradient to x asks where to write (whole
  * matrix, leading dimension x->ld, to be overwritten) and says when it is done. NULL: no gradient is wanted. */
@@ -179,7 +210,7 @@ oa_tensor *oa_head_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, stru
                           long first);
 /* y_h = x U_h for each head by fast transforms (device.h); chains [H, oa_chain_numbers], frozen. */
 oa_tensor *oa_transform_op(oa_tape *t, oa_tensor *x, const struct oa_parameter *chains, const struct oa_chain *chain);
-oa_tensor *oa_gelu(oa_tape *t, oa_tensor *x);
+oa_tensor *oa_gelu(oa_tape *t, oa_tensor *x); /* in its tanh form (kernels.h) */
 oa_tensor *oa_relu(oa_tape *t, oa_tensor *x);
 oa_tensor *oa_feature(oa_tape *t, oa_tensor *x, enum oa_feature f, int degree, long heads);
 /* Feature maps of kernel attention (features.c). x is contiguous. */
@@ -238,10 +269,10 @@ struct oa_part_tensors { /* one part of the logits in terms of tensors and param
     struct oa_parameter *bias;    /* [H, N] or [N] */
     struct oa_parameter *table;   /* TABLE: [H, N, N] */
 };
-struct oa_mixture { /* α of the parts from θ (contract.md: mix) */
-    enum { OA_MIX_NONE, OA_MIX_SOFTMAX, OA_MIX_SIGMOID, OA_MIX_FIXED } kind; /* NONE: plain sum */
-    struct oa_parameter *theta;                                              /* SOFTMAX [H, C]; SIGMOID [1] */
-    double weight[OA_MAX_PARTS];                                             /* FIXED */
+struct oa_mixture {              /* α of the parts from θ (contract.md: mix) */
+    enum oa_mixture_kind kind;   /* NONE: plain sum */
+    struct oa_parameter *theta;  /* SOFTMAX [H, C]; SIGMOID [1] */
+    double weight[OA_MAX_PARTS]; /* FIXED */
 };
 void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape, const struct oa_support *support, int parts,
                   const struct oa_part_tensors *part, const struct oa_mixture *mixture, oa_tensor *v, double dropout,

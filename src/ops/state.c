@@ -10,25 +10,27 @@
 #include "ops/ops.h"
 
 #include "base/bugs.h"
-#include "device/cpu.h"
-
-#include <string.h>
-
-/* On the plan device an address, where nothing will be touched. */
-static void *take(const struct oa_device *d, size_t bytes)
-{
-    return oa_alloc(d->context, d->dry ? OA_ALIGN : bytes);
-}
 
 void oa_state_open(struct oa_state *s, struct oa_device *d, long length)
 {
     *s = (struct oa_state){ .device = d, .length = length };
 }
 
+static void *take(struct oa_device *d, size_t bytes)
+{
+    return d->ops->allocate(d, bytes);
+}
+
+static void give(struct oa_device *d, void *memory)
+{
+    if (memory)
+        d->ops->release(d, memory);
+}
+
 void oa_state_close(struct oa_state *s)
 {
     for (int i = 0; i < OA_MAX_PLACES; i++)
-        oa_free(s->place[i].data);
+        give(s->device, s->place[i].data);
     *s = (struct oa_state){ 0 };
 }
 
@@ -62,7 +64,7 @@ enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to)
         struct oa_place *q = &to->place[i];
         void *data = q->data;
         if (p->room > q->room) {
-            oa_free(data);
+            give(from->device, data);
             q->room = 0;
             q->data = data = take(from->device, (size_t)p->room * p->row_bytes);
             if (!data)
@@ -72,8 +74,8 @@ enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to)
         *q = *p;
         q->data = data;
         q->room = room;
-        if (p->rows && !from->device->dry)
-            memcpy(data, p->data, (size_t)p->rows * p->row_bytes);
+        if (p->rows)
+            from->device->ops->copy(from->device, (size_t)p->rows * p->row_bytes, p->data, data);
     }
     to->tokens = from->tokens;
     return OA_OK;
@@ -113,8 +115,8 @@ void *oa_keep_numbers(oa_tape *t, long count, size_t size)
     }
     if (!p || !p->data)
         return NULL;
-    if (p->rows == 0 && !t->device->dry)
-        memset(p->data, 0, p->row_bytes);
+    if (p->rows == 0)
+        t->device->ops->fill(t->device, p->row_bytes, 0, p->data);
     p->rows = p->alive = 1;
     return p->data;
 }
@@ -133,9 +135,8 @@ void *oa_keep_made(oa_tape *t, size_t bytes, bool *made)
 
 static void copy_rows(struct oa_device *d, long rows, long cols, const void *x, long ldx, void *y)
 {
-    int32_t all = (int32_t)rows;
     if (rows > 0)
-        d->ops->select_rows(d, rows, cols, rows, &all, x, ldx, y, cols);
+        d->ops->select_rows(d, rows, cols, rows, NULL, x, ldx, y, cols);
 }
 
 static void *row_of(const struct oa_place *p, void *data, long i)
@@ -200,7 +201,7 @@ static bool make_room(oa_tape *t, struct oa_place *p, const struct oa_horizon *h
         return false;
     pack_rows(t->device, p, data, h, s->tokens);
     if (grows) {
-        oa_free(p->data);
+        give(t->device, p->data);
         p->data = data;
         p->room = room;
     }
@@ -233,7 +234,7 @@ static oa_tensor *keep_memory(oa_tape *t, oa_tensor *x)
     if (!x)
         return kept_rows(t, p);
     if (x->rows > p->room) {
-        oa_free(p->data);
+        give(t->device, p->data);
         p->data = take(t->device, (size_t)x->rows * p->row_bytes);
         p->room = p->data ? x->rows : 0;
     }

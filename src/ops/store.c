@@ -4,8 +4,6 @@
  * multiple of 16 elements; the gap is zero and stays zero. */
 #include "ops/ops.h"
 
-#include "device/cpu.h"
-
 #include <string.h>
 
 enum { GAP = 16, RUN = 65536 };
@@ -13,7 +11,7 @@ enum { GAP = 16, RUN = 65536 };
 void oa_store_init(struct oa_store *s, struct oa_device *d)
 {
     *s = (struct oa_store){ .context = d->context, .device = d };
-    oa_arena_init(&s->arena, d->context, d->dry);
+    oa_device_arena(&s->arena, d);
 }
 
 void oa_store_free(struct oa_store *s)
@@ -52,12 +50,16 @@ static bool make_room(struct oa_store *s)
     return true;
 }
 
-static long product(const struct oa_parameter *p)
+/* Elements of a parameter; refused where no memory could hold them, so that no sum over parameters overflows. */
+static enum oa_error count_elements(oa_context *c, struct oa_parameter *p)
 {
-    long n = 1;
+    const long most = 1L << 44;
+    p->count = 1;
     for (int i = 0; i < p->dims; i++)
-        n *= p->dim[i];
-    return n;
+        if (__builtin_mul_overflow(p->count, p->dim[i], &p->count) || p->count > most)
+            return oa_fail(c, OA_SHAPE, "parameter %s would have more than 2^44 numbers: make the model smaller",
+                           p->name);
+    return OA_OK;
 }
 
 struct oa_parameter *oa_store_add(struct oa_store *s, const struct oa_parameter *p)
@@ -74,7 +76,10 @@ struct oa_parameter *oa_store_add(struct oa_store *s, const struct oa_parameter 
     if (!copy)
         return NULL;
     *copy = *p;
-    copy->count = product(p);
+    if (count_elements(s->context, copy) != OA_OK) {
+        oa_free(copy);
+        return NULL;
+    }
     if (!copy->stream[0])
         snprintf(copy->stream, sizeof copy->stream, "init/%.150s", p->name);
     s->parameter[s->count++] = copy;
@@ -139,6 +144,7 @@ struct filling {
     const struct oa_parameter *p;
     struct oa_stream stream;
     const double *custom;
+    void *out; /* real, on the host */
 };
 
 static double first_value(const struct filling *f, long i)
@@ -163,13 +169,14 @@ static void fill_run(void *argument, long item, const struct oa_worker *worker)
     (void)worker;
     const struct filling *f = argument;
     for (long i = item * RUN; i < oa_min(f->p->count, (item + 1) * RUN); i++)
-        oa_real_set(f->d, f->p->value, i, first_value(f, i));
+        oa_real_set(f->d, f->out, i, first_value(f, i));
 }
 
 /* The room of CUSTOM values comes from `scratch`. */
 static enum oa_error fill(struct oa_store *s, const struct oa_parameter *p, uint64_t seed, struct oa_arena *scratch)
 {
     struct filling f = { .d = s->device, .p = p, .stream = oa_stream_named(seed, p->stream) };
+    struct oa_view v;
     size_t mark = oa_arena_mark(scratch);
     enum oa_error e = OA_OK;
     if (p->init == OA_INIT_CUSTOM) {
@@ -177,8 +184,10 @@ static enum oa_error fill(struct oa_store *s, const struct oa_parameter *p, uint
         f.custom = custom;
         e = !custom ? OA_NO_MEMORY : s->device->dry ? OA_OK : p->fill(s->context, p, seed, custom);
     }
-    if (e == OA_OK && !s->device->dry)
+    f.out = oa_view_open(&v, s->device, p->value, (size_t)p->count * s->device->kernels.real_size, OA_VIEW_WRITE);
+    if (e == OA_OK && f.out)
         oa_parallel(s->context, oa_blocks(p->count, RUN), fill_run, &f);
+    oa_view_close(&v);
     oa_arena_release(scratch, mark);
     return e;
 }
@@ -217,15 +226,24 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
     s->seed = seed;
     for (int i = 0; i < s->count; i++)
         OA_TRY(fill_first(s, s->parameter[i]));
-    if (s->acts != s->values)
-        d->ops->act_from_real(d, s->total, s->values, s->acts);
+    oa_store_refresh_all(s);
     return oa_status(s->context);
+}
+
+static void make_acts(struct oa_store *s, long count)
+{
+    if (s->acts != s->values)
+        s->device->ops->act_from_real(s->device, count, s->values, s->acts);
 }
 
 void oa_store_refresh(struct oa_store *s)
 {
-    if (s->acts != s->values)
-        s->device->ops->act_from_real(s->device, s->live, s->values, s->acts);
+    make_acts(s, s->live);
+}
+
+void oa_store_refresh_all(struct oa_store *s)
+{
+    make_acts(s, s->total);
 }
 
 enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64_t number)

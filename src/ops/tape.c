@@ -6,18 +6,7 @@
  * consumers are newer, and older nodes did not know them. Their values and gradients then become room for the
  * gradients of older tensors. So a backward pass needs little more memory than the forward pass left.
  */
-#include "ops/ops.h"
-
-#include "device/cpu.h"
-
-#include <string.h>
-
-struct oa_node {
-    struct oa_node *before;
-    oa_backward *backward;
-    void *saved;
-    oa_tensor *made; /* the tensors made since the node before, newest first */
-};
+#include "ops/tape.h"
 
 /* Memory of a matrix that nothing reads any more. */
 struct oa_spare {
@@ -29,7 +18,7 @@ struct oa_spare {
 void oa_tape_init(oa_tape *t, struct oa_device *d)
 {
     *t = (oa_tape){ .context = d->context, .device = d };
-    oa_arena_init(&t->arena, d->context, d->dry);
+    oa_device_arena(&t->arena, d);
     oa_arena_init(&t->nodes, d->context, false);
 }
 
@@ -50,11 +39,37 @@ void oa_tape_reset(oa_tape *t, bool record, bool train, struct oa_stream step)
     t->train = train;
     t->step = step;
     t->sites = 0;
+    oa_tape_at(t, NULL, NULL, -1);
+}
+
+void oa_tape_wrote(oa_tape *t, oa_tensor *y)
+{
+    if (!t->last || !y)
+        return;
+    (y->base ? y->base : y)->lent = true;
+    t->last->wrote = y;
+}
+
+void oa_tape_at(oa_tape *t, const char *stack, const char *place, int layer)
+{
+    t->stack = stack;
+    t->place = place;
+    t->layer = layer;
 }
 
 void *oa_tape_take(oa_tape *t, size_t bytes)
 {
     return oa_arena_take(&t->arena, bytes);
+}
+
+const void *oa_tape_lend(oa_tape *t, const void *host, size_t bytes)
+{
+    if (!host || t->device->dry || t->device->ops->shared)
+        return host;
+    void *copy = oa_tape_take(t, bytes);
+    if (copy)
+        t->device->ops->upload(t->device, bytes, host, copy);
+    return copy;
 }
 
 void *oa_tape_note(oa_tape *t, size_t bytes)
@@ -101,14 +116,14 @@ oa_tensor *oa_columns(oa_tape *t, oa_tensor *x, long first, long count)
     return view;
 }
 
-void oa_record(oa_tape *t, oa_backward *backward, void *saved)
+void oa_record_as(oa_tape *t, const char *op, oa_backward *backward, void *saved)
 {
     if (!t->record || !saved)
         return;
     struct oa_node *node = oa_tape_note(t, sizeof *node);
     if (!node)
         return;
-    *node = (struct oa_node){ t->last, backward, saved, t->made };
+    *node = (struct oa_node){ t->last, backward, saved, t->made, NULL, { op, t->stack, t->place, t->layer } };
     t->last = node;
     t->made = NULL;
 }
@@ -121,7 +136,7 @@ static void give_spare(oa_tape *t, void *memory, size_t bytes)
     if (!s)
         return;
     if (t->arena.poison && !t->arena.dry)
-        memset(memory, 0xff, bytes);
+        t->device->ops->fill(t->device, bytes, 0xff, memory);
     *s = (struct oa_spare){ t->spares, memory, bytes };
     t->spares = s;
 }
@@ -149,12 +164,16 @@ static void give_made(oa_tape *t, oa_tensor *newest)
     }
 }
 
+void oa_node_run(oa_tape *t, struct oa_node *n)
+{
+    n->backward(t, n->saved);
+    give_made(t, n->made);
+}
+
 void oa_tape_backward(oa_tape *t)
 {
-    for (struct oa_node *n = t->last; n && oa_status(t->context) == OA_OK; n = n->before) {
-        n->backward(t, n->saved);
-        give_made(t, n->made);
-    }
+    for (struct oa_node *n = t->last; n && oa_status(t->context) == OA_OK; n = n->before)
+        oa_node_run(t, n);
 }
 
 const void *oa_gradient_of(const oa_tape *t, const oa_tensor *y)

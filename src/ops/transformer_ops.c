@@ -2,8 +2,6 @@
  * The ops a Transformer has around its attention: embedding, residual with norm, output layer with loss. */
 #include "ops/ops.h"
 
-#include "device/cpu.h"
-
 #define NORM_EPSILON 1e-5
 
 /* ---- residual and norm ---- */
@@ -89,7 +87,7 @@ oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, long tokens, long length, lo
                                   .length = length,
                                   .width = table->dim[1],
                                   .vocabulary = table->dim[0],
-                                  .ids = ids,
+                                  .ids = oa_tape_lend(t, ids, (size_t)tokens * sizeof *ids),
                                   .table = table->value,
                                   .position =
                                       position ? oa_real_at(t->device, position->value, first * table->dim[1]) : NULL,
@@ -106,20 +104,18 @@ double oa_linear_loss_op(oa_tape *t, oa_tensor *x, struct oa_parameter *w, const
 {
     if (!x)
         return 0;
-    double loss = 0;
     struct oa_linear_loss a = { .rows = x->rows,
                                 .width = x->cols,
                                 .vocabulary = w->dim[0],
                                 .x = x->data,
                                 .w = w->act,
-                                .target = target,
-                                .scale = scale,
-                                .loss = &loss };
+                                .target = oa_tape_lend(t, target, (size_t)x->rows * sizeof *target),
+                                .scale = scale };
     if (t->record) {
         a.dx = oa_gradient_begin(t, x);
         a.dw = w->gradient;
     }
-    t->device->ops->linear_loss(t->device, &a);
+    double loss = t->device->ops->linear_loss(t->device, &a);
     oa_gradient_end(t, x, a.dx);
     return loss;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a contest says, in one to three sentences, made from the verdicts alone. */
-#include "report/report.h"
+ * What a contest says, in a few sentences, made from the verdicts alone. */
+#include "report/tuning.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,27 +9,46 @@ enum { NAMED = 3 }; /* so many attentions are named; of more only the number is 
 
 /* ---- lists ---- */
 
-static int count_with(const struct oa_summary *s, enum oa_verdict v)
+static const int anyone = -1; /* for twin, below */
+
+static bool is_of(const struct oa_standing *e, enum oa_verdict v, int twin)
+{
+    return e->verdict == v && (twin == anyone || e->twin == twin);
+}
+
+static int count_of(const struct oa_summary *s, enum oa_verdict v, int twin)
 {
     int n = 0;
     for (int i = 0; i < s->count; i++)
-        n += s->entries[i].verdict == v;
+        n += is_of(&s->entries[i], v, twin);
     return n;
 }
 
-/* "a", "a and b", "a, b and c", "a, b, c and 4 others": the attentions with this verdict, by rising loss. */
-static void add_names(const struct oa_contest *k, const struct oa_summary *s, enum oa_verdict v, struct oa_text *out)
+static int count_with(const struct oa_summary *s, enum oa_verdict v)
 {
-    int total = count_with(s, v), shown = 0;
+    return count_of(s, v, anyone);
+}
+
+/* "a", "a and b", "a, b and c", "a, b, c and 4 others": the attentions with this verdict, by rising loss; with a twin,
+ * those that are identical with it. */
+static void add_names_of(const struct oa_contest *k, const struct oa_summary *s, enum oa_verdict v, int twin,
+                         struct oa_text *out)
+{
+    int total = count_of(s, v, twin), shown = 0;
     for (int i = 0; i < s->count && shown < NAMED; i++) {
-        if (s->entries[s->order[i]].verdict != v)
+        if (!is_of(&s->entries[s->order[i]], v, twin))
             continue;
         const char *between = shown == 0 ? "" : shown + 1 == total ? " and " : ", ";
-        oa_text_printf(out, "%s%s", between, k->entries[s->order[i]].attention);
+        oa_text_printf(out, "%s%s", between, oa_entry_name(&k->entries[s->order[i]]));
         shown++;
     }
     if (total > shown)
         oa_text_printf(out, " and %d other%s", total - shown, total - shown == 1 ? "" : "s");
+}
+
+static void add_names(const struct oa_contest *k, const struct oa_summary *s, enum oa_verdict v, struct oa_text *out)
+{
+    add_names_of(k, s, v, anyone, out);
 }
 
 static void add_nats(double x, struct oa_text *out)
@@ -41,7 +60,7 @@ static void add_nats(double x, struct oa_text *out)
 /* ---- sentences ---- */
 
 /* ", by 0.05 nats a token" or ", by 0.05 to 0.3 nats a token". */
-static void add_margin(const struct oa_summary *s, struct oa_text *out)
+static void add_margin(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     double least = INFINITY, most = 0;
     for (int i = 0; i < s->count; i++)
@@ -55,19 +74,21 @@ static void add_margin(const struct oa_summary *s, struct oa_text *out)
         oa_text_printf(out, " to ");
         add_nats(most, out);
     }
-    oa_text_printf(out, " nats a token (Holm-corrected p < 0.05)");
+    oa_text_printf(out, " nats a token (%s)",
+                   k->any_looks ? "95 % intervals of all pairs, at any number of looks" : "Holm-corrected p < 0.05");
 }
 
 static void say_best(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     int worse = count_with(s, OA_VERDICT_WORSE);
     oa_text_printf(out, "%s is best: ", k->entries[s->reference].attention);
-    if (worse <= NAMED)
-        add_names(k, s, OA_VERDICT_WORSE, out);
-    else
+    bool every = worse > NAMED && worse == s->count - 1;
+    if (every)
         oa_text_printf(out, "every other attention");
-    oa_text_printf(out, worse == 1 || worse > NAMED ? " is worse" : " are worse");
-    add_margin(s, out);
+    else
+        add_names(k, s, OA_VERDICT_WORSE, out);
+    oa_text_printf(out, worse == 1 || every ? " is worse" : " are worse");
+    add_margin(k, s, out);
     oa_text_printf(out, ".");
 }
 
@@ -85,30 +106,47 @@ static int nearest_to_resolved(const struct oa_summary *s)
 
 static void add_seeds_needed(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    int nearest = nearest_to_resolved(s), seeds = s->entries[nearest].seeds_needed;
-    if (seeds > OA_SEEDS_CAP)
-        oa_text_printf(out, "; not even %d seeds would", OA_SEEDS_CAP);
-    else if (count_with(s, OA_VERDICT_UNRESOLVED) == 1)
-        oa_text_printf(out, "; about %d seeds would", seeds);
-    else
-        oa_text_printf(out, "; about %d seeds would resolve %s", seeds, k->entries[nearest].attention);
+    int nearest = nearest_to_resolved(s);
+    struct oa_seeds_range range = s->entries[nearest].seeds_range;
+    if (range.low == 0)
+        return;
+    oa_text_printf(out, "; ");
+    oa_seeds_text(range, out);
+    oa_text_printf(out, " seeds would");
+    if (count_with(s, OA_VERDICT_UNRESOLVED) > 1)
+        oa_text_printf(out, " resolve %s", k->entries[nearest].attention);
 }
 
-static void say_unresolved(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+/* "3 seeds", "3 to 12 seeds": how many the attentions have. */
+static void add_seeds(const struct oa_summary *s, struct oa_text *out)
+{
+    int least = oa_fewest_seeds(s, false);
+    if (least < s->seeds)
+        oa_text_printf(out, "%d to ", least);
+    oa_text_printf(out, "%d seeds", s->seeds);
+}
+
+static void say_worse(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     int worse = count_with(s, OA_VERDICT_WORSE);
-    oa_text_printf(out, "%s has the lowest loss, but ", k->entries[s->reference].attention);
-    add_names(k, s, OA_VERDICT_UNRESOLVED, out);
-    oa_text_printf(out, " cannot be told from it with %d seeds", s->seeds);
-    add_seeds_needed(k, s, out);
-    oa_text_printf(out, ".");
     if (worse == 0)
         return;
     oa_text_printf(out, " ");
     add_names(k, s, OA_VERDICT_WORSE, out);
     oa_text_printf(out, worse == 1 ? " is worse" : " are worse");
-    add_margin(s, out);
+    add_margin(k, s, out);
     oa_text_printf(out, ".");
+}
+
+static void say_unresolved(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    oa_text_printf(out, "%s has the lowest loss, but ", k->entries[s->reference].attention);
+    add_names(k, s, OA_VERDICT_UNRESOLVED, out);
+    oa_text_printf(out, " cannot be told from it with ");
+    add_seeds(s, out);
+    add_seeds_needed(k, s, out);
+    oa_text_printf(out, ".");
+    say_worse(k, s, out);
 }
 
 static void say_one_seed(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
@@ -123,8 +161,72 @@ static void say_alone(const struct oa_contest *k, const struct oa_summary *s, st
 {
     char number[OA_NUMBER];
     const struct oa_standing *e = &s->entries[s->reference];
-    oa_text_printf(out, "%s reached a validation loss of %s nats a token; there is nothing to compare it with.",
-                   k->entries[s->reference].attention, oa_number(number, e->loss.mean, 5));
+    oa_text_printf(out, "%s reached a validation loss of %s nats a token; there is %s to compare it with.",
+                   k->entries[s->reference].attention, oa_number(number, e->loss.mean, 5),
+                   s->floor < 0 ? "nothing" : "only the floor");
+}
+
+static void say_lowest(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    oa_text_printf(out, "%s has the lowest loss.", k->entries[s->reference].attention);
+    say_worse(k, s, out);
+}
+
+static void say_identical(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    for (int o = 0; o < s->count; o++) {
+        int i = s->order[o], twins = count_of(s, OA_VERDICT_IDENTICAL, i);
+        if (twins == 0)
+            continue;
+        oa_text_printf(out, " ");
+        add_names_of(k, s, OA_VERDICT_IDENTICAL, i, out);
+        oa_text_printf(out, " %s identical with %s: the same loss with every seed, to the last bit.",
+                       twins == 1 ? "is" : "are", oa_entry_name(&k->entries[i]));
+    }
+}
+
+static void say_unjudged(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    int unjudged = count_with(s, OA_VERDICT_UNJUDGED);
+    if (unjudged == 0)
+        return;
+    oa_text_printf(out, " ");
+    add_names(k, s, OA_VERDICT_UNJUDGED, out);
+    oa_text_printf(out,
+                   " cannot be judged: the difference%s to %s %s the same with every seed, and a test needs the luck "
+                   "of seeds.",
+                   unjudged == 1 ? "" : "s", k->entries[s->reference].attention, unjudged == 1 ? "is" : "are");
+}
+
+static void say_equivalent(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    int equivalent = count_with(s, OA_VERDICT_EQUIVALENT);
+    if (equivalent == 0)
+        return;
+    oa_text_printf(out, " ");
+    add_names(k, s, OA_VERDICT_EQUIVALENT, out);
+    oa_text_printf(out, " %s as good as %s: within %g nats a token.", equivalent == 1 ? "is" : "are",
+                   k->entries[s->reference].attention, k->margin);
+}
+
+/* Why no more seeds were added. */
+static void say_ending(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    char budget[OA_NUMBER];
+    int open = 0;
+    for (int i = 0; i < s->count; i++)
+        open += oa_question_open(k, s, i);
+    if (k->until.ending == OA_ENDING_RESOLVED) {
+        oa_text_printf(out, " No question is open after ");
+        add_seeds(s, out);
+        oa_text_printf(out, ".");
+    }
+    if (k->until.ending == OA_ENDING_SEEDS)
+        oa_text_printf(out, " %d question%s open after %d seeds, the most that compare.most_seeds allows.", open,
+                       open == 1 ? " is" : "s are", k->until.most);
+    if (k->until.ending == OA_ENDING_BUDGET)
+        oa_text_printf(out, " %d question%s open: another round did not fit into the budget of %s.", open,
+                       open == 1 ? " is" : "s are", oa_number_seconds(budget, k->until.budget));
 }
 
 static void say_failures(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
@@ -134,6 +236,109 @@ static void say_failures(const struct oa_contest *k, const struct oa_summary *s,
     oa_text_printf(out, " ");
     add_names(k, s, OA_VERDICT_FAILED, out);
     oa_text_printf(out, " did not finish every run and cannot be judged.");
+}
+
+static const struct oa_run *run_at(const struct oa_contest *k, int i)
+{
+    return &k->entries[i / k->seeds].runs[i % k->seeds];
+}
+
+/* Where the threads begin in "processor, instruction set, 1 of 2 threads": runs of one machine may have had any number
+ * of them. Of one that was begun elsewhere all is its name. */
+static size_t name_length(const char *machine)
+{
+    size_t whole = strlen(machine);
+    for (const char *at = machine; !strstr(machine, "begun on") && (at = strstr(at, ", ")); at += 2)
+        if (strspn(at + 2, "0123456789") > 0 && strstr(at, " threads"))
+            return (size_t)(at - machine);
+    return whole;
+}
+
+static bool same_machine(const char *a, const char *b)
+{
+    size_t n = name_length(a);
+    return n == name_length(b) && strncmp(a, b, n) == 0;
+}
+
+/* Is this the first run, in the order of the file, of the machine that trained it? */
+static bool first_of_machine(const struct oa_contest *k, int run)
+{
+    const struct oa_run *it = run_at(k, run);
+    for (int i = 0; i < run; i++)
+        if (!run_at(k, i)->absent && same_machine(run_at(k, i)->machine, it->machine))
+            return false;
+    return !it->absent;
+}
+
+static void say_machines(const struct oa_contest *k, struct oa_text *out)
+{
+    int machines = 0;
+    for (int i = 0; i < k->count * k->seeds; i++)
+        machines += first_of_machine(k, i);
+    if (machines > 1)
+        oa_text_printf(out, " The runs were trained on %d machines: their losses compare, their %s do not.", machines,
+                       k->rounds ? "times" : "speeds and times");
+}
+
+static const struct oa_against *against(const struct oa_standing *e, bool baseline)
+{
+    return baseline ? &e->baseline : &e->floor;
+}
+
+/* " a, b and c": all attentions with this verdict against the baseline or the floor, by rising loss; how many. */
+static int add_against(const struct oa_contest *k, const struct oa_summary *s, enum oa_against_verdict v, bool baseline,
+                       struct oa_text *out)
+{
+    int shown = 0, total = 0;
+    for (int i = 0; i < s->count; i++)
+        total += against(&s->entries[i], baseline)->verdict == v;
+    for (int i = 0; i < s->count && total; i++)
+        if (against(&s->entries[s->order[i]], baseline)->verdict == v) {
+            oa_text_printf(out, "%s%s",
+                           shown == 0           ? " "
+                           : shown + 1 == total ? " and "
+                                                : ", ",
+                           k->entries[s->order[i]].attention);
+            shown++;
+        }
+    return total;
+}
+
+/* Does it answer "is X better than what I have"? Every attention is named, with its verdict. */
+static void say_baseline(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    if (!k->baseline || s->seeds < 2)
+        return;
+    const char *name = oa_entry_name(&k->entries[k->baseline - 1]);
+    int n = add_against(k, s, OA_AGAINST_BETTER, true, out);
+    if (n)
+        oa_text_printf(out, " %s better than the baseline, %s.", n == 1 ? "is" : "are", name);
+    n = add_against(k, s, OA_AGAINST_EQUIVALENT, true, out);
+    if (n)
+        oa_text_printf(out, " %s as good as the baseline, %s: within %g nats a token.", n == 1 ? "is" : "are", name,
+                       k->margin);
+    n = add_against(k, s, OA_AGAINST_WORSE, true, out);
+    if (n)
+        oa_text_printf(out, " %s worse than the baseline, %s.", n == 1 ? "is" : "are", name);
+    n = add_against(k, s, OA_AGAINST_UNRESOLVED, true, out);
+    if (n)
+        oa_text_printf(out, " %s not resolved from the baseline, %s.", n == 1 ? "is" : "are", name);
+}
+
+/* What is no better than an average is named in full: it is what a reader must not miss. */
+static void say_floor(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    if (s->floor >= 0 && s->entries[s->floor].loss.mean < s->entries[s->reference].loss.mean)
+        oa_text_printf(out, " The floor, which is no contestant, has a lower loss than all of them.");
+    if (s->floor < 0 || s->seeds < 2)
+        return;
+    int open = add_against(k, s, OA_AGAINST_UNRESOLVED, false, out);
+    if (open)
+        oa_text_printf(out, " cannot be told from the floor, a uniform average of what a token may see.");
+    int worse = add_against(k, s, OA_AGAINST_WORSE, false, out);
+    if (worse)
+        oa_text_printf(out, worse == 1 ? " is worse than the floor%s." : " are worse than the floor%s.",
+                       open ? "" : ", a uniform average of what a token may see");
 }
 
 char *oa_conclusion(oa_context *c, const struct oa_contest *k, const struct oa_summary *s)
@@ -150,9 +355,22 @@ char *oa_conclusion(oa_context *c, const struct oa_contest *k, const struct oa_s
         say_unresolved(k, s, &out);
     else if (count_with(s, OA_VERDICT_ONE_SEED) > 0)
         say_one_seed(k, s, &out);
+    else if (count_with(s, OA_VERDICT_UNJUDGED) + count_with(s, OA_VERDICT_WORSE) +
+                 count_with(s, OA_VERDICT_EQUIVALENT) >
+             0)
+        say_lowest(k, s, &out);
     else
         say_alone(k, s, &out);
-    if (s->reference >= 0)
+    if (s->reference >= 0) {
+        say_equivalent(k, s, &out);
+        say_identical(k, s, &out);
+        say_unjudged(k, s, &out);
         say_failures(k, s, &out);
+        say_baseline(k, s, &out);
+        say_floor(k, s, &out);
+        oa_tuning_sentence(k, &out);
+    }
+    say_ending(k, s, &out);
+    say_machines(k, &out);
     return out.s;
 }

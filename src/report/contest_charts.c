@@ -7,8 +7,7 @@
 /* ---- differences ---- */
 
 /* "+0.0353  [+0.0192, +0.0513]" and "not resolved", "failed 1 of 3": two texts for each span. */
-static void add_notes(const struct oa_summary *s, const struct oa_standing *e, struct oa_text *note,
-                      struct oa_text *verdict)
+static void add_notes(const struct oa_standing *e, struct oa_text *note, struct oa_text *verdict)
 {
     char a[OA_NUMBER], b[OA_NUMBER];
     const struct oa_estimate *d = &e->difference;
@@ -18,7 +17,7 @@ static void add_notes(const struct oa_summary *s, const struct oa_standing *e, s
                        oa_number_signed(b, d->mean + d->half, 4));
     oa_text_printf(verdict, "%s", e->verdict == OA_VERDICT_ONE_SEED ? "one seed" : oa_verdict_name(e->verdict));
     if (e->verdict == OA_VERDICT_FAILED)
-        oa_text_printf(verdict, " %d of %d", e->failed, s->seeds);
+        oa_text_printf(verdict, " %d of %d", e->failed, e->made);
 }
 
 static int collect_spans(const struct oa_contest *k, const struct oa_summary *s, struct oa_span *spans,
@@ -31,57 +30,77 @@ static int collect_spans(const struct oa_contest *k, const struct oa_summary *s,
         if (i == s->reference || d->n == 0)
             continue;
         struct oa_text *note = &notes[2 * n], *verdict = note + 1;
-        add_notes(s, &s->entries[i], note, verdict);
-        spans[n++] = (struct oa_span){ k->entries[i].attention, note->s, verdict->s, d->mean, d->half, i };
+        add_notes(&s->entries[i], note, verdict);
+        spans[n++] = (struct oa_span){ oa_entry_name(&k->entries[i]), note->s, verdict->s, d->mean, d->half, i };
     }
     return n;
 }
 
-static void draw_differences(const struct oa_summary *s, const struct oa_span *spans, int n, struct oa_text *out)
+static struct oa_interval_chart differences_chart(const struct oa_summary *s, const struct oa_span *spans, int n)
 {
-    struct oa_interval_chart chart = {
-        .title = "Differences of validation loss to the lowest",
-        .description = s->conclusion,
-        .x_label = "difference in nats a token →  worse",
-        .spans = spans,
-        .count = n,
-        .width = 980,
-    };
-    oa_text_printf(out, "<div class=\"wide\">");
-    oa_svg_intervals(&chart, out);
-    oa_text_printf(out, "</div>\n<div class=\"narrow\">");
-    chart.width = 380;
-    oa_svg_intervals(&chart, out);
-    oa_text_printf(out, "</div>\n");
+    return (struct oa_interval_chart){ .title = "Differences of validation loss to the lowest",
+                                       .description = s->conclusion,
+                                       .x_label = "difference in nats a token →  worse",
+                                       .spans = spans,
+                                       .count = n,
+                                       .width = 980 };
 }
 
 static void add_figure(const struct oa_contest *k, const struct oa_summary *s, const struct oa_span *spans, int n,
                        struct oa_text *out)
 {
+    struct oa_interval_chart chart = differences_chart(s, spans, n);
+    if (n == 0)
+        return;
     oa_text_printf(out, "<figure id=\"differences\">\n<figcaption><b>How much worse than ");
     oa_html_text(out, k->entries[s->reference].attention);
     oa_text_printf(out, "?</b>%s</figcaption>\n",
                    s->seeds > 1 ? "Difference of validation loss, taken seed by seed, with the 95 % interval of its "
                                   "mean. A bar that reaches 0 leaves the order open."
                                 : "Difference of validation loss. One seed gives no interval.");
-    draw_differences(s, spans, n, out);
-    oa_text_printf(out, "</figure>\n");
+    oa_text_printf(out, "<div class=\"wide\">");
+    oa_svg_intervals(&chart, out);
+    oa_text_printf(out, "</div>\n<div class=\"narrow\">");
+    chart.width = 380;
+    oa_svg_intervals(&chart, out);
+    oa_text_printf(out, "</div>\n</figure>\n");
 }
 
-void oa_page_differences(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void add_picture(const struct oa_contest *k, const struct oa_summary *s, const struct oa_span *spans, int n,
+                        struct oa_text *out)
+{
+    struct oa_interval_chart chart = differences_chart(s, spans, n);
+    (void)k;
+    chart.standalone = true;
+    oa_svg_intervals(&chart, out);
+}
+
+typedef void use_spans(const struct oa_contest *, const struct oa_summary *, const struct oa_span *, int,
+                       struct oa_text *);
+
+static void with_spans(const struct oa_contest *k, const struct oa_summary *s, use_spans *use, struct oa_text *out)
 {
     size_t count = (size_t)s->count + 1;
     struct oa_span *spans = oa_alloc(out->context, count * sizeof *spans);
     struct oa_text *notes = oa_alloc(out->context, 2 * count * sizeof *notes);
     for (size_t i = 0; notes && i < 2 * count; i++)
         oa_text_init(&notes[i], out->context);
-    int n = spans && notes ? collect_spans(k, s, spans, notes) : 0;
-    if (n > 0)
-        add_figure(k, s, spans, n, out);
+    if (spans && notes)
+        use(k, s, spans, collect_spans(k, s, spans, notes), out);
     for (size_t i = 0; notes && i < 2 * count; i++)
         oa_text_free(&notes[i]);
     oa_free(spans);
     oa_free(notes);
+}
+
+void oa_page_differences(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    with_spans(k, s, add_figure, out);
+}
+
+void oa_report_svg(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    with_spans(k, s, add_picture, out);
 }
 
 /* ---- quality against cost ---- */
@@ -104,8 +123,10 @@ static int collect_points(const struct oa_contest *k, const struct oa_summary *s
         int i = s->order[o];
         const struct oa_standing *e = &s->entries[i];
         if (e->failed == 0)
-            points[n++] = (struct oa_point){ .name = k->entries[i].attention,
+            points[n++] = (struct oa_point){ .name = oa_entry_name(&k->entries[i]),
                                              .x = cost_of(k, s, i, speed),
+                                             .x_low = speed ? e->tokens / e->steps / e->step.high : NAN,
+                                             .x_high = speed ? e->tokens / e->steps / e->step.low : NAN,
                                              .y = e->loss.mean,
                                              .half = e->loss.half,
                                              .color = i,
@@ -152,10 +173,11 @@ void oa_page_trade_offs(const struct oa_contest *k, const struct oa_summary *s, 
 {
     static const struct trade_off both[] = {
         { "speed", "Quality against speed",
-          "Ringed: on the Pareto front, so nothing else is both faster and lower in loss.", "tokens/s in training",
-          true },
+          "Ringed: on the Pareto front, so nothing else is better in one and not shown to be worse in the other. Bars: "
+          "95 % intervals.",
+          "tokens/s in training", true },
         { "size", "Quality against size",
-          "Ringed: on the Pareto front, so nothing else has both fewer trainable parameters and a lower loss.",
+          "Ringed: on the Pareto front, so nothing else is better in one and not shown to be worse in the other.",
           "trainable parameters", false },
     };
     struct oa_point *points = oa_alloc(out->context, ((size_t)s->count + 1) * sizeof *points);

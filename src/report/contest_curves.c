@@ -62,13 +62,13 @@ static int average(const struct oa_series *runs, const struct oa_run *source, in
 {
     int n = -1, used = 0;
     for (int r = 0; r < seeds; r++)
-        if (!source[r].failed) {
+        if (oa_run_finished(&source[r])) {
             n = n < 0 || runs[r].count < n ? runs[r].count : n;
             used++;
         }
     for (int i = 0; i < n; i++)
         for (int r = 0; r < seeds; r++)
-            if (!source[r].failed) {
+            if (oa_run_finished(&source[r])) {
                 x[i] += runs[r].x[i] / used;
                 y[i] += runs[r].y[i] / used;
             }
@@ -87,7 +87,7 @@ static void fill_entry(const struct oa_contest *k, int entry, const struct view 
             out[r].count = average(out, k->entries[entry].runs, k->seeds, x, y);
     }
     struct oa_series *mean = &out[k->seeds];
-    mean->name = k->entries[entry].attention;
+    mean->name = oa_entry_name(&k->entries[entry]);
     mean->dots = mean->count <= 12;
     if (k->seeds == 1 && !k->entries[entry].runs[0].failed)
         out[0].count = 0;
@@ -200,7 +200,7 @@ static void add_table(const struct oa_contest *k, const struct oa_summary *s, st
         return;
     columns[0] = (struct oa_column){ "step", true, false };
     for (int i = 0; i < s->count; i++)
-        columns[i + 1] = (struct oa_column){ k->entries[s->order[i]].attention, true, false };
+        columns[i + 1] = (struct oa_column){ oa_entry_name(&k->entries[s->order[i]]), true, false };
     oa_table_init(&t, out->context, columns, s->count + 1);
     fill_table(k, s, &t);
     oa_text_printf(out, "<details><summary>The validation losses as a table</summary>\n");
@@ -267,7 +267,13 @@ void oa_page_curves(const struct oa_contest *k, const struct oa_summary *s, stru
 {
     oa_text_printf(out, "<section id=\"curves\">\n<h2>Learning curves</h2>\n<figure class=\"curves\">\n<figcaption>");
     oa_text_printf(out, s->seeds > 1 ? "Bold: the mean over the seeds. Thin: each seed. " : "One seed. ");
-    oa_text_printf(out, "The first steep fall may be cut off above.</figcaption>\n");
+    oa_text_printf(out, "The first steep fall may be cut off above.");
+    if (k->eval_tokens < oa_validation_used(k)) {
+        oa_text_printf(out, " Validations before the end are on ");
+        oa_validation_text(k, k->eval_tokens, out);
+        oa_text_printf(out, ".");
+    }
+    oa_text_printf(out, "</figcaption>\n");
     add_switches(out);
     add_legend(k, s, out);
     add_views(k, out);

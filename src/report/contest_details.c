@@ -7,12 +7,19 @@
 /* ---- runs ---- */
 
 static const struct oa_column run_columns[] = {
-    { "seed", true, false },         { "validation loss\nnats/token", true, false },
-    { "perplexity", true, false },   { "bits/\ncharacter", true, false },
-    { "bits/\nbyte", true, false },  { "steps", true, false },
-    { "tokens", true, false },       { "training\ntime", true, false },
-    { "ms/\nstep", true, false },    { "tokens/s", true, false },
-    { "peak\nmemory", true, false }, { "training\nFLOPs", true, false },
+    { "seed", true, false },
+    { "validation loss\nnats/token", true, false },
+    { "perplexity", true, false },
+    { "bits/\ncharacter", true, false },
+    { "bits/\nbyte", true, false },
+    { "steps", true, false },
+    { "tokens", true, false },
+    { "processor\ntime", true, false },
+    { "wall\ntime", true, false },
+    { "ms/\nstep", true, false },
+    { "tokens/s", true, false },
+    { "peak\nmemory", true, false },
+    { "training\nFLOPs", true, false },
 };
 enum { RUN_COLUMNS = sizeof run_columns / sizeof *run_columns };
 
@@ -23,12 +30,13 @@ static void add_run(const struct oa_run *r, struct oa_table *t)
     if (r->failed || !isfinite(r->valid_loss))
         oa_table_cell(t, "failed");
     else
-        oa_table_cell(t, "%.4f", r->valid_loss);
+        oa_table_cell(t, "%s", oa_number_fixed(number, r->valid_loss, 4));
     oa_table_cell(t, "%s", oa_number(number, r->perplexity, 4));
     oa_table_cell(t, "%s", oa_number(number, r->bits_per_character, 4));
     oa_table_cell(t, "%s", oa_number(number, r->bits_per_byte, 4));
     oa_table_cell(t, "%ld", r->steps);
     oa_table_cell(t, "%s", oa_number_si(number, r->tokens));
+    oa_table_cell(t, "%s", oa_number_seconds(number, r->processor_seconds));
     oa_table_cell(t, "%s", oa_number_seconds(number, r->seconds));
     oa_table_cell(t, "%s", oa_number(number, 1e3 * r->seconds_per_step, 3));
     oa_table_cell(t, "%s", oa_number_si(number, r->tokens_per_second));
@@ -49,16 +57,17 @@ static void add_failures(const struct oa_entry *e, int seeds, struct oa_text *ou
 static void add_attention(const struct oa_contest *k, const struct oa_summary *s, int i, struct oa_text *out)
 {
     const struct oa_standing *e = &s->entries[i];
+    char number[OA_NUMBER];
     struct oa_table t;
     oa_text_printf(out, "<details><summary>");
     oa_page_name(k, i, out);
     oa_text_printf(out, "<span class=\"aside\">");
     if (isfinite(e->loss.mean))
-        oa_text_printf(out, "%.4f nats/token, ", e->loss.mean);
+        oa_text_printf(out, "%s nats/token, ", oa_number_fixed(number, e->loss.mean, 4));
     oa_text_printf(out, "%s</span></summary>\n", oa_verdict_name(e->verdict));
     add_failures(&k->entries[i], s->seeds, out);
     oa_table_init(&t, out->context, run_columns, RUN_COLUMNS);
-    for (int r = 0; r < s->seeds; r++)
+    for (int r = 0; r < e->made; r++)
         add_run(&k->entries[i].runs[r], &t);
     oa_table_html(&t, "Every run", out);
     oa_table_free(&t);
@@ -99,6 +108,24 @@ static void explain_tests(const struct oa_summary *s, struct oa_text *out)
                    n, n == 1 ? "" : "s");
 }
 
+static void explain_speed(const struct oa_contest *k, struct oa_text *out)
+{
+    if (!k->rounds) {
+        explain("speed", "ms/step is the median over the steps of the runs, tokens/s follows from it.", out);
+        return;
+    }
+    oa_text_printf(
+        out,
+        "<div><dt>speed</dt><dd>Measured apart from the runs, which may have shared the machine: in each of "
+        "%d rounds a few training steps of every attention are timed in turn, alone on all threads. ms/step "
+        "is the median over the rounds, tokens/s follows from it. ×: how many times as fast as the first "
+        "attention, from ratios within rounds, which what slows a whole round does not touch, with the exact "
+        "95 %% interval of signed ranks. Measured on: ",
+        k->rounds);
+    oa_html_text(out, k->speed_machine);
+    oa_text_printf(out, ". Times of single runs are their own.</dd></div>\n");
+}
+
 void oa_page_method(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     oa_text_printf(out,
@@ -118,26 +145,65 @@ void oa_page_method(const struct oa_contest *k, const struct oa_summary *s, stru
         "and nothing else: another text, size or budget may give another order. The ± of a loss holds the luck that "
         "all attentions share; the interval of a difference does not, so judge by differences.",
         out);
-    if (s->seeds > 1)
+    if (s->seeds > 1 && !k->any_looks)
         explain_tests(s, out);
+    if (k->baseline)
+        explain("baseline",
+                "The attention that is in use today: every other one is tested against it, seed by seed, with Holm’s "
+                "correction over these tests. “As good”: two one-sided t tests say that the difference is within the "
+                "margin that was given beforehand.",
+                out);
+    if (k->tuning.grid.options)
+        explain(
+            "tuned",
+            "Before the contest each attention, baseline and floor too, tried the same values on the training text "
+            "without its end, with seeds of their own, and kept what had the lowest mean loss on that end. The text "
+            "and the seeds of the contest were not touched. At an edge of what was tried a better value may lie "
+            "beyond.",
+            out);
+    if (k->any_looks)
+        explain(
+            "any number of looks",
+            "The intervals of differences to the baseline, and those of all pairs, are anytime-valid: each of the two "
+            "families, at all numbers of seeds together, covers the true differences with a probability of 95 %, so "
+            "seeds may be added after looking. They are wider than those of a number of seeds that was decided "
+            "beforehand. Better and worse mean by more than the margin.",
+            out);
+    if (s->floor >= 0)
+        explain("floor (uniform)",
+                "The same model whose attention is the plain average of what a token may see, with values and outputs "
+                "learned like all others: what the rest of the model does alone. It is no contestant. “floor: better” "
+                "is a paired t test against it, with Holm’s correction over these tests; what is not resolved from the "
+                "floor has not been shown to attend to anything of use.",
+                out);
     explain("best, worse, not resolved",
             "“Worse”: the corrected p is below 0.05 and the interval of the difference excludes 0. “Best”: everything "
             "else that finished is worse. “Not resolved”: these runs do not say; it does not mean equal. When anything "
             "is unresolved the front runner is only called “lowest loss”.",
             out);
     explain("seeds to resolve",
-            "How many seeds give the test a power of 80 % at its corrected level, if the observed difference and its "
-            "spread are the true ones. From few seeds this is a rough guide.",
+            "How many seeds give the test a power of 80 % at its corrected level: the range that holds the number with "
+            "80 % confidence, by what the seeds so far say of the difference and its spread. “12 or more”: they do not "
+            "exclude a difference too small for 1000 seeds.",
             out);
+    explain(
+        "identical, cannot be judged",
+        "“Identical”: every run has exactly the loss of another attention’s, so both compute the same, and there is "
+        "nothing to test. “Cannot be judged”: the difference is the same with every seed, so no luck shows and no p "
+        "can be given.",
+        out);
     explain("failed",
             "A run that diverged or stopped takes its attention out of the tests: the seeds that survive are "
             "not a fair sample.",
             out);
     explain("perplexity, bits",
             "Perplexity is e to the loss and depends on the tokeniser; bits a character and a byte do not.", out);
-    explain("speed, memory, FLOPs",
-            "ms/step is the median over the steps, tokens/s follows from it; memory is the peak of parameters and "
-            "arenas; FLOPs count forward and backward.",
+    explain_speed(k, out);
+    explain("Pareto front",
+            "An attention is off it when another one is better in one of the two and not shown to be worse in the "
+            "other: better by the interval of the paired differences of loss, or of the ratios of speed; parameters "
+            "are counted. Without intervals the numbers themselves decide.",
             out);
+    explain("memory, FLOPs", "Memory is the peak of parameters and arenas; FLOPs count forward and backward.", out);
     oa_text_printf(out, "</dl>\n</section>\n");
 }

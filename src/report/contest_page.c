@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * report.html: the order of the page, its head, and the table of results. */
 #include "report/page.h"
+#include "report/tuning.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,7 +23,7 @@ void oa_page_name(const struct oa_contest *k, int entry, struct oa_text *out)
 {
     oa_text_printf(out, "<span class=\"swatch c%d%s\"></span><span class=\"spec\">", entry % OA_COLORS,
                    entry < OA_COLORS ? "" : " again");
-    for (const char *at = k->entries[entry].attention; *at;) {
+    for (const char *at = oa_entry_name(&k->entries[entry]); *at;) {
         size_t n = strcspn(at, "(,=");
         n += at[n] != 0;
         add_piece(at, n, out);
@@ -37,7 +38,7 @@ void oa_page_verdict(const struct oa_summary *s, int entry, struct oa_text *out)
     const struct oa_standing *e = &s->entries[entry];
     oa_text_printf(out, "<span class=\"verdict v%d\">%s", (int)e->verdict, oa_verdict_name(e->verdict));
     if (e->verdict == OA_VERDICT_FAILED)
-        oa_text_printf(out, " %d of %d", e->failed, s->seeds);
+        oa_text_printf(out, " %d of %d", e->failed, e->made);
     oa_text_printf(out, "</span>");
 }
 
@@ -49,8 +50,9 @@ static int attention_at(const struct oa_contest *k, const char *text)
     int found = -1;
     size_t longest = 0;
     for (int i = 0; i < k->count; i++) {
-        size_t n = strlen(k->entries[i].attention);
-        if (n > longest && strncmp(text, k->entries[i].attention, n) == 0) {
+        const char *name = oa_entry_name(&k->entries[i]);
+        size_t n = strlen(name);
+        if (n > longest && strncmp(text, name, n) == 0) {
             longest = n;
             found = i;
         }
@@ -63,7 +65,7 @@ static void add_sentence(const struct oa_contest *k, const char *text, size_t n,
 {
     for (const char *at = text; at < text + n;) {
         int found = attention_at(k, at);
-        size_t step = found >= 0 ? strlen(k->entries[found].attention) : strcspn(at, " ");
+        size_t step = found >= 0 ? strlen(oa_entry_name(&k->entries[found])) : strcspn(at, " ");
         step += found < 0 && at[step] == ' ';
         if (found >= 0)
             oa_text_printf(out, "<code>");
@@ -114,12 +116,13 @@ static void add_facts(const struct oa_contest *k, const struct oa_summary *s, st
     char number[OA_NUMBER];
     struct oa_text plain;
     oa_text_init(&plain, out->context);
-    oa_text_printf(&plain, "%d × %d", s->count, s->seeds);
+    int least = oa_fewest_seeds(s, true);
+    oa_text_printf(&plain, least < s->seeds ? "%d × %d–%d" : "%d × %d", s->count, least, s->seeds);
     oa_text_printf(out, "<ul class=\"facts\">\n");
     add_fact(plain.s ? plain.s : "", s->seeds == 1 ? "attentions × seed" : "attentions × seeds", out);
     add_fact(oa_number_si(number, first_finite(s, offsetof(struct oa_standing, steps))), "training steps", out);
     add_fact(oa_number_si(number, first_finite(s, offsetof(struct oa_standing, tokens))), "training tokens", out);
-    add_fact(oa_number_si(number, k->valid_tokens), "validation tokens", out);
+    add_fact(oa_number_si(number, oa_validation_used(k)), "validation tokens", out);
     add_fact(oa_number_seconds(number, first_finite(s, offsetof(struct oa_standing, seconds))), "training time a run",
              out);
     oa_text_printf(out, "</ul>\n");
@@ -156,13 +159,11 @@ static void pair_cell(double value, const char *above, const char *below, const 
 
 static void loss_cell(const struct oa_estimate *e, struct oa_text *out)
 {
+    char number[OA_NUMBER];
     begin_cell(e->mean, out);
-    if (isnan(e->mean))
-        oa_text_printf(out, "–");
-    else
-        oa_text_printf(out, "%.4f", e->mean);
-    if (!isnan(e->half))
-        oa_text_printf(out, "<small>± %.4f</small>", e->half);
+    oa_text_printf(out, "%s", oa_number_fixed(number, e->mean, 4));
+    if (isfinite(e->half))
+        oa_text_printf(out, "<small>± %s</small>", oa_number_fixed(number, e->half, 4));
     oa_text_printf(out, "</td>");
 }
 
@@ -175,10 +176,16 @@ static void difference_cell(const struct oa_standing *e, bool reference, struct 
         oa_text_printf(out, "–");
     else
         oa_text_printf(out, "%s (%s %%)", oa_number_signed(a, d->mean, 4), oa_number_signed(b, e->percent, 2));
-    if (!reference && !isnan(d->half))
+    if (!reference && isfinite(d->half))
         oa_text_printf(out, "<small>%s … %s</small>", oa_number_signed(a, d->mean - d->half, 4),
                        oa_number_signed(b, d->mean + d->half, 4));
     oa_text_printf(out, "</td>");
+}
+
+static void against_note(const char *what, const struct oa_against *a, struct oa_text *out)
+{
+    if (a->verdict != OA_AGAINST_NONE)
+        oa_text_printf(out, "<small>%s: %s</small>", what, oa_against_name(a->verdict));
 }
 
 static void verdict_cell(const struct oa_summary *s, int entry, struct oa_text *out)
@@ -186,14 +193,31 @@ static void verdict_cell(const struct oa_summary *s, int entry, struct oa_text *
     const struct oa_standing *e = &s->entries[entry];
     oa_text_printf(out, "<td>");
     oa_page_verdict(s, entry, out);
+    against_note("baseline", &e->baseline, out);
+    against_note("floor", &e->floor, out);
     if (e->holm < 0.0001)
         oa_text_printf(out, "<small>p &lt; 0.0001</small>");
     else if (!isnan(e->holm))
         oa_text_printf(out, "<small>p = %.4f</small>", e->holm);
-    if (e->seeds_needed > OA_SEEDS_CAP)
-        oa_text_printf(out, "<small>&gt; %d seeds to resolve</small>", OA_SEEDS_CAP);
-    else if (e->seeds_needed)
-        oa_text_printf(out, "<small>≈ %d seeds to resolve</small>", e->seeds_needed);
+    if (e->made < s->seeds)
+        oa_text_printf(out, "<small>%d seeds</small>", e->made);
+    if (e->seeds_range.low) {
+        oa_text_printf(out, "<small>");
+        oa_seeds_text(e->seeds_range, out);
+        oa_text_printf(out, " seeds to resolve</small>");
+    }
+    oa_text_printf(out, "</td>");
+}
+
+/* Tokens a second, and below how many times that is the first contestant's, with the interval. */
+static void speed_cell(const struct oa_standing *e, struct oa_text *out)
+{
+    char a[OA_NUMBER], b[OA_NUMBER];
+    begin_cell(e->tokens_per_second, out);
+    oa_text_printf(out, "%s<small>%s ms/step</small>", oa_number_si(a, e->tokens_per_second),
+                   oa_number(b, 1e3 * e->seconds_per_step, 3));
+    if (e->speed.low < e->speed.high)
+        oa_text_printf(out, "<small>× %s … %s</small>", oa_number(a, e->speed.low, 3), oa_number(b, e->speed.high, 3));
     oa_text_printf(out, "</td>");
 }
 
@@ -204,8 +228,7 @@ static void cost_cells(const struct oa_entry *entry, const struct oa_standing *e
               " bits/char", out);
     pair_cell(entry->trainable, oa_number_si(above, entry->trainable), oa_number_si(below, entry->frozen), " frozen",
               out);
-    pair_cell(e->tokens_per_second, oa_number_si(above, e->tokens_per_second),
-              oa_number(below, 1e3 * e->seconds_per_step, 3), " ms/step", out);
+    speed_cell(e, out);
     pair_cell(e->peak_memory, oa_number_bytes(above, e->peak_memory), oa_number_si(below, e->flops_per_step),
               " FLOPs/step", out);
 }
@@ -213,10 +236,14 @@ static void cost_cells(const struct oa_entry *entry, const struct oa_standing *e
 static void add_row(const struct oa_contest *k, const struct oa_summary *s, int i, struct oa_text *out)
 {
     const struct oa_standing *e = &s->entries[i];
+    char tuned[OA_GRID_NAME];
     oa_text_printf(out, "<tr data-series=\"%d\"%s><th scope=\"row\"><span class=\"named\">", i,
                    i == s->reference ? " class=\"reference\"" : "");
     oa_page_name(k, i, out);
-    oa_text_printf(out, "</span></th>");
+    oa_text_printf(out, "</span>");
+    if (k->tuning.grid.options)
+        oa_text_printf(out, "<small>%s</small>", oa_tuned_values(k, i, tuned));
+    oa_text_printf(out, "</th>");
     loss_cell(&e->loss, out);
     difference_cell(e, i == s->reference, out);
     verdict_cell(s, i, out);
@@ -235,21 +262,39 @@ static void add_heads(struct oa_text *out)
     oa_text_printf(out, "</tr></thead>\n");
 }
 
+static void add_dropout(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    struct oa_text notes;
+    oa_text_init(&notes, out->context);
+    oa_report_dropout(k, s, &notes);
+    if (notes.length) {
+        oa_text_printf(out, "<p>");
+        oa_html_text(out, notes.s);
+        oa_text_printf(out, "</p>\n");
+    }
+    oa_text_free(&notes);
+}
+
 void oa_page_results(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     oa_text_printf(out,
                    "<section id=\"results\">\n<h2>Results</h2>\n<p>Validation loss after the same %s, "
                    "lowest first.",
                    oa_budget_name(k->equal));
-    if (s->seeds > 1)
+    if (k->any_looks)
+        oa_text_printf(out, " Small: 95 %% intervals, of differences at any number of looks.");
+    else if (s->seeds > 1)
         oa_text_printf(out, " Small: 95 %% intervals over %d seeds, Holm-corrected p.", s->seeds);
+    oa_validation_sentence(k, out);
     oa_text_printf(out, "</p>\n<div class=\"panel results\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
                         "aria-label=\"Results\"><table class=\"sortable\">\n");
     add_heads(out);
     oa_text_printf(out, "<tbody>\n");
     for (int i = 0; i < s->count; i++)
         add_row(k, s, s->order[i], out);
-    oa_text_printf(out, "</tbody></table></div></div>\n</section>\n");
+    oa_text_printf(out, "</tbody></table></div></div>\n");
+    add_dropout(k, s, out);
+    oa_text_printf(out, "</section>\n");
 }
 
 /* ---- the page ---- */
@@ -259,7 +304,11 @@ void oa_report_html(const struct oa_contest *k, const struct oa_summary *s, stru
     oa_html_begin(out, s->conclusion);
     add_head(k, s, out);
     oa_page_results(k, s, out);
+    oa_page_tuning(k, s, out);
     oa_page_differences(k, s, out);
+    oa_page_trajectories(k, s, out);
+    oa_page_pairs(k, s, out);
+    oa_page_variances(k, out);
     oa_page_curves(k, s, out);
     oa_page_trade_offs(k, s, out);
     oa_page_runs(k, s, out);

@@ -3,36 +3,44 @@
  * A contest as a table for the terminal and as Markdown. Attentions stand by rising loss; the conclusion comes first in
  * Markdown and last in the terminal, where the eye is.
  */
-#include "report/report.h"
+#include "report/tuning.h"
+#include "report/variance.h"
 
 #include <math.h>
 #include <string.h>
 
 static const struct oa_column columns[] = {
-    { "attention", false, true },
-    { "valid loss\nnats/token", true, false },
-    { "\nppl", true, false },
-    { "bits/\nchar", true, false },
-    { "trained\nparams", true, false },
-    { "frozen\nparams", true, false },
-    { "tokens\n/s", true, false },
-    { "ms/\nstep", true, false },
-    { "peak\nMiB", true, false },
-    { "FLOPs\n/step", true, false },
-    { "difference\nto the lowest", true, false },
-    { "Holm\np", true, false },
+    { "attention", false, true },   { "valid loss\nnats/token", true, false },    { "\nppl", true, false },
+    { "bits/\nchar", true, false }, { "difference\nto the lowest", true, false }, { "Holm\np", true, false },
     { "verdict", false, false },
 };
-enum { COLUMNS = sizeof columns / sizeof *columns };
+static const struct oa_column against_baseline = { "against\nthe baseline", false, false },
+                              against_floor = { "against\nthe floor", false, false },
+                              seeds_made = { "\nseeds", true, false }, tuned = { "\ntuned", false, false };
+enum { COLUMNS = sizeof columns / sizeof *columns, MOST_COLUMNS = COLUMNS + 4 };
 
-static void add_estimate(struct oa_table *t, const struct oa_estimate *e, const char *sign)
+/* What every run really got and took: means over the seeds. */
+static const struct oa_column cost_columns[] = {
+    { "attention", false, true },        { "trained\nparams", true, false },
+    { "frozen\nparams", true, false },   { "\nsteps", true, false },
+    { "training\ntokens", true, false }, { "training\nFLOPs", true, false },
+    { "processor\ntime", true, false },  { "wall\ntime", true, false },
+    { "tokens\n/s", true, false },       { "ms/\nstep", true, false },
+    { "peak\nMiB", true, false },        { "times as fast\nas the first", true, false },
+};
+enum { COST_COLUMNS = sizeof cost_columns / sizeof *cost_columns };
+
+static void add_estimate(struct oa_table *t, const struct oa_estimate *e, bool with_sign)
 {
-    if (isnan(e->mean))
-        oa_table_cell(t, "–");
-    else if (isnan(e->half))
-        oa_table_cell(t, *sign ? "%+.4f" : "%.4f", e->mean);
+    char mean[OA_NUMBER], half[OA_NUMBER];
+    if (with_sign)
+        oa_number_signed(mean, e->mean, 4);
     else
-        oa_table_cell(t, *sign ? "%+.4f ±%.4f" : "%.4f ±%.4f", e->mean, e->half);
+        oa_number_fixed(mean, e->mean, 4);
+    if (isfinite(e->mean) && isfinite(e->half))
+        oa_table_cell(t, "%s ±%s", mean, oa_number_fixed(half, e->half, 4));
+    else
+        oa_table_cell(t, "%s", mean);
 }
 
 static void add_p(struct oa_table *t, double p)
@@ -45,44 +53,129 @@ static void add_p(struct oa_table *t, double p)
         oa_table_cell(t, "%.4f", p);
 }
 
-static void add_verdict(struct oa_table *t, const struct oa_standing *e, int seeds)
+static void add_verdict(struct oa_table *t, const struct oa_standing *e)
 {
     if (e->verdict == OA_VERDICT_FAILED)
-        oa_table_cell(t, "failed %d of %d", e->failed, seeds);
+        oa_table_cell(t, "failed %d of %d", e->failed, e->made);
     else if (e->verdict == OA_VERDICT_ONE_SEED)
         oa_table_cell(t, "one seed");
     else
         oa_table_cell(t, "%s", oa_verdict_name(e->verdict));
 }
 
-static void add_row(const struct oa_entry *entry, const struct oa_standing *e, bool reference, int seeds,
-                    struct oa_table *t)
+static void add_against(struct oa_table *t, const struct oa_against *a)
 {
-    char number[OA_NUMBER];
-    oa_table_cell(t, "%s", entry->attention);
-    add_estimate(t, &e->loss, "");
+    char mean[OA_NUMBER], half[OA_NUMBER];
+    const struct oa_estimate *d = &a->difference;
+    if (a->verdict == OA_AGAINST_NONE)
+        oa_table_cell(t, "–");
+    else if (isfinite(d->half))
+        oa_table_cell(t, "%s ±%s %s", oa_number_signed(mean, d->mean, 4), oa_number_fixed(half, d->half, 4),
+                      oa_against_name(a->verdict));
+    else
+        oa_table_cell(t, "%s %s", oa_number_signed(mean, d->mean, 4), oa_against_name(a->verdict));
+}
+
+/* Do attentions have different numbers of seeds? */
+static bool uneven(const struct oa_summary *s)
+{
+    return oa_fewest_seeds(s, true) < s->seeds;
+}
+
+static void add_row(const struct oa_contest *k, const struct oa_summary *s, int i, struct oa_table *t)
+{
+    char number[OA_NUMBER], values[OA_GRID_NAME];
+    const struct oa_standing *e = &s->entries[i];
+    oa_table_cell(t, "%s", oa_entry_name(&k->entries[i]));
+    add_estimate(t, &e->loss, false);
     oa_table_cell(t, "%s", oa_number(number, e->perplexity, 4));
     oa_table_cell(t, "%s", oa_number(number, e->bits_per_character, 4));
+    if (i == s->reference)
+        oa_table_cell(t, "–");
+    else
+        add_estimate(t, &e->difference, true);
+    add_p(t, e->holm);
+    add_verdict(t, e);
+    if (uneven(s))
+        oa_table_cell(t, "%d", e->made);
+    if (k->baseline)
+        add_against(t, &e->baseline);
+    if (s->floor >= 0)
+        add_against(t, &e->floor);
+    if (k->tuning.grid.options)
+        oa_table_cell(t, "%s", oa_tuned_values(k, i, values));
+}
+
+/* Which columns there are; the table borrows them. */
+static int choose_columns(const struct oa_contest *k, const struct oa_summary *s, struct oa_column out[MOST_COLUMNS])
+{
+    int count = COLUMNS;
+    memcpy(out, columns, sizeof columns);
+    if (uneven(s))
+        out[count++] = seeds_made;
+    if (k->baseline)
+        out[count++] = against_baseline;
+    if (s->floor >= 0)
+        out[count++] = against_floor;
+    if (k->tuning.grid.options)
+        out[count++] = tuned;
+    return count;
+}
+
+static void make_results(const struct oa_contest *k, const struct oa_summary *s, oa_context *c,
+                         struct oa_column room[MOST_COLUMNS], struct oa_table *t)
+{
+    oa_table_init(t, c, room, choose_columns(k, s, room));
+    for (int i = 0; i < s->count; i++)
+        add_row(k, s, s->order[i], t);
+}
+
+/* "1.42 [1.40, 1.44]"; without an interval, and to itself, the number alone. */
+static void add_range(struct oa_table *t, const struct oa_range *x)
+{
+    char value[OA_NUMBER], low[OA_NUMBER], high[OA_NUMBER];
+    oa_number(value, x->value, 3);
+    if (x->low < x->high)
+        oa_table_cell(t, "%s [%s, %s]", value, oa_number(low, x->low, 3), oa_number(high, x->high, 3));
+    else
+        oa_table_cell(t, "%s", value);
+}
+
+static void add_cost_row(const struct oa_entry *entry, const struct oa_standing *e, struct oa_table *t)
+{
+    char number[OA_NUMBER];
+    oa_table_cell(t, "%s", oa_entry_name(entry));
     oa_table_cell(t, "%s", oa_number_si(number, entry->trainable));
     oa_table_cell(t, "%s", oa_number_si(number, entry->frozen));
+    oa_table_cell(t, "%s", oa_number_si(number, e->steps));
+    oa_table_cell(t, "%s", oa_number_si(number, e->tokens));
+    oa_table_cell(t, "%s", oa_number_si(number, e->flops));
+    oa_table_cell(t, "%s", oa_number_seconds(number, e->processor_seconds));
+    oa_table_cell(t, "%s", oa_number_seconds(number, e->seconds));
     oa_table_cell(t, "%s", oa_number_si(number, e->tokens_per_second));
     oa_table_cell(t, "%s", oa_number(number, 1e3 * e->seconds_per_step, 3));
     oa_table_cell(t, "%s", oa_number(number, e->peak_memory / (1 << 20), 3));
-    oa_table_cell(t, "%s", oa_number_si(number, e->flops_per_step));
-    if (reference)
-        oa_table_cell(t, "–");
-    else
-        add_estimate(t, &e->difference, "+");
-    add_p(t, e->holm);
-    add_verdict(t, e, seeds);
+    if (t->width == COST_COLUMNS)
+        add_range(t, &e->speed);
 }
 
-static void fill(const struct oa_contest *k, const struct oa_summary *s, struct oa_table *t)
+static void make_costs(const struct oa_contest *k, const struct oa_summary *s, oa_context *c, struct oa_table *t)
 {
-    for (int i = 0; i < s->count; i++) {
-        int e = s->order[i];
-        add_row(&k->entries[e], &s->entries[e], e == s->reference, s->seeds, t);
-    }
+    oa_table_init(t, c, cost_columns, k->rounds ? COST_COLUMNS : COST_COLUMNS - 1);
+    for (int i = 0; i < s->count; i++)
+        add_cost_row(&k->entries[s->order[i]], &s->entries[s->order[i]], t);
+}
+
+/* The line above the costs, and what is said of speeds below them. */
+static const char costs_title[] = "What each got and took, means over the seeds:";
+
+static void add_speed_note(const struct oa_contest *k, struct oa_text *out)
+{
+    if (k->rounds)
+        oa_text_printf(out,
+                       "tokens/s, ms/step: measured apart, in %d rounds in which all took turns, on %s: medians; the "
+                       "last column has ratios within rounds with their 95 %% intervals.\n",
+                       k->rounds, k->speed_machine);
 }
 
 /* Why runs failed: the first sentence of each attention that did. */
@@ -93,7 +186,7 @@ static void add_failures(const struct oa_contest *k, const struct oa_summary *s,
             const struct oa_run *run = &k->entries[i].runs[r];
             if (!run->failed)
                 continue;
-            oa_text_printf(out, "%s, seed %llu: %s\n", k->entries[i].attention, (unsigned long long)run->seed,
+            oa_text_printf(out, "%s, seed %llu: %s\n", oa_entry_name(&k->entries[i]), (unsigned long long)run->seed,
                            run->failure);
             break;
         }
@@ -101,14 +194,13 @@ static void add_failures(const struct oa_contest *k, const struct oa_summary *s,
 
 static void add_seeds_needed(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    const char *before = "Seeds it would take to resolve them:";
+    const char *before = "Seeds it would take to resolve them, with 80 % confidence:";
     for (int o = 0; o < s->count; o++) {
-        int i = s->order[o], seeds = s->entries[i].seeds_needed;
-        if (seeds == 0)
+        int i = s->order[o];
+        if (s->entries[i].seeds_range.low == 0)
             continue;
-        bool more = seeds > OA_SEEDS_CAP;
-        oa_text_printf(out, "%s %s %s%d", before, k->entries[i].attention, more ? "> " : "about ",
-                       more ? OA_SEEDS_CAP : seeds);
+        oa_text_printf(out, "%s %s ", before, k->entries[i].attention);
+        oa_seeds_text(s->entries[i].seeds_range, out);
         before = ",";
     }
     if (*before == ',')
@@ -117,24 +209,52 @@ static void add_seeds_needed(const struct oa_contest *k, const struct oa_summary
 
 static void add_notes(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    if (s->seeds > 1)
+    if (uneven(s))
+        oa_text_printf(out,
+                       "±: half of the 95 %% interval of the mean over the seeds; differences are over the seeds that "
+                       "two have in common, and the order is theirs. ");
+    else if (s->seeds > 1)
         oa_text_printf(out, "±: half of the 95 %% interval of the mean over %d seeds. ", s->seeds);
     else
         oa_text_printf(out, "One seed: no interval. ");
-    oa_text_printf(out, "Every run got the same %s.\n", oa_budget_name(k->equal));
+    oa_text_printf(out, "Every run got the same %s.", oa_budget_name(k->equal));
+    oa_validation_sentence(k, out);
+    oa_text_printf(out, "\n");
+    if (k->baseline)
+        oa_text_printf(out, "Baseline: %s.", oa_entry_name(&k->entries[k->baseline - 1]));
+    if (k->margin > 0)
+        oa_text_printf(out, "%sAs good: within %g nats a token.", k->baseline ? " " : "", k->margin);
+    if (k->any_looks)
+        oa_text_printf(out, "%sVerdicts hold however often seeds are added and looked at%s.",
+                       k->baseline || k->margin > 0 ? " " : "",
+                       k->margin > 0 ? "; better, worse: by more than that" : "");
+    if (k->baseline || k->any_looks)
+        oa_text_printf(out, "\n");
+    if (s->floor >= 0)
+        oa_text_printf(out,
+                       "floor (uniform): the plain average of what a token may see, with values and outputs learned "
+                       "like all others; no contestant.\n");
     add_seeds_needed(k, s, out);
+    oa_tuning_notes(k, s, out);
+    oa_report_dropout(k, s, out);
 }
 
 void oa_report_table(const struct oa_contest *k, const struct oa_summary *s, int limit, struct oa_text *out)
 {
-    struct oa_table t;
-    oa_table_init(&t, out->context, columns, COLUMNS);
-    fill(k, s, &t);
-    oa_table_text(&t, limit, out);
-    oa_table_free(&t);
+    struct oa_table results, costs;
+    struct oa_column room[MOST_COLUMNS];
+    make_results(k, s, out->context, room, &results);
+    make_costs(k, s, out->context, &costs);
+    oa_table_text(&results, limit, out);
     add_notes(k, s, out);
+    oa_text_printf(out, "\n%s\n\n", costs_title);
+    oa_table_text(&costs, limit, out);
+    add_speed_note(k, out);
+    oa_variances_table(k, limit, out);
     add_failures(k, s, out);
     oa_text_printf(out, "\n%s\n", s->conclusion);
+    oa_table_free(&results);
+    oa_table_free(&costs);
 }
 
 /* Everything but the table is plain text with specs in it, which hold characters that mean something in Markdown. */
@@ -154,17 +274,23 @@ static void add_escaped(struct oa_text *plain, struct oa_text *out)
 
 void oa_report_markdown(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    struct oa_table t;
+    struct oa_table results, costs;
+    struct oa_column room[MOST_COLUMNS];
     struct oa_text notes;
-    oa_table_init(&t, out->context, columns, COLUMNS);
     oa_text_init(&notes, out->context);
-    fill(k, s, &t);
+    make_results(k, s, out->context, room, &results);
+    make_costs(k, s, out->context, &costs);
     oa_markdown_text(out, s->conclusion);
     oa_text_printf(out, "\n\n");
-    oa_table_markdown(&t, out);
+    oa_table_markdown(&results, out);
     oa_text_printf(out, "\n");
     add_notes(k, s, &notes);
     add_failures(k, s, &notes);
+    add_speed_note(k, &notes);
     add_escaped(&notes, out);
-    oa_table_free(&t);
+    oa_text_printf(out, "%s\n\n", costs_title);
+    oa_table_markdown(&costs, out);
+    oa_variances_markdown(k, out);
+    oa_table_free(&results);
+    oa_table_free(&costs);
 }

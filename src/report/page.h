@@ -8,15 +8,16 @@
 
 #include "report/report.h"
 
-void oa_page_style(struct oa_text *out);
-void oa_page_script(struct oa_text *out);
-
 /* A coloured disc and the spec. */
 void oa_page_name(const struct oa_contest *k, int entry, struct oa_text *out);
 void oa_page_verdict(const struct oa_summary *s, int entry, struct oa_text *out);
 
 void oa_page_results(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
+void oa_page_tuning(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_page_differences(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
+void oa_page_trajectories(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
+void oa_page_pairs(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
+void oa_page_variances(const struct oa_contest *k, struct oa_text *out); /* nothing where nothing varied alone */
 void oa_page_curves(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_page_trade_offs(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_page_runs(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);

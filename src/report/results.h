@@ -13,23 +13,27 @@
 #define OA_RUN_NUMBERS(X)                                                                                              \
     X(tokens)                                                                                                          \
     X(valid_loss)                                                                                                      \
+    X(valid_tokens)                                                                                                    \
     X(perplexity)                                                                                                      \
     X(bits_per_character)                                                                                              \
     X(bits_per_byte)                                                                                                   \
     X(seconds)                                                                                                         \
+    X(processor_seconds)                                                                                               \
     X(seconds_per_step)                                                                                                \
     X(tokens_per_second)                                                                                               \
     X(flops)                                                                                                           \
     X(flops_per_step)                                                                                                  \
     X(peak_memory)
+/* Of a trial (contest.h: struct oa_tuning), which has no curve. */
+#define OA_TRIAL_NUMBERS(X)                                                                                            \
+    X(valid_loss)                                                                                                      \
+    X(flops)                                                                                                           \
+    X(processor_seconds)                                                                                               \
+    X(seconds)
 #define OA_CURVE_NUMBERS(X)                                                                                            \
     X(seconds)                                                                                                         \
     X(tokens)                                                                                                          \
     X(train_loss)                                                                                                      \
     X(valid_loss)
-
-/* Keys in the order they were added, two blanks a level, arrays of numbers on one line, the shortest decimal of each
- * number that reads back as the same double. */
-void oa_json_text(const json_t *value, struct oa_text *out);
 
 #endif

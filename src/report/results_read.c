@@ -4,6 +4,7 @@
  * and have its type; a refusal names the field. Statistics in the file are passed over.
  */
 #include "report/results.h"
+#include "report/variance.h"
 
 #include <math.h>
 #include <string.h>
@@ -130,6 +131,13 @@ static enum oa_error read_failure(oa_context *c, const json_t *run, const char *
     return OA_OK;
 }
 
+/* Text that older files lack. */
+static void read_optional(const json_t *object, const char *key, char *out, size_t size)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+    snprintf(out, size, "%s", value ? value : "");
+}
+
 static enum oa_error read_run(oa_context *c, const json_t *run, const char *place, struct oa_run *r)
 {
     long seed;
@@ -138,6 +146,8 @@ static enum oa_error read_run(oa_context *c, const json_t *run, const char *plac
     OA_TRY(get_count(c, run, place, "seed", &seed));
     r->seed = (uint64_t)seed;
     OA_TRY(read_failure(c, run, place, r));
+    read_optional(run, "machine", r->machine, sizeof r->machine);
+    read_optional(run, "weights", r->weights, sizeof r->weights);
     OA_TRY(get_count(c, run, place, "steps", &r->steps));
 #define NUMBER(field) OA_TRY(get_number(c, run, place, #field, &r->field));
     OA_RUN_NUMBERS(NUMBER)
@@ -145,14 +155,118 @@ static enum oa_error read_run(oa_context *c, const json_t *run, const char *plac
     return read_curve(c, run, place, r);
 }
 
-/* The runs of one column are paired: they must have the same seed in every entry. */
+/* The runs of one column are paired: they must have the same seed in every entry that has them. */
 static enum oa_error check_pairing(oa_context *c, const struct oa_contest *k, int entry, int run)
 {
-    if (k->entries[entry].runs[run].seed == k->entries[0].runs[run].seed)
+    for (int i = 0; i < entry; i++)
+        if (!k->entries[i].runs[run].absent && k->entries[entry].runs[run].seed != k->entries[i].runs[run].seed)
+            return oa_fail(c, OA_FORMAT, "results: entries[%d].runs[%d] has seed %llu where entries[%d] has %llu",
+                           entry, run, (unsigned long long)k->entries[entry].runs[run].seed, i,
+                           (unsigned long long)k->entries[i].runs[run].seed);
+    return OA_OK;
+}
+
+/* Only where the contest decided by itself may an attention have fewer seeds than others. */
+static enum oa_error check_runs(oa_context *c, const char *place, int runs, const struct oa_contest *k)
+{
+    if (runs == k->seeds || (k->until.ending != OA_ENDING_NONE && runs > 0 && runs < k->seeds))
         return OA_OK;
-    return oa_fail(c, OA_FORMAT, "results: entries[%d].runs[%d] has seed %llu where entries[0] has %llu", entry, run,
-                   (unsigned long long)k->entries[entry].runs[run].seed,
-                   (unsigned long long)k->entries[0].runs[run].seed);
+    return oa_fail(c, OA_FORMAT, "results: %s has %d runs where \"seeds\" says %d", place, runs, k->seeds);
+}
+
+/* ---- tuning ---- */
+
+/* Files from before there was tuning have none. */
+static enum oa_error read_tuning(oa_context *c, const json_t *root, struct oa_contest *k)
+{
+    const json_t *tuning = json_object_get(root, "tuning");
+    const char *grid;
+    long seeds;
+    if (!tuning || json_is_null(tuning))
+        return OA_OK;
+    OA_TRY(get_text(c, tuning, "tuning", "grid", &grid));
+    if (oa_grid_parse(c, grid, &k->tuning.grid) == OA_ARGUMENT) {
+        oa_clear_error(c);
+        return oa_fail(c, OA_FORMAT, "results: tuning.grid: \"%.200s\" is nothing that compare.tune takes", grid);
+    }
+    OA_TRY(get_count(c, tuning, "tuning", "seeds", &seeds));
+    if (seeds < 1 || seeds > 100 || !k->tuning.grid.cells)
+        return oa_fail(c, OA_FORMAT, "results: tuning: %ld seeds of \"%s\" are no trials", seeds, grid);
+    k->tuning.seeds = (int)seeds;
+    OA_TRY(get_number(c, tuning, "tuning", "fraction", &k->tuning.fraction));
+    OA_TRY(get_number(c, tuning, "tuning", "train_tokens", &k->tuning.train_tokens));
+    return get_number(c, tuning, "tuning", "valid_tokens", &k->tuning.valid_tokens);
+}
+
+static enum oa_error read_trial(oa_context *c, const json_t *trial, const char *place, struct oa_run *r)
+{
+    long seed;
+    OA_TRY(get_count(c, trial, place, "seed", &seed));
+    r->seed = (uint64_t)seed;
+    OA_TRY(read_failure(c, trial, place, r));
+    OA_TRY(get_count(c, trial, place, "steps", &r->steps));
+#define NUMBER(field) OA_TRY(get_number(c, trial, place, #field, &r->field));
+    OA_TRIAL_NUMBERS(NUMBER)
+#undef NUMBER
+    return OA_OK;
+}
+
+static enum oa_error read_cell(oa_context *c, const json_t *cell, const char *place, int seeds, struct oa_run *trials)
+{
+    const json_t *runs;
+    OA_TRY(get_array(c, cell, place, "runs", &runs));
+    if (json_array_size(runs) != (size_t)seeds)
+        return oa_fail(c, OA_FORMAT, "results: %s has %zu runs where tuning.seeds says %d", place,
+                       json_array_size(runs), seeds);
+    for (int s = 0; s < seeds; s++)
+        OA_TRY(read_trial(c, json_array_get(runs, (size_t)s), place, &trials[s]));
+    return OA_OK;
+}
+
+static enum oa_error read_trials(oa_context *c, const json_t *entry, int number, struct oa_contest *k)
+{
+    struct oa_entry *e = &k->entries[number];
+    const json_t *tuning, *cells;
+    char place[PLACE];
+    long chosen;
+    int all = k->tuning.grid.cells, seeds = k->tuning.seeds;
+    if (!all)
+        return OA_OK;
+    snprintf(place, sizeof place, "entries[%d]", number);
+    OA_TRY(get_object(c, entry, place, "tuning", &tuning));
+    snprintf(place, sizeof place, "entries[%d].tuning", number);
+    OA_TRY(get_count(c, tuning, place, "chosen", &chosen));
+    OA_TRY(get_array(c, tuning, place, "cells", &cells));
+    if (json_array_size(cells) != (size_t)all || chosen >= all)
+        return oa_fail(c, OA_FORMAT, "results: %s: cell %ld of %zu is chosen, and the grid has %d", place, chosen,
+                       json_array_size(cells), all);
+    e->chosen = (int)chosen;
+    e->trials = oa_alloc(c, (size_t)all * (size_t)seeds * sizeof *e->trials);
+    for (int i = 0; i < all && e->trials; i++) {
+        snprintf(place, sizeof place, "entries[%d].tuning.cells[%d]", number, i);
+        OA_TRY(read_cell(c, json_array_get(cells, (size_t)i), place, seeds, e->trials + (long)i * seeds));
+    }
+    return oa_status(c);
+}
+
+/* Seconds of a step in each round of measuring speeds. Files from before there were rounds have none. */
+static enum oa_error read_step_seconds(oa_context *c, const json_t *entry, const char *place, struct oa_contest *k,
+                                       struct oa_entry *e)
+{
+    const json_t *list = json_object_get(entry, "step_seconds");
+    if (!list || json_is_null(list))
+        return OA_OK;
+    if (json_array_size(list) != (size_t)k->rounds)
+        return oa_fail(c, OA_FORMAT, "results: %s.step_seconds has %zu numbers where \"speed_rounds\" says %d", place,
+                       json_array_size(list), k->rounds);
+    e->step_seconds = oa_alloc(c, ((size_t)k->rounds + 1) * sizeof *e->step_seconds);
+    for (int r = 0; e->step_seconds && r < k->rounds; r++) {
+        const json_t *value = json_array_get(list, (size_t)r);
+        e->step_seconds[r] = json_number_value(value);
+        if (!(e->step_seconds[r] > 0))
+            return refuse(c, place, "step_seconds", "numbers above 0", value);
+    }
+    return oa_status(c);
 }
 
 static enum oa_error read_entry(oa_context *c, const json_t *entry, int number, struct oa_contest *k)
@@ -164,18 +278,21 @@ static enum oa_error read_entry(oa_context *c, const json_t *entry, int number, 
     snprintf(place, sizeof place, "entries[%d]", number);
     OA_TRY(get_text(c, entry, place, "attention", &attention));
     e->attention = oa_copy_text(c, attention);
+    e->floor = json_is_true(json_object_get(entry, "floor")); /* files from before there were floors have none */
     OA_TRY(get_number(c, entry, place, "trainable", &e->trainable));
     OA_TRY(get_number(c, entry, place, "frozen", &e->frozen));
+    OA_TRY(read_step_seconds(c, entry, place, k, e));
     OA_TRY(get_array(c, entry, place, "runs", &runs));
-    if (json_array_size(runs) != (size_t)k->seeds)
-        return oa_fail(c, OA_FORMAT, "results: %s has %zu runs where \"seeds\" says %d", place, json_array_size(runs),
-                       k->seeds);
+    OA_TRY(check_runs(c, place, (int)json_array_size(runs), k));
     e->runs = oa_alloc(c, ((size_t)k->seeds + 1) * sizeof *e->runs);
-    for (int r = 0; r < k->seeds && e->runs; r++) {
+    for (int r = (int)json_array_size(runs); r < k->seeds && e->runs; r++)
+        e->runs[r].absent = true;
+    for (int r = 0; r < (int)json_array_size(runs) && e->runs; r++) {
         snprintf(place, sizeof place, "entries[%d].runs[%d]", number, r);
         OA_TRY(read_run(c, json_array_get(runs, (size_t)r), place, &e->runs[r]));
         OA_TRY(check_pairing(c, k, number, r));
     }
+    OA_TRY(read_trials(c, entry, number, k));
     return oa_status(c);
 }
 
@@ -201,6 +318,18 @@ static enum oa_error check_schema(oa_context *c, const json_t *root)
     return OA_OK;
 }
 
+static enum oa_error read_rounds(oa_context *c, const json_t *root, struct oa_contest *k)
+{
+    long rounds = 0;
+    if (json_object_get(root, "speed_rounds"))
+        OA_TRY(get_count(c, root, "", "speed_rounds", &rounds));
+    if (rounds > OA_MOST_ROUNDS)
+        return oa_fail(c, OA_FORMAT, "results: speed_rounds is %ld; it is at most %d", rounds, OA_MOST_ROUNDS);
+    k->rounds = (int)rounds;
+    read_optional(root, "speed_machine", k->speed_machine, sizeof k->speed_machine);
+    return OA_OK;
+}
+
 static enum oa_error read_head(oa_context *c, const json_t *root, struct oa_contest *k)
 {
     const json_t *valid;
@@ -214,9 +343,54 @@ static enum oa_error read_head(oa_context *c, const json_t *root, struct oa_cont
     OA_TRY(get_number(c, valid, "validation", "characters", &k->characters));
     OA_TRY(get_number(c, valid, "validation", "bytes", &k->bytes));
     OA_TRY(get_number(c, valid, "validation", "tokens", &k->valid_tokens));
+    OA_TRY(get_number(c, valid, "validation", "used_during_training", &k->eval_tokens));
+    OA_TRY(read_rounds(c, root, k));
     k->options_json = embedded(c, json_object_get(root, "options"));
     k->machine_json = embedded(c, json_object_get(root, "machine"));
     return oa_status(c);
+}
+
+/* Files from before there were baselines have none. */
+static enum oa_error read_baseline(oa_context *c, const json_t *root, struct oa_contest *k)
+{
+    const json_t *value = json_object_get(root, "baseline");
+    const char *looks = json_string_value(json_object_get(root, "looks"));
+    k->any_looks = looks && strcmp(looks, "any") == 0;
+    if (json_object_get(root, "margin"))
+        OA_TRY(get_number(c, root, "", "margin", &k->margin));
+    if (!value || json_is_null(value))
+        return OA_OK;
+    if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) >= k->count)
+        return refuse(c, "", "baseline", "the number of an entry, or null", value);
+    k->baseline = 1 + (int)json_integer_value(value);
+    return OA_OK;
+}
+
+/* null, or missing in files from before contests could decide by themselves: every attention has all seeds. */
+static enum oa_error read_until(oa_context *c, const json_t *root, struct oa_until *u)
+{
+    static const char place[] = "until_resolved";
+    const json_t *object = json_object_get(root, place);
+    const char *ending;
+    long least, most, rounds;
+    if (!object || json_is_null(object))
+        return OA_OK;
+    OA_TRY(get_object(c, root, "", place, &object));
+    OA_TRY(get_text(c, object, place, "ending", &ending));
+    OA_TRY(get_count(c, object, place, "least_seeds", &least));
+    OA_TRY(get_count(c, object, place, "most_seeds", &most));
+    OA_TRY(get_count(c, object, place, "rounds", &rounds));
+    OA_TRY(get_number(c, object, place, "budget_seconds", &u->budget));
+    OA_TRY(get_number(c, object, place, "spent_seconds", &u->spent));
+    u->budget = isnan(u->budget) ? 0 : u->budget;
+    u->least = (int)least;
+    u->most = (int)most;
+    u->rounds = (int)rounds;
+    for (u->ending = OA_ENDING_BUDGET; u->ending != OA_ENDING_NONE; u->ending--)
+        if (strcmp(ending, oa_ending_name(u->ending)) == 0)
+            return OA_OK;
+    return refuse(c, place, "ending", "\"resolved\", \"seeds used up\" or \"budget used up\"",
+                  json_object_get(object, "ending"));
 }
 
 static enum oa_error read_root(oa_context *c, const json_t *root, struct oa_contest *k)
@@ -224,6 +398,8 @@ static enum oa_error read_root(oa_context *c, const json_t *root, struct oa_cont
     const json_t *entries;
     OA_TRY(check_schema(c, root));
     OA_TRY(read_head(c, root, k));
+    OA_TRY(read_until(c, root, &k->until));
+    OA_TRY(read_tuning(c, root, k));
     OA_TRY(get_array(c, root, "", "entries", &entries));
     k->entries = oa_alloc(c, (json_array_size(entries) + 1) * sizeof *k->entries);
     if (!k->entries)
@@ -231,7 +407,8 @@ static enum oa_error read_root(oa_context *c, const json_t *root, struct oa_cont
     k->count = (int)json_array_size(entries);
     for (int i = 0; i < k->count; i++)
         OA_TRY(read_entry(c, json_array_get(entries, (size_t)i), i, k));
-    return OA_OK;
+    OA_TRY(oa_variances_read(c, root, k));
+    return read_baseline(c, root, k);
 }
 
 enum oa_error oa_contest_from_json(oa_context *c, const char *json, struct oa_contest *out)

@@ -4,6 +4,7 @@
  * Statistics are written for other programs; results_read.c passes over them and they are computed again.
  */
 #include "report/results.h"
+#include "report/variance.h"
 
 #include <math.h>
 #include <string.h>
@@ -82,6 +83,8 @@ static json_t *run_json(oa_context *c, const struct oa_run *r)
     set(c, run, "seed", json_integer((json_int_t)r->seed));
     set(c, run, "failed", json_boolean(r->failed));
     set(c, run, "failure", r->failed ? text(r->failure) : json_null());
+    set(c, run, "machine", *r->machine ? text(r->machine) : json_null());
+    set(c, run, "weights", *r->weights ? text(r->weights) : json_null());
     set(c, run, "steps", json_integer(r->steps));
 #define NUMBER(field) set(c, run, #field, number(r->field));
     OA_RUN_NUMBERS(NUMBER)
@@ -103,17 +106,99 @@ static json_t *estimate_json(oa_context *c, const struct oa_estimate *e)
     return object;
 }
 
+static void fill_against(oa_context *c, const struct oa_against *a, json_t *object)
+{
+    set(c, object, "verdict", text(oa_against_name(a->verdict)));
+    set(c, object, "difference", estimate_json(c, &a->difference));
+    set(c, object, "p", number(a->p));
+    set(c, object, "p_holm", number(a->holm));
+    set(c, object, "p_equivalence", number(a->equivalence));
+}
+
+static json_t *range_json(oa_context *c, const struct oa_range *x)
+{
+    if (x->n == 0)
+        return json_null();
+    json_t *object = json_object();
+    set(c, object, "n", json_integer(x->n));
+    set(c, object, "value", number(x->value));
+    set(c, object, "low", number(x->low));
+    set(c, object, "high", number(x->high));
+    return object;
+}
+
+/* What is known of it against the floor or the baseline; null where there is none, and for that one itself. */
+static json_t *against_json(oa_context *c, const struct oa_against *a)
+{
+    if (a->verdict == OA_AGAINST_NONE)
+        return json_null();
+    json_t *object = json_object();
+    fill_against(c, a, object);
+    return object;
+}
+
+/* Every two contestants once: a's loss minus b's. */
+static json_t *pairs_json(oa_context *c, const struct oa_summary *s)
+{
+    json_t *pairs = json_array();
+    for (int i = 0; i < s->count; i++)
+        for (int j = i + 1; j < s->count; j++) {
+            const struct oa_against *a = &s->pairs[i * s->count + j];
+            if (a->verdict == OA_AGAINST_NONE)
+                continue;
+            json_t *object = json_pack("{s:i, s:i}", "a", i, "b", j);
+            fill_against(c, a, object);
+            append(c, pairs, object);
+        }
+    return pairs;
+}
+
+/* A number of seeds; null where it does not apply. */
+static json_t *seeds(int n)
+{
+    return n ? json_integer(n) : json_null();
+}
+
+/* The interval after each look; null where not any number of them is allowed, and for what is not compared. */
+static json_t *trajectory_json(oa_context *c, const struct oa_contest *k, const struct oa_summary *s, int entry)
+{
+    static const char *const keys[] = { "seeds", "mean", "low", "high" };
+    size_t room = (size_t)s->seeds + 1;
+    json_t *object = json_object(), *columns[4];
+    double *scratch = oa_alloc(c, room * sizeof *scratch);
+    struct oa_estimate *looks = oa_alloc(c, room * sizeof *looks);
+    int n = scratch && looks ? oa_trajectory(k, s, entry, scratch, looks) : 0;
+    for (int i = 0; i < 4; i++)
+        set(c, object, keys[i], columns[i] = json_array());
+    for (int i = 0; i < n; i++) {
+        append(c, columns[0], json_integer(looks[i].n));
+        append(c, columns[1], number(looks[i].mean));
+        append(c, columns[2], number(looks[i].mean - looks[i].half));
+        append(c, columns[3], number(looks[i].mean + looks[i].half));
+    }
+    oa_free(scratch);
+    oa_free(looks);
+    if (n)
+        return object;
+    json_decref(object);
+    return json_null();
+}
+
 static json_t *standing_json(oa_context *c, const struct oa_standing *s)
 {
     json_t *object = json_object();
     set(c, object, "verdict", text(oa_verdict_name(s->verdict)));
+    set(c, object, "identical_with", s->twin < 0 ? json_null() : json_integer(s->twin));
+    set(c, object, "runs_made", json_integer(s->made));
     set(c, object, "failed_runs", json_integer(s->failed));
     set(c, object, "loss", estimate_json(c, &s->loss));
     set(c, object, "difference", s->difference.n ? estimate_json(c, &s->difference) : json_null());
     set(c, object, "difference_percent", number(s->percent));
     set(c, object, "p", number(s->p));
     set(c, object, "p_holm", number(s->holm));
-    set(c, object, "seeds_needed", s->seeds_needed ? json_integer(s->seeds_needed) : json_null());
+    set(c, object, "seeds_needed", seeds(s->seeds_needed));
+    set(c, object, "seeds_needed_low", seeds(s->seeds_range.low));
+    set(c, object, "seeds_needed_high", seeds(s->seeds_range.high));
 #define MEAN(field) set(c, object, #field, number(s->field))
     MEAN(perplexity);
     MEAN(bits_per_character);
@@ -121,30 +206,159 @@ static json_t *standing_json(oa_context *c, const struct oa_standing *s)
     MEAN(steps);
     MEAN(tokens);
     MEAN(seconds);
+    MEAN(processor_seconds);
     MEAN(seconds_per_step);
     MEAN(tokens_per_second);
     MEAN(flops);
     MEAN(flops_per_step);
     MEAN(peak_memory);
 #undef MEAN
+    set(c, object, "floor", against_json(c, &s->floor));
+    set(c, object, "baseline", against_json(c, &s->baseline));
+    set(c, object, "step", range_json(c, &s->step));
+    set(c, object, "speed", range_json(c, &s->speed));
     set(c, object, "front_speed", json_boolean(s->front_speed));
     set(c, object, "front_parameters", json_boolean(s->front_parameters));
     return object;
 }
 
+/* ---- tuning ---- */
+
+static json_t *cost_json(oa_context *c, const struct oa_trial_cost *cost)
+{
+    json_t *object = json_object();
+    set(c, object, "runs", json_integer(cost->runs));
+    set(c, object, "failed", json_integer(cost->failed));
+    set(c, object, "steps", number(cost->steps));
+    set(c, object, "flops", number(cost->flops));
+    set(c, object, "processor_seconds", number(cost->processor_seconds));
+    set(c, object, "seconds", number(cost->seconds));
+    return object;
+}
+
+static json_t *tuning_json(oa_context *c, const struct oa_contest *k)
+{
+    const struct oa_tuning *t = &k->tuning;
+    struct oa_trial_cost cost = { 0 };
+    struct oa_text grid;
+    if (!t->grid.options)
+        return json_null();
+    json_t *object = json_object();
+    oa_text_init(&grid, c);
+    oa_grid_text(&t->grid, &grid);
+    for (int i = 0; i < k->count; i++)
+        oa_trial_cost(k, i, &cost);
+    set(c, object, "grid", text(grid.s));
+    set(c, object, "seeds", json_integer(t->seeds));
+    set(c, object, "fraction", number(t->fraction));
+    set(c, object, "train_tokens", number(t->train_tokens));
+    set(c, object, "valid_tokens", number(t->valid_tokens));
+    set(c, object, "cost", cost_json(c, &cost));
+    oa_text_free(&grid);
+    return object;
+}
+
+/* Numbers as numbers, choices as text. */
+static json_t *values_json(oa_context *c, const struct oa_grid *g, int cell)
+{
+    json_t *values = json_object();
+    for (int i = 0; i < g->options; i++) {
+        double x = 0;
+        const char *value = oa_grid_value(g, cell, i);
+        bool is_number = g->option[i].number && oa_parse_real(value, &x);
+        set(c, values, g->option[i].key, is_number ? number(x) : text(value));
+    }
+    return values;
+}
+
+static json_t *trial_json(oa_context *c, const struct oa_run *r)
+{
+    json_t *trial = json_object();
+    set(c, trial, "seed", json_integer((json_int_t)r->seed));
+    set(c, trial, "failed", json_boolean(r->failed));
+    set(c, trial, "failure", r->failed ? text(r->failure) : json_null());
+    set(c, trial, "steps", json_integer(r->steps));
+#define NUMBER(field) set(c, trial, #field, number(r->field));
+    OA_TRIAL_NUMBERS(NUMBER)
+#undef NUMBER
+    return trial;
+}
+
+static json_t *cell_json(oa_context *c, const struct oa_contest *k, int entry, int cell)
+{
+    json_t *object = json_object(), *runs = json_array();
+    set(c, object, "values", values_json(c, &k->tuning.grid, cell));
+    set(c, object, "loss", number(oa_trial_loss(k, entry, cell)));
+    for (int s = 0; s < k->tuning.seeds; s++)
+        append(c, runs, trial_json(c, &k->entries[entry].trials[cell * k->tuning.seeds + s]));
+    set(c, object, "runs", runs);
+    return object;
+}
+
+static json_t *trials_json(oa_context *c, const struct oa_contest *k, int entry)
+{
+    const struct oa_grid *g = &k->tuning.grid;
+    struct oa_trial_cost cost = { 0 };
+    if (!g->options)
+        return json_null();
+    json_t *object = json_object(), *edges = json_object(), *cells = json_array();
+    set(c, object, "chosen", json_integer(k->entries[entry].chosen));
+    set(c, object, "values", values_json(c, g, k->entries[entry].chosen));
+    for (int i = 0; i < g->options; i++)
+        if (oa_trial_edge(k, entry, i))
+            set(c, edges, g->option[i].key, text(oa_trial_edge(k, entry, i) > 0 ? "largest" : "smallest"));
+    set(c, object, "edges", edges);
+    oa_trial_cost(k, entry, &cost);
+    set(c, object, "cost", cost_json(c, &cost));
+    for (int cell = 0; cell < g->cells; cell++)
+        append(c, cells, cell_json(c, k, entry, cell));
+    set(c, object, "cells", cells);
+    return object;
+}
+
 /* ---- the file ---- */
+
+/* Seconds of a step in each round; null: not measured. */
+static json_t *rounds_json(oa_context *c, const double *seconds, int rounds)
+{
+    if (!seconds)
+        return json_null();
+    json_t *list = json_array();
+    for (int r = 0; r < rounds; r++)
+        append(c, list, number(seconds[r]));
+    return list;
+}
 
 static json_t *entry_json(oa_context *c, const struct oa_contest *k, const struct oa_summary *s, int i)
 {
     json_t *entry = json_object(), *runs = json_array();
     set(c, entry, "attention", text(k->entries[i].attention));
+    set(c, entry, "floor", json_boolean(k->entries[i].floor));
     set(c, entry, "trainable", number(k->entries[i].trainable));
     set(c, entry, "frozen", number(k->entries[i].frozen));
+    set(c, entry, "step_seconds", rounds_json(c, k->entries[i].step_seconds, k->rounds));
     set(c, entry, "statistics", standing_json(c, &s->entries[i]));
-    for (int r = 0; r < k->seeds; r++)
+    set(c, entry, "trajectory", trajectory_json(c, k, s, i));
+    for (int r = 0; r < s->entries[i].made; r++)
         append(c, runs, run_json(c, &k->entries[i].runs[r]));
     set(c, entry, "runs", runs);
+    set(c, entry, "tuning", trials_json(c, k, i));
     return entry;
+}
+
+/* How the contest came to its end, where it decided by itself; otherwise null. */
+static json_t *until_json(oa_context *c, const struct oa_until *u)
+{
+    if (u->ending == OA_ENDING_NONE)
+        return json_null();
+    json_t *object = json_object();
+    set(c, object, "ending", text(oa_ending_name(u->ending)));
+    set(c, object, "least_seeds", json_integer(u->least));
+    set(c, object, "most_seeds", json_integer(u->most));
+    set(c, object, "rounds", json_integer(u->rounds));
+    set(c, object, "budget_seconds", u->budget > 0 ? number(u->budget) : json_null());
+    set(c, object, "spent_seconds", number(u->spent));
+    return object;
 }
 
 static json_t *contest_json(oa_context *c, const struct oa_contest *k, const struct oa_summary *s)
@@ -157,9 +371,18 @@ static json_t *contest_json(oa_context *c, const struct oa_contest *k, const str
     set(c, valid, "characters", number(k->characters));
     set(c, valid, "bytes", number(k->bytes));
     set(c, valid, "tokens", number(k->valid_tokens));
+    set(c, valid, "used", number(oa_validation_used(k)));
+    set(c, valid, "used_during_training", number(k->eval_tokens));
     set(c, root, "validation", valid);
     set(c, root, "options", parsed(c, k->options_json, "options"));
     set(c, root, "machine", parsed(c, k->machine_json, "machine's data"));
+    set(c, root, "speed_rounds", json_integer(k->rounds));
+    set(c, root, "speed_machine", k->rounds ? text(k->speed_machine) : json_null());
+    set(c, root, "baseline", k->baseline ? json_integer(k->baseline - 1) : json_null());
+    set(c, root, "margin", number(k->margin));
+    set(c, root, "looks", text(k->any_looks ? "any" : "one"));
+    set(c, root, "until_resolved", until_json(c, &k->until));
+    set(c, root, "tuning", tuning_json(c, k));
     set(c, root, "reference", s->reference < 0 ? json_null() : json_integer(s->reference));
     for (int i = 0; i < k->count; i++)
         append(c, order, json_integer(s->order[i]));
@@ -167,6 +390,8 @@ static json_t *contest_json(oa_context *c, const struct oa_contest *k, const str
     for (int i = 0; i < k->count; i++)
         append(c, entries, entry_json(c, k, s, i));
     set(c, root, "entries", entries);
+    set(c, root, "pairs", pairs_json(c, s));
+    set(c, root, "vary", oa_variances_json(k));
     return root;
 }
 

@@ -9,6 +9,13 @@
  * six, in 9 to 14 % between twelve. Correcting over all pairs would mend that and halve the power at three seeds, to
  * protect from errors that cost nobody anything.
  *
+ * Where any number of looks is allowed nothing is tested: verdicts come from the anytime-valid intervals of all pairs
+ * (pairs.c), which hold for whichever attention leads. Attentions may then have different numbers of seeds, so that
+ * means say less than differences over the seeds that two have in common: the order is that of the differences.
+ *
+ * The floor (contest.h) is no contestant: it is in the order and has a difference, and takes no part in the tests of
+ * the others; against.c compares them with it, and with a baseline.
+ *
  * An attention with a failed run takes no part in the tests: the seeds it survived are not a fair sample.
  */
 #include "report/report.h"
@@ -21,25 +28,22 @@ static const double level = 0.05;
 const char *oa_verdict_name(enum oa_verdict v)
 {
     static const char *const names[] = { "best",         "lowest loss",           "worse",
-                                         "not resolved", "one seed: no interval", "failed" };
+                                         "not resolved", "one seed: no interval", "failed",
+                                         "identical",    "cannot be judged",      "floor",
+                                         "as good" };
     return names[v];
 }
 
 const char *oa_budget_name(const char *equal)
 {
     static const char *const names[][2] = { { "tokens", "number of training tokens" },
-                                            { "time", "training time" },
+                                            { "time", "training time, to within a step" },
                                             { "params", "number of trainable parameters and training tokens" },
-                                            { "flops", "training FLOPs" } };
+                                            { "flops", "training FLOPs, to within a step" } };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(equal, names[i][0]) == 0)
             return names[i][1];
     return "budget";
-}
-
-static bool finished(const struct oa_run *r)
-{
-    return !r->failed && isfinite(r->valid_loss);
 }
 
 /* ---- one attention ---- */
@@ -50,7 +54,7 @@ static double mean_over_runs(const struct oa_entry *e, int seeds, size_t offset)
     double sum = 0;
     int n = 0;
     for (int i = 0; i < seeds; i++)
-        if (finished(&e->runs[i])) {
+        if (oa_run_finished(&e->runs[i])) {
             sum += *(const double *)((const char *)&e->runs[i] + offset);
             n++;
         }
@@ -62,7 +66,7 @@ static double mean_steps(const struct oa_entry *e, int seeds)
     double sum = 0;
     int n = 0;
     for (int i = 0; i < seeds; i++)
-        if (finished(&e->runs[i])) {
+        if (oa_run_finished(&e->runs[i])) {
             sum += (double)e->runs[i].steps;
             n++;
         }
@@ -75,6 +79,7 @@ static void fill_means(const struct oa_entry *e, int seeds, struct oa_standing *
     MEAN(bits_per_character);
     MEAN(bits_per_byte);
     MEAN(seconds);
+    MEAN(processor_seconds);
     MEAN(seconds_per_step);
     MEAN(tokens_per_second);
     MEAN(tokens);
@@ -91,46 +96,91 @@ static void describe(const struct oa_entry *e, int seeds, double *scratch, struc
 {
     int n = 0;
     for (int i = 0; i < seeds; i++)
-        if (finished(&e->runs[i]))
+        if (oa_run_finished(&e->runs[i]))
             scratch[n++] = e->runs[i].valid_loss;
     s->loss = oa_estimate_of(scratch, n);
-    s->failed = seeds - n;
+    s->made = oa_runs_made(e, seeds);
+    s->failed = s->made - n;
     s->difference = oa_estimate_of(scratch, 0);
     s->percent = s->p = s->holm = NAN;
+    s->twin = -1;
     fill_means(e, seeds, s);
 }
 
-/* ---- the order ---- */
+/* ---- identical models ---- */
 
-static bool before(const struct oa_standing *a, const struct oa_standing *b)
+/* Over the seeds that both have. */
+static bool same_losses(const struct oa_entry *a, const struct oa_entry *b, int seeds)
 {
-    if ((a->failed > 0) != (b->failed > 0))
-        return b->failed > 0;
-    if (isnan(b->loss.mean) || isnan(a->loss.mean))
-        return !isnan(a->loss.mean) && isnan(b->loss.mean);
-    return a->loss.mean < b->loss.mean;
+    int both = 0;
+    for (int i = 0; i < seeds; i++) {
+        const struct oa_run *x = &a->runs[i], *y = &b->runs[i];
+        if (x->absent || y->absent)
+            continue;
+        if (!oa_run_finished(x) || !oa_run_finished(y) || x->valid_loss != y->valid_loss)
+            return false;
+        both++;
+    }
+    return both > 0;
 }
 
-static void sort_by_loss(struct oa_summary *s)
+/* Attentions that compute the same, such as a window as wide as the context, are found by their losses: no two models
+ * that differ in anything have these in common to the last bit. */
+static void find_twins(const struct oa_contest *k, struct oa_summary *s)
 {
-    for (int i = 0; i < s->count; i++) { /* insertion keeps equal entries in the order they were given */
-        int j = i;
-        for (; j > 0 && before(&s->entries[i], &s->entries[s->order[j - 1]]); j--)
-            s->order[j] = s->order[j - 1];
-        s->order[j] = i;
-    }
-    s->reference = s->count && s->entries[s->order[0]].failed == 0 ? s->order[0] : -1;
+    for (int i = 1; i < s->count; i++)
+        for (int j = 0; j < i && s->entries[i].twin < 0; j++)
+            if (same_losses(&k->entries[i], &k->entries[j], s->seeds))
+                s->entries[i].twin = j;
 }
 
 /* ---- comparisons ---- */
 
-static struct oa_estimate paired(const struct oa_entry *a, const struct oa_entry *b, int seeds, double *scratch)
+/* Differences that spread no more than rounding does have no spread. */
+static struct oa_estimate without_rounding(struct oa_estimate e, double loss)
+{
+    if (e.sd <= 1e-13 * fabs(loss))
+        e.sd = e.half = 0;
+    return e;
+}
+
+struct oa_estimate oa_paired(const struct oa_entry *a, const struct oa_entry *b, int seeds, double *scratch)
 {
     int n = 0;
     for (int i = 0; i < seeds; i++)
-        if (finished(&a->runs[i]) && finished(&b->runs[i]))
+        if (oa_run_finished(&a->runs[i]) && oa_run_finished(&b->runs[i]))
             scratch[n++] = a->runs[i].valid_loss - b->runs[i].valid_loss;
-    return oa_estimate_of(scratch, n);
+    return without_rounding(oa_estimate_of(scratch, n), mean_over_runs(a, seeds, offsetof(struct oa_run, valid_loss)));
+}
+
+static bool contestant(const struct oa_summary *s, int i)
+{
+    return i != s->floor && !s->entries[i].failed;
+}
+
+static const struct oa_against *pair(const struct oa_summary *s, int i, int j)
+{
+    return &s->pairs[i * s->count + j];
+}
+
+/* Was it shown that another one is better by more than the margin? */
+static bool beaten(const struct oa_summary *s, int i)
+{
+    for (int j = 0; j < s->count; j++)
+        if (pair(s, i, j)->verdict == OA_AGAINST_WORSE)
+            return true;
+    return false;
+}
+
+/* Who has a lower loss than the one before, on the seeds of both, takes its place. Where all have the same seeds that
+ * is the lowest mean. */
+static int lowest(const struct oa_summary *s, bool of_all)
+{
+    int best = -1;
+    for (int i = 0; i < s->count; i++)
+        if (contestant(s, i) && (of_all || !beaten(s, i)) && (best < 0 || pair(s, i, best)->difference.mean < 0))
+            best = i;
+    return best;
 }
 
 static void set_differences(const struct oa_contest *k, double *scratch, struct oa_summary *s)
@@ -138,10 +188,10 @@ static void set_differences(const struct oa_contest *k, double *scratch, struct 
     const struct oa_entry *best = &k->entries[s->reference];
     for (int i = 0; i < s->count; i++) {
         struct oa_standing *e = &s->entries[i];
-        e->difference = paired(&k->entries[i], best, s->seeds, scratch);
+        e->difference = oa_paired(&k->entries[i], best, s->seeds, scratch);
         double theirs = 0; /* the reference's loss on the shared seeds */
         for (int r = 0; r < s->seeds; r++)
-            if (finished(&k->entries[i].runs[r]))
+            if (oa_run_finished(&k->entries[i].runs[r]) && oa_run_finished(&best->runs[r]))
                 theirs += best->runs[r].valid_loss / e->difference.n;
         e->percent = 100 * e->difference.mean / theirs;
     }
@@ -151,41 +201,87 @@ static enum oa_verdict verdict_of(const struct oa_standing *e)
 {
     if (e->failed)
         return OA_VERDICT_FAILED;
+    if (e->twin >= 0)
+        return OA_VERDICT_IDENTICAL;
     if (e->difference.n < 2)
         return OA_VERDICT_ONE_SEED;
+    if (isnan(e->p))
+        return OA_VERDICT_UNJUDGED;
     bool excludes_zero = fabs(e->difference.mean) > e->difference.half;
     return e->holm < level && excludes_zero ? OA_VERDICT_WORSE : OA_VERDICT_UNRESOLVED;
+}
+
+/* Is it tested against the reference? */
+static bool takes_part(const struct oa_summary *s, int i)
+{
+    return contestant(s, i) && i != s->reference && s->entries[i].twin < 0;
+}
+
+static void crown(struct oa_summary *s)
+{
+    int others = 0, worse = 0;
+    for (int i = 0; i < s->count; i++) {
+        others += takes_part(s, i);
+        worse += takes_part(s, i) && s->entries[i].verdict == OA_VERDICT_WORSE;
+    }
+    bool alone_at_the_top = others > 0 && worse == others;
+    s->entries[s->reference].verdict = alone_at_the_top ? OA_VERDICT_BEST : OA_VERDICT_LOWEST;
 }
 
 /* p[i], holm[i], factor[i] belong to entry i against the reference. */
 static void judge(struct oa_summary *s, const double *p, const double *holm, const int *factor)
 {
-    int others = 0, worse = 0;
     for (int i = 0; i < s->count; i++) {
         struct oa_standing *e = &s->entries[i];
         if (i == s->reference)
             continue;
         e->p = p[i];
         e->holm = holm[i];
-        e->verdict = verdict_of(e);
-        if (e->verdict == OA_VERDICT_UNRESOLVED)
-            e->seeds_needed = oa_seeds_needed(e->difference.mean, e->difference.sd, level / factor[i]);
-        others += !e->failed;
-        worse += e->verdict == OA_VERDICT_WORSE;
+        e->verdict = i == s->floor && !e->failed ? OA_VERDICT_FLOOR : verdict_of(e);
+        if (e->verdict != OA_VERDICT_UNRESOLVED)
+            continue;
+        e->seeds_needed = oa_seeds_needed(e->difference.mean, e->difference.sd, level / factor[i]);
+        e->seeds_range = oa_seeds_range(&e->difference, level / factor[i]);
     }
-    bool alone_at_the_top = others > 0 && worse == others;
-    s->entries[s->reference].verdict = alone_at_the_top ? OA_VERDICT_BEST : OA_VERDICT_LOWEST;
+    crown(s);
 }
 
-static enum oa_error compare_all(oa_context *c, const struct oa_contest *k, double *scratch, struct oa_summary *s)
+/* ---- the same at any number of looks ---- */
+
+static enum oa_verdict verdict_at_any_look(const struct oa_summary *s, int i)
+{
+    enum oa_against_verdict v = pair(s, i, s->reference)->verdict;
+    if (s->entries[i].failed || s->entries[i].twin >= 0)
+        return s->entries[i].failed ? OA_VERDICT_FAILED : OA_VERDICT_IDENTICAL;
+    if (beaten(s, i))
+        return OA_VERDICT_WORSE;
+    return v == OA_AGAINST_EQUIVALENT ? OA_VERDICT_EQUIVALENT
+           : v == OA_AGAINST_ONE_SEED ? OA_VERDICT_ONE_SEED
+           : v == OA_AGAINST_UNJUDGED ? OA_VERDICT_UNJUDGED
+                                      : OA_VERDICT_UNRESOLVED;
+}
+
+static void judge_at_any_look(struct oa_summary *s)
+{
+    for (int i = 0; i < s->count; i++) {
+        struct oa_standing *e = &s->entries[i];
+        if (i == s->reference)
+            continue;
+        if (contestant(s, i))
+            e->difference = pair(s, i, s->reference)->difference;
+        e->verdict = i == s->floor && !e->failed ? OA_VERDICT_FLOOR : verdict_at_any_look(s, i);
+    }
+    crown(s);
+}
+
+static enum oa_error test_all(oa_context *c, struct oa_summary *s)
 {
     size_t count = (size_t)s->count;
     double *p = oa_alloc(c, count * sizeof *p), *holm = oa_alloc(c, count * sizeof *holm);
     int *factor = oa_alloc(c, count * sizeof *factor);
     if (p && holm && factor) {
-        set_differences(k, scratch, s);
         for (int i = 0; i < s->count; i++)
-            p[i] = i == s->reference || s->entries[i].failed ? NAN : oa_t_test(&s->entries[i].difference);
+            p[i] = takes_part(s, i) ? oa_t_test(&s->entries[i].difference) : NAN;
         oa_holm(p, s->count, holm, factor);
         judge(s, p, holm, factor);
     }
@@ -195,32 +291,92 @@ static enum oa_error compare_all(oa_context *c, const struct oa_contest *k, doub
     return oa_status(c);
 }
 
+static enum oa_error compare_all(oa_context *c, const struct oa_contest *k, double *scratch, struct oa_summary *s)
+{
+    set_differences(k, scratch, s);
+    if (!k->any_looks)
+        return test_all(c, s);
+    judge_at_any_look(s);
+    return OA_OK;
+}
+
 static void all_failed(struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
-        s->entries[i].verdict = OA_VERDICT_FAILED;
+        s->entries[i].verdict = i == s->floor && !s->entries[i].failed ? OA_VERDICT_FLOOR : OA_VERDICT_FAILED;
 }
 
-/* ---- Pareto fronts ---- */
+/* ---- the order ---- */
 
-/* Is a at least as good as b in loss and in gain, and better in one? */
-static bool dominates(double loss_a, double gain_a, double loss_b, double gain_b)
+/* By the loss on seeds that are shared with the reference; where there is none, by the loss. */
+static double place(const struct oa_summary *s, int i)
 {
-    return loss_a <= loss_b && gain_a >= gain_b && (loss_a < loss_b || gain_a > gain_b);
+    return s->reference < 0 ? s->entries[i].loss.mean : s->entries[i].difference.mean;
 }
 
-static double gain(const struct oa_contest *k, const struct oa_summary *s, int entry, bool speed)
+static bool before(const struct oa_summary *s, int a, int b)
 {
-    return speed ? s->entries[entry].tokens_per_second : -k->entries[entry].trainable;
+    bool a_failed = s->entries[a].failed > 0, b_failed = s->entries[b].failed > 0;
+    if (a_failed != b_failed)
+        return b_failed;
+    if (isnan(place(s, a)) || isnan(place(s, b)))
+        return !isnan(place(s, a)) && isnan(place(s, b));
+    return place(s, a) < place(s, b);
 }
 
-static bool on_front(const struct oa_contest *k, const struct oa_summary *s, int entry, bool speed)
+static void sort(struct oa_summary *s)
+{
+    for (int i = 0; i < s->count; i++) { /* insertion keeps equal entries in the order they were given */
+        int j = i;
+        for (; j > 0 && before(s, i, s->order[j - 1]); j--)
+            s->order[j] = s->order[j - 1];
+        s->order[j] = i;
+    }
+}
+
+/* ---- speeds ---- */
+
+/* The first that takes part in comparisons, in the order of the contest, and was measured; -1: none. */
+static int first_measured(const struct oa_contest *k, const struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
-        if (!s->entries[i].failed && dominates(s->entries[i].loss.mean, gain(k, s, i, speed),
-                                               s->entries[entry].loss.mean, gain(k, s, entry, speed)))
-            return false;
-    return !s->entries[entry].failed && isfinite(gain(k, s, entry, speed));
+        if (contestant(s, i) && k->entries[i].step_seconds)
+            return i;
+    return -1;
+}
+
+static void set_speeds(const struct oa_contest *k, struct oa_summary *s)
+{
+    int first = first_measured(k, s);
+    const double *theirs = first < 0 ? NULL : k->entries[first].step_seconds;
+    for (int i = 0; i < s->count; i++) {
+        struct oa_standing *e = &s->entries[i];
+        e->step = oa_median_of(k->entries[i].step_seconds, k->rounds);
+        e->speed = oa_ratio_of(theirs, k->entries[i].step_seconds, k->rounds);
+        if (!k->rounds)
+            continue;
+        e->seconds_per_step = e->step.value;
+        e->tokens_per_second = e->tokens / e->steps / e->step.value;
+    }
+}
+
+/* ---- the floor and the baseline ---- */
+
+static enum oa_error compare_with_fixed(oa_context *c, const struct oa_contest *k, struct oa_summary *s)
+{
+    size_t count = (size_t)s->count;
+    struct oa_against *floor = oa_alloc(c, (2 * count + 1) * sizeof *floor), *baseline = floor + count;
+    if (!floor)
+        return OA_NO_MEMORY;
+    enum oa_error e = oa_compare_against(c, k, s, s->floor, 0, false, floor);
+    if (e == OA_OK)
+        e = oa_compare_against(c, k, s, k->baseline - 1, k->margin, k->any_looks, baseline);
+    for (int i = 0; e == OA_OK && i < s->count; i++) {
+        s->entries[i].floor = floor[i];
+        s->entries[i].baseline = baseline[i];
+    }
+    oa_free(floor);
+    return e;
 }
 
 /* ---- all of it ---- */
@@ -229,27 +385,34 @@ static enum oa_error fill(oa_context *c, const struct oa_contest *k, double *scr
 {
     for (int i = 0; i < s->count; i++)
         describe(&k->entries[i], s->seeds, scratch, &s->entries[i]);
-    sort_by_loss(s);
+    for (int i = 0; i < s->count; i++)
+        s->floor = k->entries[i].floor ? i : s->floor;
+    find_twins(k, s);
+    OA_TRY(oa_compare_pairs(c, k, s, s->pairs));
+    s->reference = lowest(s, !k->any_looks);
+    if (s->reference < 0)
+        s->reference = lowest(s, true); /* each is beaten by another: rare, and then nobody leads by right */
     if (s->reference >= 0)
         OA_TRY(compare_all(c, k, scratch, s));
     else
         all_failed(s);
-    for (int i = 0; i < s->count; i++) {
-        s->entries[i].front_speed = on_front(k, s, i, true);
-        s->entries[i].front_parameters = on_front(k, s, i, false);
-    }
+    sort(s);
+    set_speeds(k, s);
+    oa_pareto_fronts(k, s, scratch);
+    OA_TRY(compare_with_fixed(c, k, s));
     s->conclusion = oa_conclusion(c, k, s);
     return oa_status(c);
 }
 
 enum oa_error oa_summary_make(oa_context *c, const struct oa_contest *contest, struct oa_summary *out)
 {
-    *out = (struct oa_summary){ .count = contest->count, .seeds = contest->seeds, .reference = -1 };
+    *out = (struct oa_summary){ .count = contest->count, .seeds = contest->seeds, .reference = -1, .floor = -1 };
     size_t count = (size_t)contest->count + 1, seeds = (size_t)contest->seeds + 1; /* + 1: none of them is empty */
     double *scratch = oa_alloc(c, seeds * sizeof *scratch);
     out->entries = oa_alloc(c, count * sizeof *out->entries);
     out->order = oa_alloc(c, count * sizeof *out->order);
-    if (scratch && out->entries && out->order)
+    out->pairs = oa_alloc(c, count * count * sizeof *out->pairs);
+    if (scratch && out->entries && out->order && out->pairs)
         fill(c, contest, scratch, out);
     oa_free(scratch);
     if (oa_status(c) != OA_OK)
@@ -257,10 +420,20 @@ enum oa_error oa_summary_make(oa_context *c, const struct oa_contest *contest, s
     return oa_status(c);
 }
 
+int oa_fewest_seeds(const struct oa_summary *s, bool floor_too)
+{
+    int least = s->seeds;
+    for (int i = 0; i < s->count; i++)
+        if ((floor_too || i != s->floor) && s->entries[i].made < least)
+            least = s->entries[i].made;
+    return least;
+}
+
 void oa_summary_free(struct oa_summary *s)
 {
     oa_free(s->entries);
     oa_free(s->order);
+    oa_free(s->pairs);
     oa_free(s->conclusion);
-    *s = (struct oa_summary){ .reference = -1 };
+    *s = (struct oa_summary){ .reference = -1, .floor = -1 };
 }

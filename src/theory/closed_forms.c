@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The laws; derivations: moments of the Beta distribution, and E U_ia U_ja U_ka U_la over the Stiefel manifold. */
 #include "theory/closed_forms.h"
-#include "report/report.h"
+#include "statistics/statistics.h"
 
 #include <math.h>
 

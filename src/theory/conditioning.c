@@ -8,7 +8,7 @@
 #include "theory/draws.h"
 #include "theory/spectrum.h"
 
-#include "report/report.h"
+#include "print/print.h"
 
 #include <math.h>
 #include <string.h>

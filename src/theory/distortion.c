@@ -8,7 +8,7 @@
 #include "theory/closed_forms.h"
 #include "theory/draws.h"
 
-#include "report/report.h"
+#include "print/print.h"
 
 #include <math.h>
 #include <string.h>

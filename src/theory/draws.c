@@ -2,7 +2,7 @@
  * Draws of random projections in chunks: the generator and the numbers each take all threads, one after the other. */
 #include "theory/draws.h"
 #include "attention/attention.h"
-#include "report/report.h"
+#include "statistics/statistics.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,9 +2,10 @@
  * The propositions and the curves as JSON. */
 #include "theory/theory.h"
 
+#include "print/print.h"
+
 #include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 
 static json_t *number(double x)
 {
@@ -57,11 +58,6 @@ void oa_theory_json(const struct oa_theory *t, struct oa_text *out)
                              (json_int_t)t->d, "heads", (json_int_t)t->heads, "head_width", (json_int_t)t->k, "holding",
                              t->findings - oa_theory_failing(t), "failing", oa_theory_failing(t), "propositions",
                              findings, "plots", plots);
-    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
-    if (text)
-        oa_text_printf(out, "%s\n", text);
-    else
-        oa_fail(t->context, OA_NO_MEMORY, "out of memory while JSON was made");
-    free(text);
+    oa_json_text(root, out);
     json_decref(root);
 }

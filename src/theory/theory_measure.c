@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The families in turn, and what they fill: findings with their verdicts, plots with their curves. */
-#include "report/report.h"
+#include "print/print.h"
 #include "theory/theory.h"
 
 #include <math.h>

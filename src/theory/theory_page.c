@@ -3,7 +3,7 @@
  * The propositions as a page: what holds and what does not at a glance, then a section for each family with its chart
  * and its propositions in words. In the style of the contest's report.
  */
-#include "report/report.h"
+#include "print/print.h"
 #include "theory/theory.h"
 
 #include <math.h>

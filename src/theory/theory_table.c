@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The propositions as a table for the terminal, and their numbers as text. */
-#include "report/report.h"
+#include "print/print.h"
 #include "theory/theory.h"
 
 #include <math.h>

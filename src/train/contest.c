@@ -2,285 +2,232 @@
  * A contest: N attentions × S seeds under one budget. All runs share text, tokenizer and options; batches and the first
  * values of shared tensors depend on the seed and on names only (named random streams), so runs of one seed differ by
  * the attention and by nothing else. Runs are ordered seed by seed. A run that is done leaves result.json in its
- * folder, one that was interrupted its checkpoint: starting the same contest again goes on from there.
+ * folder, one that was interrupted its checkpoint: starting the same contest again goes on from there, with more seeds
+ * or attentions if asked. Nothing of another contest is used: files are sealed and carry fingerprints.
  *
- * Equal budgets: tokens: as many steps; params: the feed-forward width is chosen so that the number of trainable
- * parameters is that of the first attention; flops, time: as many steps as the first attention's budget pays for. */
-#include "train/train.h"
+ * contest_parts.h says which file does what. */
+#include "train/contest_parts.h"
+#include "train/jobs.h"
+#include "train/overwrite.h"
+#include "train/speed.h"
+#include "train/vary.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { CALIBRATION_STEPS = 24 };
+/* ---- going on with a contest ---- */
 
-struct contest {
-    oa_context *c;
-    const struct oa_contest_request *r;
-    struct oa_contest *out;
-    struct oa_workload workload;
-    long *steps, *ffn; /* of each attention: what makes the budgets equal */
-};
-
-static struct oa_options entry_options(const struct contest *t, int entry, int seed)
+/* What all runs of the contest share: the attention is each run's own. */
+static enum oa_error shared_fingerprint(struct contest *t)
 {
-    struct oa_options o = *t->r->options;
-    snprintf(o.model_attention, sizeof o.model_attention, "%s", t->out->entries[entry].attention);
-    o.train_seed += seed;
-    o.train_steps = t->steps[entry];
-    o.model_ffn = t->ffn[entry];
-    return o;
+    OA_TRY(oa_fingerprint_make(t->c, t->r->options, &t->workload, &t->shared));
+    json_object_del(t->shared, "model.attention");
+    json_object_set_new(t->shared, "compare.equal", json_string(t->r->options->compare_equal));
+    oa_contest_tune_fingerprint(t, t->shared);
+    return OA_OK;
 }
 
-/* ---- entries ---- */
-
-static enum oa_error canonical(struct contest *t, const char *text, char **out)
+/* Budgets of attentions that are members already; how many are not. */
+static int find_members(struct contest *t)
 {
-    struct oa_spec spec;
-    struct oa_text printed;
-    enum oa_error e = oa_spec_parse(t->c, text, &spec);
-    oa_text_init(&printed, t->c);
-    if (e == OA_OK) {
-        oa_spec_print(&spec, &printed);
-        *out = oa_copy_text(t->c, printed.s ? printed.s : "");
-        if (!*out)
-            e = OA_NO_MEMORY;
-        else if (strlen(*out) >= OA_OPTION_TEXT)
-            e = oa_fail(t->c, OA_ARGUMENT, "the attention \"%.60s…\" is longer than %d characters", *out,
-                        OA_OPTION_TEXT - 1);
+    int added = 0;
+    for (int i = 0; i < t->out->count; i++) {
+        struct oa_member m;
+        t->place[i] = oa_contest_file_find(t->members, t->out->entries[i].attention, &m);
+        if (t->place[i] < 0) {
+            added++;
+            continue;
+        }
+        t->steps[i] = m.steps;
+        t->ffn[i] = m.ffn;
+        if (oa_contest_tuned(t))
+            t->out->entries[i].chosen = oa_contest_tune_recorded(t, t->place[i]);
     }
-    oa_text_free(&printed);
-    oa_spec_free(&spec);
-    return e;
+    return added;
 }
 
-static enum oa_error check_distinct(struct contest *t, int last)
-{
-    for (int i = 0; i < last; i++)
-        if (strcmp(t->out->entries[i].attention, t->out->entries[last].attention) == 0)
-            return oa_fail(t->c, OA_ARGUMENT, "the attention \"%s\" takes part twice", t->out->entries[i].attention);
-    return OA_OK;
-}
-
-/* Parameters of each entry, from the plan device: this also refuses impossible combinations before anything runs. */
-static enum oa_error make_entries(struct contest *t)
-{
-    struct oa_contest *out = t->out;
-    int count = t->r->count, seeds = (int)t->r->options->compare_seeds;
-    out->entries = oa_alloc(t->c, (size_t)count * sizeof *out->entries);
-    t->steps = oa_alloc(t->c, (size_t)count * sizeof *t->steps);
-    t->ffn = oa_alloc(t->c, (size_t)count * sizeof *t->ffn);
-    if (!out->entries || !t->steps || !t->ffn)
-        return OA_NO_MEMORY;
-    out->seeds = seeds;
-    while (out->count < count) {
-        int i = out->count++;
-        struct oa_entry *e = &out->entries[i];
-        e->runs = oa_alloc(t->c, (size_t)seeds * sizeof *e->runs);
-        if (!e->runs)
-            return OA_NO_MEMORY;
-        OA_TRY(canonical(t, t->r->attentions[i], &e->attention));
-        OA_TRY(check_distinct(t, i));
-        t->steps[i] = t->r->options->train_steps;
-        t->ffn[i] = t->r->options->model_ffn ? t->r->options->model_ffn : 4 * t->r->options->model_width;
-    }
-    return OA_OK;
-}
-
-static enum oa_error plan_entry(struct contest *t, int entry, struct oa_plan *plan)
-{
-    struct oa_options o = entry_options(t, entry, 0);
-    OA_TRY(oa_plan_make(t->c, &o, oa_tokenizer_size(t->workload.tokenizer), plan));
-    t->out->entries[entry].trainable = plan->trainable;
-    t->out->entries[entry].frozen = plan->frozen;
-    return OA_OK;
-}
-
-/* ---- equal budgets ---- */
-
-/* Parameters grow linearly with the feed-forward width: two plans give the line, a third checks it. */
-static enum oa_error equal_params(struct contest *t, int entry, double wanted)
-{
-    struct oa_plan narrow, wide;
-    long ffn = t->ffn[0];
-    t->ffn[entry] = ffn;
-    OA_TRY(plan_entry(t, entry, &narrow));
-    t->ffn[entry] = ffn + 1;
-    OA_TRY(plan_entry(t, entry, &wide));
-    double width = (double)ffn + (wanted - narrow.trainable) / (wide.trainable - narrow.trainable);
-    if (width < 1)
-        return oa_fail(
-            t->c, OA_ARGUMENT,
-            "--equal params: \"%s\" has more parameters than \"%s\" even with the narrowest feed-forward layer; "
-            "put it first, or shrink its tables",
-            t->out->entries[entry].attention, t->out->entries[0].attention);
-    t->ffn[entry] = lround(width);
-    return plan_entry(t, entry, &narrow);
-}
-
-static enum oa_error step_time(struct contest *t, int entry, double *seconds)
-{
-    struct oa_options o = entry_options(t, entry, 0);
-    struct oa_run run;
-    o.train_steps = CALIBRATION_STEPS;
-    o.train_eval_tokens = o.model_context;
-    struct oa_train_request r = { .options = &o, .workload = &t->workload, .title = "timing a step" };
-    enum oa_error e = oa_train_run(t->c, &r, &run);
-    *seconds = run.seconds_per_step;
-    oa_run_free(&run);
-    return e;
-}
-
-/* Steps that the budget of the first attention (`first` a step) pays for, at `cost` a step. */
-static long affordable(const struct contest *t, double first, double cost)
-{
-    return (long)fmax(1, round((double)t->steps[0] * first / cost));
-}
-
-static enum oa_error equalise(struct contest *t)
+/* Where the first attention sets the budget of all, it stays the first. */
+static enum oa_error check_first(const struct contest *t)
 {
     const char *equal = t->r->options->compare_equal;
-    struct oa_plan first, plan;
-    double first_time = 0, time;
-    OA_TRY(plan_entry(t, 0, &first));
-    if (strcmp(equal, "time") == 0)
-        OA_TRY(step_time(t, 0, &first_time));
-    for (int i = 1; i < t->out->count; i++) {
-        OA_TRY(plan_entry(t, i, &plan));
-        if (strcmp(equal, "params") == 0)
-            OA_TRY(equal_params(t, i, first.trainable));
-        if (strcmp(equal, "flops") == 0)
-            t->steps[i] = affordable(t, first.flops, plan.flops);
-        if (strcmp(equal, "time") == 0) {
-            OA_TRY(step_time(t, i, &time));
-            t->steps[i] = affordable(t, first_time, time);
-        }
-    }
+    if (json_array_size(t->members) == 0 || t->place[0] == 0 || strcmp(equal, "tokens") == 0)
+        return OA_OK;
+    return oa_fail(t->c, OA_ARGUMENT,
+                   "%s: with --equal %s the first attention sets the budget of all: it was \"%s\", and now it is "
+                   "\"%s\"; name the old one first, or give another --out",
+                   t->r->folder, equal, json_string_value(json_object_get(json_array_get(t->members, 0), "attention")),
+                   t->out->entries[0].attention);
+}
+
+static bool *there(const struct contest *t, int entry, int seed)
+{
+    return &t->there[entry * t->out->seeds + seed];
+}
+
+static enum oa_error order_of(struct contest *t, int entry, int seed, struct oa_run_order *out)
+{
+    const struct oa_entry *e = &t->out->entries[entry];
+    char name[64];
+    *out = (struct oa_run_order){ .options = oa_contest_options(t, entry, seed),
+                                  .workload = &t->workload,
+                                  .title = oa_entry_name(e),
+                                  .trainable = e->trainable,
+                                  .frozen = e->frozen };
+    snprintf(name, sizeof name, "runs/attention-%02d/seed-%ld", t->place[entry] + 1, out->options.train_seed);
+    return oa_path(t->c, out->folder, t->r->folder, name);
+}
+
+static enum oa_error look_at_run(struct contest *t, int entry, int seed)
+{
+    struct oa_run_order order;
+    OA_TRY(order_of(t, entry, seed, &order));
+    return oa_run_order_look(t->c, &order, &t->out->entries[entry].runs[seed], there(t, entry, seed));
+}
+
+/* What was looked at takes no part yet. */
+static void put_aside(struct oa_run *run)
+{
+    uint64_t seed = run->seed;
+    oa_run_free(run);
+    *run = (struct oa_run){ .seed = seed, .absent = true };
+}
+
+static bool options_known(const struct contest *t, int entry, int seed)
+{
+    bool chosen = !oa_contest_tuned(t) || t->out->entries[entry].chosen >= 0;
+    return chosen && oa_contest_budget_known(t, entry, seed);
+}
+
+/* All runs that are there, before anything is written: a start that is refused changes no file. */
+static enum oa_error look_at_runs(struct contest *t)
+{
+    for (int seed = 0; seed < t->out->seeds; seed++)
+        for (int entry = 0; entry < t->out->count; entry++)
+            if (options_known(t, entry, seed))
+                OA_TRY(look_at_run(t, entry, seed));
+    for (int seed = 0; seed < t->out->seeds; seed++)
+        for (int entry = 0; entry < t->out->count; entry++)
+            put_aside(&t->out->entries[entry].runs[seed]);
     return OA_OK;
 }
 
-/* ---- the contest's own file: what it is, so that going on goes on with the same thing ---- */
-
-static json_t *contest_json(const struct contest *t)
+/* Of a contest that is to be overwritten nothing is taken over. */
+static enum oa_error read_members(struct contest *t)
 {
-    json_t *root = json_object(), *names = json_array(), *steps = json_array(), *ffn = json_array();
-    for (int i = 0; i < t->out->count; i++) {
-        json_array_append_new(names, json_string(t->out->entries[i].attention));
-        json_array_append_new(steps, json_integer(t->steps[i]));
-        json_array_append_new(ffn, json_integer(t->ffn[i]));
-    }
-    json_object_set_new(root, "attentions", names);
-    json_object_set_new(root, "options", json_loads(t->out->options_json, 0, NULL));
-    json_object_set_new(root, "steps", steps);
-    json_object_set_new(root, "ffn", ffn);
-    return root;
-}
-
-static enum oa_error save_contest(const struct contest *t, const char *path)
-{
-    json_t *root = contest_json(t);
-    char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
-    json_decref(root);
-    if (!text)
-        return oa_fail(t->c, OA_NO_MEMORY, "%s: out of memory", path);
-    enum oa_error e = oa_file_write(t->c, path, text, strlen(text));
-    free(text);
-    return e;
-}
-
-static bool same(json_t *a, json_t *b, const char *key)
-{
-    return json_equal(json_object_get(a, key), json_object_get(b, key));
-}
-
-static enum oa_error go_on(struct contest *t, const char *path)
-{
-    char *text;
-    size_t length;
-    OA_TRY(oa_file_read(t->c, path, &text, &length));
-    json_t *old = json_loadb(text, length, 0, NULL), *new = contest_json(t);
-    oa_free(text);
-    enum oa_error e = OA_OK;
-    if (!old || !same(old, new, "attentions") || !same(old, new, "options"))
-        e = oa_fail(
-            t->c, OA_ARGUMENT,
-            "%s: another contest was begun in this folder (other attentions or options); give another --out, or "
-            "remove the folder",
-            path);
-    for (int i = 0; e == OA_OK && i < t->out->count; i++) {
-        struct oa_plan plan;
-        t->steps[i] = (long)json_integer_value(json_array_get(json_object_get(old, "steps"), (size_t)i));
-        t->ffn[i] = (long)json_integer_value(json_array_get(json_object_get(old, "ffn"), (size_t)i));
-        e = plan_entry(t, i, &plan);
-    }
-    json_decref(old);
-    json_decref(new);
-    return e;
+    if (!t->r->overwrite)
+        return oa_contest_file_read(t->c, t->r->folder, t->shared, &t->members);
+    t->members = json_array();
+    return oa_overwrite_check(t->c, t->r->folder, OA_MADE_CONTEST);
 }
 
 static enum oa_error settle_budgets(struct contest *t)
 {
-    char path[OA_PATH];
-    OA_TRY(oa_path(t->c, path, t->r->folder, "contest.json"));
-    if (oa_file_exists(path))
-        return go_on(t, path);
-    OA_TRY(equalise(t));
-    return save_contest(t, path);
+    OA_TRY(shared_fingerprint(t));
+    OA_TRY(read_members(t));
+    int added = find_members(t);
+    OA_TRY(check_first(t));
+    OA_TRY(oa_contest_equalise(t));
+    if (t->r->overwrite)
+        OA_TRY(oa_overwrite(t->c, t->r->folder, OA_MADE_CONTEST));
+    for (int i = 0; i < t->out->count; i++)
+        if (t->place[i] < 0)
+            t->place[i] = oa_contest_file_add(
+                t->members, &(struct oa_member){ t->out->entries[i].attention, t->steps[i], t->ffn[i] });
+    OA_TRY(oa_contest_tune_look(t));
+    OA_TRY(look_at_runs(t));
+    return added ? oa_contest_file_write(t->c, t->r->folder, t->shared, t->members) : OA_OK;
+}
+
+/* A start that fails before the first run leaves no new folder behind. */
+static enum oa_error begin(struct contest *t)
+{
+    bool made = !oa_file_exists(t->r->folder);
+    OA_TRY(oa_directory_make(t->c, t->r->folder));
+    enum oa_error e = settle_budgets(t);
+    if (e != OA_OK && made)
+        rmdir(t->r->folder);
+    return e;
 }
 
 /* ---- the runs ---- */
 
-static enum oa_error run_folder(const struct contest *t, int entry, int seed, char out[OA_PATH])
-{
-    char name[64];
-    snprintf(name, sizeof name, "runs/attention-%02d/seed-%ld", entry + 1, t->r->options->train_seed + seed);
-    return oa_path(t->c, out, t->r->folder, name);
-}
+/* Cells that are trained side by side. */
+struct batch_of_cells {
+    struct contest *t;
+    const struct oa_cell *cells;
+};
 
-/* A run that diverges is a result and is reported as one; any other failure ends the contest. */
-static enum oa_error train(struct contest *t, int entry, int seed, const char *folder, struct oa_run *run)
+/* Runs of two seeds that end with one model were no two runs: something does not follow the seed. */
+static enum oa_error check_seeds_differ(const struct contest *t, const struct oa_entry *e, const struct oa_run *run)
 {
-    struct oa_options o = entry_options(t, entry, seed);
-    struct oa_train_request r = { .options = &o,
-                                  .workload = &t->workload,
-                                  .folder = folder,
-                                  .resume = true,
-                                  .title = t->out->entries[entry].attention,
-                                  .run = seed * t->out->count + entry + 1,
-                                  .runs = (long)t->out->count * t->out->seeds };
-    enum oa_error e = oa_train_run(t->c, &r, run);
-    if (e != OA_DIVERGED)
-        return e;
-    const char *why;
-    oa_last_error(t->c, &why);
-    run->failed = true;
-    run->seed = (uint64_t)o.train_seed;
-    snprintf(run->failure, sizeof run->failure, "%s", why);
-    oa_clear_error(t->c);
-    oa_log(t->c, 0, "%s, seed %ld: %s", t->out->entries[entry].attention, o.train_seed, run->failure);
+    for (const struct oa_run *r = e->runs; r < e->runs + t->out->seeds; r++)
+        if (r != run && *r->weights && r->valid_loss == run->valid_loss && strcmp(run->weights, r->weights) == 0)
+            return oa_fail(t->c, OA_INTERNAL,
+                           "%s: seeds %llu and %llu ended with the same model, bit for bit (validation loss %.9g, "
+                           "weights %.16s…): nothing in it follows the seed, so no interval can be given; this is a "
+                           "fault of the program, please report it",
+                           e->attention, (unsigned long long)r->seed, (unsigned long long)run->seed, run->valid_loss,
+                           run->weights);
     return OA_OK;
 }
 
-static enum oa_error one_run(struct contest *t, int entry, int seed)
+/* A run of the contest ended; others of it may still be trained. */
+static enum oa_error ended(void *argument, long order, struct oa_run *run)
 {
-    char folder[OA_PATH], path[OA_PATH];
-    struct oa_run *run = &t->out->entries[entry].runs[seed];
-    OA_TRY(run_folder(t, entry, seed, folder));
-    OA_TRY(oa_path(t->c, path, folder, "result.json"));
-    if (oa_file_exists(path))
-        return oa_run_load(t->c, run, path);
-    OA_TRY(train(t, entry, seed, folder, run));
-    return oa_run_save(t->c, run, path);
+    const struct batch_of_cells *b = argument;
+    const struct oa_cell *cell = &b->cells[order];
+    struct oa_entry *e = &b->t->out->entries[cell->entry];
+    e->runs[cell->seed] = *run;
+    *there(b->t, cell->entry, cell->seed) = true;
+    return check_seeds_differ(b->t, e, &e->runs[cell->seed]);
 }
 
-static enum oa_error all_runs(struct contest *t)
+/* `first`, `all`: for progress lines, the number of the first cell among all that are wanted. */
+static enum oa_error carry_out(struct contest *t, const struct oa_cell *cells, int count, int first, int all,
+                               struct oa_run_order *orders)
 {
-    for (int seed = 0; seed < t->out->seeds; seed++)
-        for (int entry = 0; entry < t->out->count; entry++)
-            OA_TRY(one_run(t, entry, seed));
-    return OA_OK;
+    int jobs;
+    struct batch_of_cells batch = { t, cells };
+    struct oa_jobs j = { .orders = orders, .count = count, .place = &t->here, .ended = ended, .argument = &batch };
+    for (int i = 0; i < count; i++) {
+        OA_TRY(oa_contest_check_budget(t, cells[i].entry, cells[i].seed));
+        OA_TRY(order_of(t, cells[i].entry, cells[i].seed, &orders[i]));
+        orders[i].number = first + i + 1;
+        orders[i].count = all;
+    }
+    OA_TRY(oa_jobs_choose(t->c, &j, t->r->options->compare_jobs, &jobs));
+    return oa_jobs_carry_out(t->c, &j, jobs);
+}
+
+/* Where a run's time is the budget of others, the next order is known when it has ended. */
+enum oa_error oa_contest_make(struct contest *t, const struct oa_cell *cells, int count)
+{
+    int together = oa_contest_by_time(t) ? 1 : count;
+    struct oa_run_order *orders = oa_alloc(t->c, ((size_t)together + 1) * sizeof *orders);
+    enum oa_error e = orders ? OA_OK : OA_NO_MEMORY;
+    for (int first = 0; e == OA_OK && first < count; first += together)
+        e = carry_out(t, cells + first, together, first, count, orders);
+    oa_free(orders);
+    return e;
+}
+
+static enum oa_error make_all(struct contest *t)
+{
+    int count = t->out->count * t->out->seeds;
+    struct oa_cell *cells = oa_alloc(t->c, ((size_t)count + 1) * sizeof *cells);
+    for (int i = 0; i < count && cells; i++)
+        cells[i] = (struct oa_cell){ .entry = i % t->out->count, .seed = i / t->out->count };
+    enum oa_error e = cells ? oa_contest_make(t, cells, count) : OA_NO_MEMORY;
+    oa_free(cells);
+    return e;
+}
+
+bool oa_contest_has(const struct contest *t, const struct oa_cell *cell)
+{
+    return *there(t, cell->entry, cell->seed);
 }
 
 /* ---- what ran where ---- */
@@ -304,55 +251,126 @@ static char *machine_json(oa_context *c)
     return copy;
 }
 
+/* Without what is tuned, of which each attention has its own. */
+static char *shared_options(const struct contest *t)
+{
+    struct oa_text text;
+    oa_text_init(&text, t->c);
+    oa_options_json(t->r->options, &text);
+    json_t *sections = text.s ? json_loads(text.s, 0, NULL) : NULL;
+    for (int i = 0; i < t->out->tuning.grid.options; i++) {
+        const char *key = t->out->tuning.grid.option[i].key, *name = strchr(key, '.') + 1;
+        char section[OA_GRID_KEY];
+        snprintf(section, sizeof section, "%.*s", (int)(name - 1 - key), key);
+        json_object_del(json_object_get(sections, section), name);
+    }
+    char *dump = json_dumps(sections, 0), *copy = oa_copy_text(t->c, dump ? dump : "{}");
+    free(dump);
+    json_decref(sections);
+    oa_text_free(&text);
+    return copy;
+}
+
 static enum oa_error describe(struct contest *t)
 {
-    struct oa_text options;
-    oa_text_init(&options, t->c);
-    oa_options_json(t->r->options, &options);
-    t->out->options_json = oa_copy_text(t->c, options.s ? options.s : "{}");
-    oa_text_free(&options);
+    t->out->options_json = shared_options(t);
     t->out->machine_json = machine_json(t->c);
+    t->here.threads = oa_thread_count(t->c);
+    t->here.clocked = oa_contest_by_time(t);
     snprintf(t->out->equal, sizeof t->out->equal, "%.15s", t->r->options->compare_equal);
     t->out->characters = (double)t->workload.corpus.valid.characters;
     t->out->bytes = (double)t->workload.corpus.valid.bytes;
     t->out->valid_tokens = (double)t->workload.corpus.valid.count;
+    double limit = (double)t->r->options->train_eval_tokens;
+    t->out->eval_tokens = limit > 0 ? fmin(limit, t->out->valid_tokens - 1) : t->out->valid_tokens - 1;
     return oa_status(t->c);
 }
 
-static enum oa_error hold(struct contest *t)
+static enum oa_error check_options(struct contest *t)
 {
+    const struct oa_options *o = t->r->options;
+    if (*o->train_pace)
+        return oa_fail(t->c, OA_ARGUMENT, "train.pace repeats a single run: use it with orthant train");
+    if (oa_contest_by_time(t) && o->compare_jobs > 1)
+        oa_log(t->c, 0, "compare.jobs is %ld, and times are budgets: one run at a time", o->compare_jobs);
+    if (o->train_seconds > 0 && !oa_contest_by_time(t))
+        return oa_fail(
+            t->c, OA_ARGUMENT,
+            "train.seconds = %g gives every run the same time, and compare.equal is %s: say --equal time, or "
+            "leave train.seconds out",
+            o->train_seconds, o->compare_equal);
+    if (o->train_keep_best || o->train_patience > 0)
+        return oa_fail(
+            t->c, OA_ARGUMENT,
+            "train.%s chooses by the validation text that the verdicts are about, and ends budgets that must "
+            "be equal: leave it out of a contest",
+            o->train_keep_best ? "keep_best" : "patience");
+    if (o->compare_seeds > 1 && o->train_seed_init >= 0 && o->train_seed_order >= 0)
+        return oa_fail(
+            t->c, OA_ARGUMENT,
+            "train.seed_init and train.seed_order hold what the %ld seeds are to vary: leave one of them out",
+            o->compare_seeds);
+    return oa_contest_tune_read(t);
+}
+
+static enum oa_error prepare(struct contest *t)
+{
+    if (t->r->count < 1)
+        return oa_fail(t->c, OA_ARGUMENT, "a contest needs at least one --attention");
+    OA_TRY(check_options(t));
+    OA_TRY(oa_vary_choose(t));
     OA_TRY(oa_workload_open(t->c, t->r->options, &t->workload));
     if (!t->workload.corpus.valid.count)
         return oa_fail(t->c, OA_ARGUMENT,
                        "a contest needs validation text: give data.valid or data.valid_fraction > 0");
     OA_TRY(describe(t));
-    OA_TRY(make_entries(t));
-    OA_TRY(oa_directory_make(t->c, t->r->folder));
-    OA_TRY(settle_budgets(t));
-    return all_runs(t);
+    OA_TRY(oa_contest_entries(t));
+    OA_TRY(oa_contest_baseline(t));
+    OA_TRY(oa_contest_limits(t));
+    OA_TRY(oa_contest_tune_open(t));
+    OA_TRY(begin(t));
+    return oa_contest_tune(t);
+}
+
+enum oa_error oa_contest_open(oa_context *c, const struct oa_contest_request *r, struct oa_contest *out,
+                              struct contest **held)
+{
+    struct contest *t = *held = oa_alloc(c, sizeof *t);
+    *out = (struct oa_contest){ 0 };
+    if (!t)
+        return OA_NO_MEMORY;
+    *t = (struct contest){ .c = c, .r = r, .out = out };
+    return prepare(t);
+}
+
+void oa_contest_close(struct contest *t)
+{
+    if (!t)
+        return;
+    oa_workload_close(&t->workload);
+    oa_free(t->steps);
+    oa_free(t->ffn);
+    oa_free(t->place);
+    oa_free(t->there);
+    json_decref(t->shared);
+    json_decref(t->members);
+    oa_free(t);
+}
+
+enum oa_error oa_contest_finish(struct contest *t)
+{
+    OA_TRY(oa_contest_vary(t));
+    return oa_contest_speeds(t);
 }
 
 enum oa_error oa_contest_run(oa_context *c, const struct oa_contest_request *r, struct oa_contest *out)
 {
-    struct contest t = { .c = c, .r = r, .out = out };
-    *out = (struct oa_contest){ 0 };
-    enum oa_error e = r->count > 0 ? hold(&t) : oa_fail(c, OA_ARGUMENT, "a contest needs at least one --attention");
-    oa_workload_close(&t.workload);
-    oa_free(t.steps);
-    oa_free(t.ffn);
+    struct contest *t;
+    enum oa_error e = oa_contest_open(c, r, out, &t);
+    if (e == OA_OK)
+        e = make_all(t);
+    if (e == OA_OK)
+        e = oa_contest_finish(t);
+    oa_contest_close(t);
     return e;
-}
-
-void oa_contest_free(struct oa_contest *contest)
-{
-    for (int i = 0; i < contest->count; i++) {
-        for (int s = 0; contest->entries[i].runs && s < contest->seeds; s++)
-            oa_run_free(&contest->entries[i].runs[s]);
-        oa_free(contest->entries[i].runs);
-        oa_free(contest->entries[i].attention);
-    }
-    oa_free(contest->entries);
-    oa_free(contest->options_json);
-    oa_free(contest->machine_json);
-    *contest = (struct oa_contest){ 0 };
 }

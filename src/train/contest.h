@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a contest between attentions measured: plain data, made by train/contest.c, read by report/. Statistics over it
- * (means, intervals, paired tests) belong to report/statistics.c.
+ * (means, intervals, paired tests) belong to report/.
  */
 #ifndef ORTHANT_TRAIN_CONTEST_H
 #define ORTHANT_TRAIN_CONTEST_H
 
-#include "base/base.h"
+#include "statistics/statistics.h"
+#include "train/grid.h"
 
 /* One point of a loss curve. valid_loss is NaN where no validation was made. Losses are nats a token. */
 struct oa_curve_point {
@@ -19,38 +20,116 @@ struct oa_curve_point {
 struct oa_run {
     uint64_t seed;
     long steps;
-    double tokens;     /* training tokens seen */
-    double valid_loss; /* nats a token, at the end, on the whole validation text */
-    double perplexity; /* exp(valid_loss); the unit is the tokeniser's token */
+    long best_step;      /* the model, and with it the loss, is that of this step (train.keep_best); 0: of the last */
+    double tokens;       /* training tokens seen */
+    double valid_loss;   /* nats a token, at the end, mean over valid_tokens */
+    double valid_tokens; /* so many tokens of the validation text were predicted for it */
+    double perplexity;   /* exp(valid_loss); the unit is the tokeniser's token */
     double bits_per_character, bits_per_byte;
-    double seconds;           /* training time without validation */
+    double seconds;           /* training time without validation, on the clock on the wall */
+    double processor_seconds; /* the same in processor time of all threads */
     double seconds_per_step;  /* median */
     double tokens_per_second; /* tokens a step / median time */
     double flops;             /* of the whole training, forward + backward */
     double flops_per_step;
     double peak_memory; /* bytes of all arenas and parameters */
+    char weights[65];   /* SHA-256 of the final tensors' bytes, in the order of the file; "": not known */
+    char machine[256];  /* what trained it: "processor, instruction set, threads", and where it was begun; "": not known
+                         */
+    bool absent;        /* not made: the contest spent its seeds elsewhere; all else but the seed says nothing then */
     bool failed;
     char failure[512]; /* why, when failed: the sentence of the error */
     struct oa_curve_point *curve;
     int points, capacity; /* of the curve */
 };
 
-/* One attention over all seeds; runs[s].seed is the same for every entry: runs of one column are paired. */
+/* One attention over all seeds; runs[s].seed is the same for every entry: runs of one column are paired. The runs that
+ * were made are the first ones. */
 struct oa_entry {
     char *attention;          /* canonical form */
     double trainable, frozen; /* parameters */
+    bool floor;               /* the uniform average that shows what the rest of the model does: no contestant */
     struct oa_run *runs;
+    struct oa_run *trials; /* [cells of the grid][seeds] of the tuning, without curves; NULL: there was none */
+    int chosen;            /* the cell whose values its runs have; meaningless without trials */
+    double *step_seconds;  /* a step of training in each round of measuring speeds; NULL: none, not measured */
+};
+
+/* How options were tuned before the contest (tune.c): each attention has the values that were best for it. */
+struct oa_tuning {
+    struct oa_grid grid; /* no options: nothing was tuned */
+    int seeds;           /* trials of each cell */
+    double fraction;     /* of the training text that judged them; they trained on the rest */
+    double train_tokens, valid_tokens;
+};
+
+/* A run in which one source of chance has another seed than the first run of its attention. */
+struct oa_varied {
+    uint64_t seed; /* of that source */
+    double loss;   /* validation loss; NaN: the run diverged */
+};
+struct oa_vary {
+    int values;                                /* of each source; 0: nothing was varied alone */
+    bool varied[OA_CHANCES], idle[OA_CHANCES]; /* idle: asked for, and without effect in these models */
+    struct oa_varied *runs;                    /* [entries, OA_CHANCES, values]; the first is the shared run */
+};
+/* The runs of an entry and a source. */
+struct oa_varied *oa_varied_of(const struct oa_vary *v, int entry, enum oa_chance source);
+
+/* The run of that attention with that seed, both from 0. */
+struct oa_cell {
+    int entry, seed;
+};
+
+/* How a contest that spends seeds only where a question is open (compare.until_resolved) came to its end. */
+enum oa_ending { OA_ENDING_NONE, OA_ENDING_RESOLVED, OA_ENDING_SEEDS, OA_ENDING_BUDGET };
+struct oa_until {
+    enum oa_ending ending; /* NONE: every attention has the number of seeds that was asked for */
+    int least, most;       /* seeds of an attention */
+    int rounds;            /* that trained something, or would have, had it not been there */
+    double budget, spent;  /* seconds of the clock, over all calls; budget 0: none */
 };
 
 struct oa_contest {
     struct oa_entry *entries;
-    int count, seeds;
-    char equal[16];                         /* tokens, time, params, flops */
+    int count, seeds;        /* seeds: the most that an entry has */
+    int rounds;              /* in each of which the steps of every attention were timed, in turn; 0: none */
+    char speed_machine[256]; /* where: "processor, instruction set, threads" */
+    char equal[16];          /* tokens, time, params, flops */
     double characters, bytes, valid_tokens; /* of the validation text */
-    char *options_json;                     /* the options all runs share */
+    double eval_tokens;                     /* so many of them each validation during the training predicted */
+    int baseline;                           /* number from 1 of the entry that all others are held against; 0: none */
+    bool any_looks;                         /* verdicts must hold however often seeds are added and looked at */
+    double margin;                          /* nats a token within which a difference does not matter; 0: none */
+    struct oa_tuning tuning;
+    struct oa_until until;
+    struct oa_vary vary;
+    char *options_json; /* the options all runs share: without those that were tuned */
     char *machine_json; /* what ran where: processor, isa, threads, memory, kernels, versions, date */
 };
 
+/* How an entry is called in everything people read: its attention, or "floor (uniform)". */
+const char *oa_entry_name(const struct oa_entry *e);
+bool oa_run_finished(const struct oa_run *r); /* made, to its end, with a finite loss */
+int oa_runs_made(const struct oa_entry *e, int seeds);
 void oa_contest_free(struct oa_contest *contest);
+
+/* ---- what the trials of an attention say (trials.c) ---- */
+
+/* Mean validation loss of the cell over the seeds, nats a token; infinite when any of its trials diverged. */
+double oa_trial_loss(const struct oa_contest *k, int entry, int cell);
+/* The cell with the lowest mean, the first of equal ones; -1: every cell diverged. */
+int oa_trial_best(const struct oa_contest *k, int entry);
+/* Sentences, with a blank between, about options whose chosen value is at an edge; nothing when there are none. */
+void oa_trial_edges(const struct oa_contest *k, int entry, struct oa_text *out);
+/* Is the chosen value of the option at an edge of those that were tried, and could one go on there? 1: it is the
+ * largest, -1: the smallest, 0: neither, or it is as large or small as the option allows, or its values are no numbers.
+ */
+int oa_trial_edge(const struct oa_contest *k, int entry, int option);
+struct oa_trial_cost {
+    int runs, failed;
+    double steps, flops, processor_seconds, seconds; /* of diverged ones up to where they did */
+};
+void oa_trial_cost(const struct oa_contest *k, int entry, struct oa_trial_cost *sum); /* adds to it */
 
 #endif

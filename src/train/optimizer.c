@@ -3,8 +3,6 @@
  */
 #include "train/train.h"
 
-#include "device/cpu.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -13,45 +11,108 @@ static double decayed(const struct oa_options *o, double share)
     return o->train_min_lr + (1 - o->train_min_lr) * share;
 }
 
-/* Share of the peak after the warm-up; x goes from 0 to 1 over the rest of the run. */
+static double cosine(const struct oa_options *o, long step, double x)
+{
+    (void)step;
+    return decayed(o, 0.5 * (1 + cos(acos(-1) * x)));
+}
+
+static double linear(const struct oa_options *o, long step, double x)
+{
+    (void)step;
+    return decayed(o, 1 - x);
+}
+
+static double inverse_sqrt(const struct oa_options *o, long step, double x)
+{
+    (void)x;
+    return sqrt(fmax(1, (double)o->train_warmup) / (double)step);
+}
+
+static double constant(const struct oa_options *o, long step, double x)
+{
+    (void)o, (void)step, (void)x;
+    return 1;
+}
+
+/* Shares of the peak after the warm-up; x goes from 0 to 1 over the rest of the run. */
+static const struct {
+    const char *name;
+    double (*share)(const struct oa_options *o, long step, double x);
+} schedules[] = {
+    { "cosine", cosine }, { "linear", linear }, { "inverse-sqrt", inverse_sqrt }, { "constant", constant }
+};
+
 static double schedule(const struct oa_options *o, long step, double x)
 {
-    if (strcmp(o->train_schedule, "cosine") == 0)
-        return decayed(o, 0.5 * (1 + cos(acos(-1) * x)));
-    if (strcmp(o->train_schedule, "linear") == 0)
-        return decayed(o, 1 - x);
-    if (strcmp(o->train_schedule, "inverse-sqrt") == 0)
-        return sqrt(fmax(1, (double)o->train_warmup) / (double)step);
-    return 1;
+    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
+        if (strcmp(o->train_schedule, schedules[i].name) == 0)
+            return schedules[i].share(o, step, x);
+    }
+    return NAN;
+}
+
+double oa_learning_rate_at(const struct oa_options *o, long step, double x)
+{
+    if (step <= o->train_warmup)
+        return o->train_lr * (double)step / (double)o->train_warmup;
+    return o->train_lr * schedule(o, step, x);
 }
 
 double oa_learning_rate(const struct oa_options *o, long step)
 {
-    if (step <= o->train_warmup)
-        return o->train_lr * (double)step / (double)o->train_warmup;
     double rest = (double)(o->train_steps - o->train_warmup);
-    double x = rest > 0 ? fmin(1, (double)(step - o->train_warmup) / rest) : 1;
-    return o->train_lr * schedule(o, step, x);
+    return oa_learning_rate_at(o, step, rest > 0 ? fmin(1, (double)(step - o->train_warmup) / rest) : 1);
 }
 
-/* Calls `update` for the stretch with weight decay and the stretch without. */
-static void adamw(struct oa_store *s, struct oa_adamw *h, long first, long end)
+struct update {
+    struct oa_store *s;
+    const struct oa_options *o;
+    long step;
+    double lr, scale;
+};
+
+static void adamw_stretch(struct oa_store *s, struct oa_adamw *h, long first, long end)
 {
     struct oa_device *d = s->device;
     d->ops->adamw(d, end - first, h, oa_real_at(d, s->values, first), oa_real_at(d, s->moment1, first),
                   oa_real_at(d, s->moment2, first), oa_real_at(d, s->gradients, first));
 }
 
-static void sgd(struct oa_store *s, const struct oa_options *o, double lr, double weight_decay, double scale,
-                long first, long end)
+/* The stretch with weight decay and the stretch without. */
+static void adamw(const struct update *u)
 {
+    const struct oa_options *o = u->o;
+    struct oa_adamw h = { .lr = u->lr,
+                          .beta1 = o->train_beta1,
+                          .beta2 = o->train_beta2,
+                          .epsilon = o->train_epsilon,
+                          .weight_decay = o->train_weight_decay,
+                          .correction1 = 1 - pow(o->train_beta1, (double)u->step),
+                          .correction2 = 1 - pow(o->train_beta2, (double)u->step),
+                          .gradient_scale = u->scale };
+    adamw_stretch(u->s, &h, 0, u->s->decayed);
+    h.weight_decay = 0;
+    adamw_stretch(u->s, &h, u->s->decayed, u->s->updated);
+}
+
+static void sgd_stretch(const struct update *u, double weight_decay, long first, long end)
+{
+    struct oa_store *s = u->s;
     struct oa_device *d = s->device;
-    d->ops->sgd(d, end - first, lr, o->train_beta1, weight_decay, scale, oa_real_at(d, s->values, first),
+    d->ops->sgd(d, end - first, u->lr, u->o->train_beta1, weight_decay, u->scale, oa_real_at(d, s->values, first),
                 oa_real_at(d, s->moment1, first), oa_real_at(d, s->gradients, first));
 }
 
-static void adafactor(struct oa_store *s, const struct oa_options *o, long step, double lr, double scale)
+static void sgd(const struct update *u)
 {
+    sgd_stretch(u, u->o->train_weight_decay, 0, u->s->decayed);
+    sgd_stretch(u, 0, u->s->decayed, u->s->updated);
+}
+
+static void adafactor(const struct update *u)
+{
+    struct oa_store *s = u->s;
     struct oa_device *d = s->device;
     for (int i = 0; i < s->count; i++) {
         const struct oa_parameter *p = s->parameter[i];
@@ -62,10 +123,10 @@ static void adafactor(struct oa_store *s, const struct oa_options *o, long step,
         struct oa_adafactor a = { .rows = p->count / cols,
                                   .cols = cols,
                                   .factored = p->dims > 1,
-                                  .lr = lr,
-                                  .decay = 1 - pow((double)step, -0.8),
-                                  .weight_decay = p->decay ? o->train_weight_decay : 0,
-                                  .gradient_scale = scale,
+                                  .lr = u->lr,
+                                  .decay = 1 - pow((double)u->step, -0.8),
+                                  .weight_decay = p->decay ? u->o->train_weight_decay : 0,
+                                  .gradient_scale = u->scale,
                                   .w = p->value,
                                   .g = p->gradient,
                                   .v = oa_real_at(d, s->moment2, offset),
@@ -74,26 +135,25 @@ static void adafactor(struct oa_store *s, const struct oa_options *o, long step,
     }
 }
 
+static const struct {
+    const char *name;
+    void (*update)(const struct update *u);
+} rules[] = { { "adamw", adamw }, { "sgd", sgd }, { "adafactor", adafactor } };
+
+void oa_optimizer_step_at(struct oa_store *s, const struct oa_options *o, long step, double lr, double gradient_scale)
+{
+    struct update u = { s, o, step, lr, gradient_scale };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (strcmp(o->train_optimizer, rules[i].name) == 0) {
+            rules[i].update(&u);
+            oa_store_refresh(s);
+            return;
+        }
+    }
+    oa_fail(s->context, OA_INTERNAL, "there is no update rule for train.optimizer = %s", o->train_optimizer);
+}
+
 void oa_optimizer_step(struct oa_store *s, const struct oa_options *o, long step, double gradient_scale)
 {
-    double lr = oa_learning_rate(o, step);
-    if (strcmp(o->train_optimizer, "sgd") == 0) {
-        sgd(s, o, lr, o->train_weight_decay, gradient_scale, 0, s->decayed);
-        sgd(s, o, lr, 0, gradient_scale, s->decayed, s->updated);
-    } else if (strcmp(o->train_optimizer, "adafactor") == 0) {
-        adafactor(s, o, step, lr, gradient_scale);
-    } else {
-        struct oa_adamw h = { .lr = lr,
-                              .beta1 = o->train_beta1,
-                              .beta2 = o->train_beta2,
-                              .epsilon = o->train_epsilon,
-                              .weight_decay = o->train_weight_decay,
-                              .correction1 = 1 - pow(o->train_beta1, (double)step),
-                              .correction2 = 1 - pow(o->train_beta2, (double)step),
-                              .gradient_scale = gradient_scale };
-        adamw(s, &h, 0, s->decayed);
-        h.weight_decay = 0;
-        adamw(s, &h, s->decayed, s->updated);
-    }
-    oa_store_refresh(s);
+    oa_optimizer_step_at(s, o, step, oa_learning_rate(o, step), gradient_scale);
 }

@@ -4,8 +4,11 @@
 #include "train/train.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PATTERN "checkpoint-%09ld.safetensors"
@@ -76,21 +79,50 @@ void oa_folder_forget(oa_context *c, const char *folder)
     remove_from(c, folder, 0);
 }
 
+bool oa_folder_has_checkpoint(const char *folder)
+{
+    long steps[MOST];
+    return list_steps(folder, steps) > 0;
+}
+
+static bool has_file(const char *folder, const char *name)
+{
+    char path[OA_PATH];
+    int n = snprintf(path, sizeof path, "%s/%s", folder, name);
+    return n > 0 && n < OA_PATH && oa_file_exists(path);
+}
+
+bool oa_folder_has_run(const char *folder)
+{
+    return oa_folder_has_checkpoint(folder) || has_file(folder, "log.jsonl") || has_file(folder, "model.safetensors");
+}
+
+double oa_checkpoint_wait(double minutes, double cost)
+{
+    return fmax(60 * minutes, 100 * cost);
+}
+
+static double age_of(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 ? fmax(0, difftime(time(NULL), about.st_mtime)) : 0;
+}
+
 /* Tries the newest, then the one before; every file that is passed over is named with the reason. */
-enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const char *folder, bool *found)
+enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const char *folder, oa_accept *accept,
+                               void *argument, double *age)
 {
     long steps[MOST];
     char path[OA_PATH];
     int count = list_steps(folder, steps);
-    *found = false;
+    *age = -1;
     for (int i = 0; i < count; i++) {
         OA_TRY(checkpoint_path(m->context, path, folder, steps[i]));
-        if (oa_checkpoint_load(m, p, path) == OA_OK) {
-            *found = true;
-            return OA_OK;
-        }
-        if (i + 1 == count)
-            return oa_status(m->context);
+        enum oa_error e = oa_checkpoint_load(m, p, path, accept, argument);
+        if (e == OA_OK)
+            *age = age_of(path);
+        if (e == OA_OK || e == OA_ARGUMENT || i + 1 == count)
+            return e;
         const char *why;
         oa_last_error(m->context, &why);
         oa_log(m->context, 0, "%s; going on from the checkpoint of step %ld instead", why, steps[i + 1]);

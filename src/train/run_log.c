@@ -3,7 +3,9 @@
  * that are newer than its checkpoint, so that the log reads as if nothing had happened. */
 #include "train/train.h"
 
+#include <errno.h>
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -32,20 +34,29 @@ static enum oa_error add_point(oa_context *c, struct oa_run *run, const struct o
     return OA_OK;
 }
 
+enum { LINE = 512 };
+
+static size_t print_line(const struct oa_log_line *line, char out[LINE])
+{
+    char valid[64] = "";
+    if (!isnan(line->valid_loss))
+        snprintf(valid, sizeof valid, ", \"valid_loss\": %.17g", line->valid_loss);
+    int n = snprintf(out, LINE,
+                     "{\"step\": %ld, \"loss\": %.17g%s, \"lr\": %.9g, \"gradient_norm\": %.9g, \"seconds\": %.6f, "
+                     "\"tokens\": %.0f}\n",
+                     line->step, line->loss, valid, line->lr, line->gradient_norm, line->seconds, line->tokens);
+    return (size_t)n;
+}
+
 enum oa_error oa_log_add(oa_context *c, const char *folder, const struct oa_log_line *line, struct oa_run *run)
 {
     OA_TRY(add_point(c, run, line));
     if (!folder)
         return OA_OK;
-    char path[OA_PATH], text[512], valid[64] = "";
-    if (!isnan(line->valid_loss))
-        snprintf(valid, sizeof valid, ", \"valid_loss\": %.17g", line->valid_loss);
-    int n = snprintf(text, sizeof text,
-                     "{\"step\": %ld, \"loss\": %.17g%s, \"lr\": %.9g, \"gradient_norm\": %.9g, \"seconds\": %.6f, "
-                     "\"tokens\": %.0f}\n",
-                     line->step, line->loss, valid, line->lr, line->gradient_norm, line->seconds, line->tokens);
+    char path[OA_PATH], text[LINE];
+    size_t length = print_line(line, text);
     OA_TRY(oa_path(c, path, folder, "log.jsonl"));
-    return oa_file_append(c, path, text, (size_t)n);
+    return oa_file_append(c, path, text, length);
 }
 
 static double number(json_t *o, const char *key)
@@ -54,35 +65,125 @@ static double number(json_t *o, const char *key)
     return json_is_number(x) ? json_number_value(x) : (double)NAN;
 }
 
-/* Parses one line into the curve; false when it is newer than `step` or not whole. */
-static bool keep_line(oa_context *c, const char *text, size_t length, long step, struct oa_run *run)
+/* False when the line is not whole. */
+static bool parse_line(const char *text, size_t length, struct oa_log_line *line)
 {
     json_t *o = json_loadb(text, length, 0, NULL);
-    if (!json_is_object(o)) {
-        json_decref(o);
-        return false;
-    }
-    struct oa_log_line line = { .step = (long)number(o, "step"),
-                                .loss = number(o, "loss"),
-                                .valid_loss = number(o, "valid_loss"),
-                                .seconds = number(o, "seconds"),
-                                .tokens = number(o, "tokens") };
+    bool whole = json_is_integer(json_object_get(o, "step"));
+    if (whole)
+        *line = (struct oa_log_line){ .step = (long)json_integer_value(json_object_get(o, "step")),
+                                      .loss = number(o, "loss"),
+                                      .valid_loss = number(o, "valid_loss"),
+                                      .lr = number(o, "lr"),
+                                      .gradient_norm = number(o, "gradient_norm"),
+                                      .seconds = number(o, "seconds"),
+                                      .tokens = number(o, "tokens") };
     json_decref(o);
-    return line.step <= step && add_point(c, run, &line) == OA_OK;
+    return whole;
+}
+
+/* One line into the curve; false when it is newer than `step` or not whole. */
+static bool keep_line(oa_context *c, const char *text, size_t length, long step, struct oa_run *run)
+{
+    struct oa_log_line line;
+    return parse_line(text, length, &line) && line.step <= step && add_point(c, run, &line) == OA_OK;
+}
+
+static enum oa_error read_file(oa_context *c, const char *folder, char path[OA_PATH], char **text, size_t *length)
+{
+    *text = NULL;
+    *length = 0;
+    OA_TRY(oa_path(c, path, folder, "log.jsonl"));
+    return oa_file_exists(path) ? oa_file_read(c, path, text, length) : OA_OK;
+}
+
+/* Fills the curve from the lines up to `step`; returns the bytes of these. */
+static size_t keep_lines(oa_context *c, const char *text, size_t length, long step, struct oa_run *run)
+{
+    size_t kept = 0;
+    for (const char *end; kept < length && (end = memchr(text + kept, '\n', length - kept));
+         kept = (size_t)(end - text) + 1)
+        if (!keep_line(c, text + kept, (size_t)(end - text) - kept, step, run))
+            break;
+    return kept;
+}
+
+enum oa_error oa_log_read(oa_context *c, const char *folder, struct oa_run *run)
+{
+    char path[OA_PATH], *text;
+    size_t length;
+    OA_TRY(read_file(c, folder, path, &text, &length));
+    keep_lines(c, text, length, LONG_MAX, run);
+    oa_free(text);
+    return oa_status(c);
+}
+
+static enum oa_error name_aside(oa_context *c, const char *folder, char out[OA_PATH])
+{
+    enum { MOST = 10000 };
+    char name[32];
+    for (int i = 1; i < MOST; i++) {
+        snprintf(name, sizeof name, "log.jsonl.%d", i);
+        OA_TRY(oa_path(c, out, folder, name));
+        if (!oa_file_exists(out))
+            return OA_OK;
+    }
+    return oa_fail(c, OA_IO, "%s holds %d old logs (log.jsonl.1 …): remove some", folder, MOST - 1);
+}
+
+enum oa_error oa_log_put_aside(oa_context *c, const char *folder)
+{
+    char path[OA_PATH], aside[OA_PATH];
+    OA_TRY(oa_path(c, path, folder, "log.jsonl"));
+    if (!oa_file_exists(path))
+        return OA_OK;
+    OA_TRY(name_aside(c, folder, aside));
+    if (rename(path, aside) != 0)
+        return oa_fail(c, OA_IO, "cannot rename %s to %s: %s", path, aside, strerror(errno));
+    oa_log(c, 0,
+           "%s: no checkpoint was left to go on from, so the run begins again at step 1; the log of the steps that "
+           "were lost is kept as %s",
+           folder, aside);
+    return OA_OK;
 }
 
 enum oa_error oa_log_rewind(oa_context *c, const char *folder, long step, struct oa_run *run)
 {
     char path[OA_PATH], *text;
-    size_t length, kept = 0;
-    OA_TRY(oa_path(c, path, folder, "log.jsonl"));
-    if (!oa_file_exists(path))
-        return OA_OK;
-    OA_TRY(oa_file_read(c, path, &text, &length));
-    for (char *end; (end = memchr(text + kept, '\n', length - kept)); kept = (size_t)(end - text) + 1)
-        if (!keep_line(c, text + kept, (size_t)(end - text) - kept, step, run))
-            break;
+    size_t length;
+    OA_TRY(read_file(c, folder, path, &text, &length));
+    size_t kept = keep_lines(c, text, length, step, run);
     enum oa_error e = kept < length ? oa_file_write(c, path, text, kept) : OA_OK;
+    oa_free(text);
+    return e;
+}
+
+/* Where the last line of a text begins, which ends with a line end. */
+static size_t last_line(const char *text, size_t length)
+{
+    const char *before = length ? memrchr(text, '\n', length - 1) : NULL;
+    return before ? (size_t)(before - text) + 1 : 0;
+}
+
+enum oa_error oa_log_complete(oa_context *c, const char *folder, double valid_loss, struct oa_run *run)
+{
+    char path[OA_PATH], *text, printed[LINE];
+    size_t length;
+    struct oa_log_line line;
+    struct oa_text changed;
+    run->curve[run->points - 1].valid_loss = valid_loss;
+    OA_TRY(oa_path(c, path, folder, "log.jsonl"));
+    OA_TRY(oa_file_read(c, path, &text, &length));
+    size_t start = last_line(text, length);
+    enum oa_error e = OA_OK;
+    oa_text_init(&changed, c);
+    if (parse_line(text + start, length - start, &line)) {
+        line.valid_loss = valid_loss;
+        oa_text_add(&changed, text, start);
+        oa_text_add(&changed, printed, print_line(&line, printed));
+        e = oa_status(c) == OA_OK ? oa_file_write(c, path, changed.s, changed.length) : oa_status(c);
+    }
+    oa_text_free(&changed);
     oa_free(text);
     return e;
 }

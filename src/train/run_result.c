@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A finished run as JSON, and back: what a contest keeps of it when it goes on after an interruption. */
-#include "train/train.h"
+ * A run as JSON, and back: what a contest keeps of it when it goes on after an interruption. */
+#include "train/run_result.h"
 
-#include <jansson.h>
+#include "base/seal.h"
+
+#include <dirent.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const char remedy[] = "remove the file to train that run again";
+static const char other[] = "the run belongs to another contest; give another --out, or remove the run's folder";
 
 static const struct {
     const char *key;
@@ -14,17 +19,19 @@ static const struct {
 } fields[] = {
     { "tokens", offsetof(struct oa_run, tokens) },
     { "valid_loss", offsetof(struct oa_run, valid_loss) },
+    { "valid_tokens", offsetof(struct oa_run, valid_tokens) },
     { "perplexity", offsetof(struct oa_run, perplexity) },
     { "bits_per_character", offsetof(struct oa_run, bits_per_character) },
     { "bits_per_byte", offsetof(struct oa_run, bits_per_byte) },
     { "seconds", offsetof(struct oa_run, seconds) },
+    { "processor_seconds", offsetof(struct oa_run, processor_seconds) },
     { "seconds_per_step", offsetof(struct oa_run, seconds_per_step) },
     { "tokens_per_second", offsetof(struct oa_run, tokens_per_second) },
     { "flops", offsetof(struct oa_run, flops) },
     { "flops_per_step", offsetof(struct oa_run, flops_per_step) },
     { "peak_memory", offsetof(struct oa_run, peak_memory) },
 };
-enum { FIELDS = sizeof fields / sizeof *fields };
+enum { FIELDS = sizeof fields / sizeof *fields, MACHINE = sizeof((struct oa_run *)0)->machine };
 
 static double *field(struct oa_run *run, int i)
 {
@@ -57,9 +64,12 @@ static json_t *curve_json(const struct oa_run *run)
     return curve;
 }
 
-enum oa_error oa_run_save(oa_context *c, const struct oa_run *run, const char *path)
+static json_t *run_json(const struct oa_run *run, json_t *fingerprint)
 {
     json_t *o = json_object();
+    json_object_set(o, "fingerprint", fingerprint);
+    json_object_set_new(o, "machine", json_string(run->machine));
+    json_object_set_new(o, "weights", json_string(run->weights));
     json_object_set_new(o, "seed", json_integer((json_int_t)run->seed));
     json_object_set_new(o, "steps", json_integer(run->steps));
     for (int i = 0; i < FIELDS; i++)
@@ -67,14 +77,38 @@ enum oa_error oa_run_save(oa_context *c, const struct oa_run *run, const char *p
     json_object_set_new(o, "failed", json_boolean(run->failed));
     json_object_set_new(o, "failure", json_string(run->failure));
     json_object_set_new(o, "curve", curve_json(run));
-    char *text = json_dumps(o, JSON_REAL_PRECISION(17));
+    return o;
+}
+
+enum oa_error oa_run_save(oa_context *c, const char *folder, json_t *fingerprint, const struct oa_run *run)
+{
+    char path[OA_PATH];
+    OA_TRY(oa_path(c, path, folder, "result.json"));
+    json_t *o = run_json(run, fingerprint);
+    enum oa_error e = oa_sealed_write(c, path, o);
     json_decref(o);
-    if (!text)
-        return oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
-    enum oa_error e = oa_file_write(c, path, text, strlen(text));
-    free(text);
     return e;
 }
+
+/* The tensors one after another as they lie in the file: what names and metadata say is no part of it. */
+enum oa_error oa_run_weights(oa_context *c, const char *folder, struct oa_run *run)
+{
+    char path[OA_PATH];
+    struct oa_tensors *file;
+    OA_TRY(oa_path(c, path, folder, "model.safetensors"));
+    OA_TRY(oa_tensors_open(c, path, &file));
+    int count = oa_tensors_count(file);
+    struct oa_array *arrays = oa_alloc(c, ((size_t)count + 1) * sizeof *arrays);
+    for (int i = 0; arrays && i < count; i++)
+        arrays[i] = *oa_tensors_at(file, i);
+    if (arrays)
+        snprintf(run->weights, sizeof run->weights, "%s", oa_digest_of_arrays(arrays, count).hex);
+    oa_free(arrays);
+    oa_tensors_close(file);
+    return oa_status(c);
+}
+
+/* ---- reading ---- */
 
 static enum oa_error read_curve(oa_context *c, json_t *curve, struct oa_run *run)
 {
@@ -91,29 +125,173 @@ static enum oa_error read_curve(oa_context *c, json_t *curve, struct oa_run *run
     return OA_OK;
 }
 
-enum oa_error oa_run_load(oa_context *c, struct oa_run *run, const char *path)
+static void read_text(const json_t *o, const char *key, char *out, size_t size)
 {
-    char *text;
-    size_t length;
-    json_error_t where;
-    *run = (struct oa_run){ 0 };
-    OA_TRY(oa_file_read(c, path, &text, &length));
-    json_t *o = json_loadb(text, length, 0, &where);
-    oa_free(text);
-    if (!json_is_object(o)) {
-        json_decref(o);
-        return oa_fail(c, OA_FORMAT, "%s: not the result of a run; remove it to train that run again", path);
-    }
+    const char *text = json_string_value(json_object_get(o, key));
+    snprintf(out, size, "%s", text ? text : "");
+}
+
+static enum oa_error read_run(oa_context *c, json_t *o, struct oa_run *run)
+{
     run->seed = (uint64_t)json_integer_value(json_object_get(o, "seed"));
     run->steps = (long)json_integer_value(json_object_get(o, "steps"));
     for (int i = 0; i < FIELDS; i++)
         *field(run, i) = value(json_object_get(o, fields[i].key));
     run->failed = json_is_true(json_object_get(o, "failed"));
-    const char *failure = json_string_value(json_object_get(o, "failure"));
-    snprintf(run->failure, sizeof run->failure, "%s", failure ? failure : "");
-    enum oa_error e = read_curve(c, json_object_get(o, "curve"), run);
-    json_decref(o);
+    read_text(o, "failure", run->failure, sizeof run->failure);
+    read_text(o, "machine", run->machine, sizeof run->machine);
+    read_text(o, "weights", run->weights, sizeof run->weights);
+    return read_curve(c, json_object_get(o, "curve"), run);
+}
+
+static bool same_number(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static bool same_point(const struct oa_curve_point *a, const struct oa_curve_point *b)
+{
+    return a->step == b->step && same_number(a->train_loss, b->train_loss) && same_number(a->valid_loss, b->valid_loss);
+}
+
+/* The first point at which the two differ; -1: none. */
+static int first_difference(const struct oa_run *a, const struct oa_run *b)
+{
+    int points = a->points < b->points ? a->points : b->points;
+    for (int i = 0; i < points; i++)
+        if (!same_point(&a->curve[i], &b->curve[i]))
+            return i;
+    return a->points == b->points ? -1 : points;
+}
+
+/* The log tells the same losses as the result, where it is still there. */
+static enum oa_error check_log(oa_context *c, const char *folder, const char *path, const struct oa_run *run)
+{
+    char log[OA_PATH];
+    struct oa_run logged = { 0 };
+    OA_TRY(oa_path(c, log, folder, "log.jsonl"));
+    if (!oa_file_exists(log))
+        return OA_OK;
+    enum oa_error e = oa_log_read(c, folder, &logged);
+    int differs = first_difference(run, &logged);
+    if (e == OA_OK && differs >= 0)
+        e = oa_fail(c, OA_FORMAT, "%s: line %d of %s says something else than the curve of this result; %s", path,
+                    differs + 1, log, remedy);
+    oa_run_free(&logged);
     return e;
+}
+
+/* A run by the clock is repeated from its pace: it must be of so many steps. */
+static enum oa_error check_pace(oa_context *c, const char *folder, const char *path, const struct oa_run *run)
+{
+    char pace[OA_PATH];
+    long steps;
+    OA_TRY(oa_path(c, pace, folder, OA_PACE_FILE));
+    if (!oa_file_exists(pace))
+        return OA_OK;
+    OA_TRY(oa_pace_steps(c, pace, &steps));
+    if (run->failed || steps == run->steps)
+        return OA_OK;
+    return oa_fail(c, OA_FORMAT, "%s: the run has %ld steps, and %s says %ld; %s", path, run->steps, pace, steps,
+                   remedy);
+}
+
+/* The model is the one that the result is about, where it is still there. */
+static enum oa_error check_weights(oa_context *c, const char *folder, const char *path, const struct oa_run *run)
+{
+    char model[OA_PATH];
+    struct oa_run other_run = { 0 };
+    OA_TRY(oa_path(c, model, folder, "model.safetensors"));
+    if (run->failed || !oa_file_exists(model))
+        return OA_OK;
+    OA_TRY(oa_run_weights(c, folder, &other_run));
+    if (strcmp(run->weights, other_run.weights) == 0)
+        return OA_OK;
+    return oa_fail(c, OA_FORMAT,
+                   "%s: %s is not the model of this result: its weights are sha256:%.16s…, not %.16s…; %s", path, model,
+                   other_run.weights, run->weights, "remove the run's folder to train it again");
+}
+
+enum oa_error oa_run_load(oa_context *c, const char *folder, const json_t *fingerprint, const struct oa_options *o,
+                          struct oa_run *run, bool *found)
+{
+    char path[OA_PATH];
+    json_t *root;
+    OA_TRY(oa_path(c, path, folder, "result.json"));
+    *found = oa_file_exists(path);
+    if (!*found)
+        return OA_OK;
+    *run = (struct oa_run){ 0 };
+    OA_TRY(oa_sealed_read(c, path, remedy, &root));
+    enum oa_error e = oa_fingerprint_check(c, path, json_object_get(root, "fingerprint"), fingerprint, other);
+    if (e == OA_OK)
+        e = read_run(c, root, run);
+    json_decref(root);
+    OA_TRY(e);
+    OA_TRY(oa_run_check(c, path, o, run));
+    OA_TRY(check_log(c, folder, path, run));
+    OA_TRY(check_pace(c, folder, path, run));
+    OA_TRY(check_weights(c, folder, path, run));
+    return oa_run_check_begun(c, folder, fingerprint);
+}
+
+/* ---- beginning ---- */
+
+bool oa_run_trained(const char *folder, int depth)
+{
+    bool found = false;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && !found && (e = readdir(d));) {
+        char below[OA_PATH];
+        found = strcmp(e->d_name, "result.json") == 0 || strcmp(e->d_name, "model.safetensors") == 0 ||
+                strncmp(e->d_name, "checkpoint-", 11) == 0;
+        if (!found && depth > 0 && e->d_name[0] != '.' &&
+            snprintf(below, sizeof below, "%s/%s", folder, e->d_name) < OA_PATH)
+            found = oa_run_trained(below, depth - 1);
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+static enum oa_error check_begun(oa_context *c, const char *path, const json_t *fingerprint, char *begun)
+{
+    json_t *before;
+    if (!oa_file_exists(path))
+        return oa_fail(c, OA_FORMAT, "%s is missing, so the checkpoints and models beside it belong to nothing; %s",
+                       path, other);
+    OA_TRY(oa_sealed_read(c, path, "remove the run's folder to train it again", &before));
+    enum oa_error e = oa_fingerprint_check(c, path, json_object_get(before, "fingerprint"), fingerprint, other);
+    read_text(before, "machine", begun, MACHINE);
+    json_decref(before);
+    return e;
+}
+
+static enum oa_error write_begun(oa_context *c, const char *folder, const char *path, json_t *fingerprint,
+                                 const char *machine)
+{
+    OA_TRY(oa_directory_make(c, folder));
+    json_t *root = json_pack("{s:O, s:s}", "fingerprint", fingerprint, "machine", machine);
+    enum oa_error e = oa_sealed_write(c, path, root);
+    json_decref(root);
+    return e;
+}
+
+enum oa_error oa_run_check_begun(oa_context *c, const char *folder, const json_t *fingerprint)
+{
+    char path[OA_PATH], begun[MACHINE];
+    OA_TRY(oa_path(c, path, folder, "run.json"));
+    return oa_file_exists(path) ? check_begun(c, path, fingerprint, begun) : OA_OK;
+}
+
+enum oa_error oa_run_begin(oa_context *c, const char *folder, json_t *fingerprint, const char *machine, char *begun)
+{
+    char path[OA_PATH];
+    OA_TRY(oa_path(c, path, folder, "run.json"));
+    if (oa_run_trained(folder, 0))
+        return check_begun(c, path, fingerprint, begun);
+    snprintf(begun, MACHINE, "%s", machine);
+    return write_begun(c, folder, path, fingerprint, machine);
 }
 
 void oa_run_free(struct oa_run *run)

@@ -12,6 +12,7 @@
 #include "data/data.h"
 #include "model/model.h"
 #include "train/contest.h"
+#include "train/pace.h"
 
 /* What runs of a contest share: tokenizer and token ids. */
 struct oa_workload {
@@ -21,24 +22,47 @@ struct oa_workload {
 enum oa_error oa_workload_open(oa_context *c, const struct oa_options *o, struct oa_workload *out);
 void oa_workload_close(struct oa_workload *w);
 
-/* Learning rate of step 1, 2, …: linear warm-up to lr, then the schedule; min_lr is a share of lr. */
+/* Learning rate of step 1, 2, …: linear warm-up to lr, then the schedule; min_lr is a share of lr. NaN where the
+ * options name no schedule. */
 double oa_learning_rate(const struct oa_options *o, long step);
 
-/* One optimiser step on the gradients in the store; gradient_scale is the factor of clipping. */
+/* The same where the schedule after the warm-up has come to x, from 0 to 1. */
+double oa_learning_rate_at(const struct oa_options *o, long step, double x);
+
+/* One optimiser step on the gradients in the store; gradient_scale is the factor of clipping. oa_optimizer_step_at
+ * takes the learning rate from the caller, the other from the options. OA_INTERNAL in the store's context, and nothing
+ * changed, where the options name no update rule. */
+void oa_optimizer_step_at(struct oa_store *s, const struct oa_options *o, long step, double lr, double gradient_scale);
 void oa_optimizer_step(struct oa_store *s, const struct oa_options *o, long step, double gradient_scale);
 
-/* Mean loss (nats a token), perplexity and bits over windows that cover a text (data.h: oa_batches_cover). */
+/* Mean loss (nats a token), perplexity and bits over windows that cover a text (data.h: oa_batches_cover). title: of
+ * its progress lines. When a stop is asked for it ends after the batch at hand, and all scores are NaN. */
 enum oa_error oa_evaluate_tokens(oa_tape *t, struct oa_model *m, struct oa_batches *batches,
-                                 const struct oa_cover *cover, struct oa_run *out);
+                                 const struct oa_cover *cover, const char *title, struct oa_run *out);
+
+/* bar.c: progress lines of work whose size is known, a few a second. The title is borrowed. */
+struct oa_bar {
+    oa_context *context;
+    const char *title;
+    double began, said; /* clock */
+};
+void oa_bar_open(struct oa_bar *b, oa_context *c, const char *title);
+void oa_bar_say(struct oa_bar *b, long done, long all);
+
+/* remarks.c: notices about options that do nothing beside the others. */
+void oa_remarks(oa_context *c, const struct oa_options *o);
 
 struct oa_train_request {
     const struct oa_options *options;
     const struct oa_workload *workload;
     const char *folder; /* receives model.safetensors, config.json, tokenizer.json, log.jsonl; NULL = nothing is kept */
     bool resume;        /* go on from the newest good checkpoint in the folder, if there is one */
+    bool overwrite;     /* remove the run that the folder holds, before the first thing is written */
     bool keep;          /* keep the last checkpoint after the end (to go on with more steps) */
-    const char *title;  /* for progress lines */
+    const char *title;  /* for progress lines; NULL: there are none of steps */
     long run, runs;     /* "run 3 of 18" in progress lines; 0 = a single run */
+    void (*share)(void *argument, double done); /* told with each progress line, 0 to 1 of the steps; or NULL */
+    void *share_argument;
 };
 /* Trains. Stops with OA_INTERRUPTED after saving when a signal asked for it, with OA_DIVERGED when a number is not
  * finite (step, tensor and batch are named). out->curve belongs to the caller (oa_run_free). */
@@ -61,19 +85,53 @@ struct oa_contest_request {
     const struct oa_options *options; /* compare.seeds, compare.equal and all the rest */
     const char *const *attentions;
     int count;
-    const char *folder; /* runs/NAME/seed-N/ below it; a contest that was interrupted goes on where it was */
+    const char *folder; /* runs/attention-NN/seed-N/ below it */
+    bool overwrite;     /* remove the contest that the folder holds, before the first thing is written */
 };
+/* Trains what the folder does not hold yet. Finished runs in it are used when their fingerprints (fingerprint.h) are
+ * those of this request; OA_ARGUMENT when anything in it belongs to another contest, OA_FORMAT when a file was changed.
+ * Runs that diverge are results (oa_run.failed). OA_INTERNAL when two seeds gave the same model, bit for bit. */
 enum oa_error oa_contest_run(oa_context *c, const struct oa_contest_request *r, struct oa_contest *out);
 
-/* run_result.c: a finished run as JSON, and back. */
-enum oa_error oa_run_save(oa_context *c, const struct oa_run *run, const char *path);
-enum oa_error oa_run_load(oa_context *c, struct oa_run *run, const char *path);
+/* The same in pieces, for whoever decides from the runs that there are which ones to make next: open (all runs are
+ * absent), make, finish, close. Request and contest stay where they are until the end; after a failed open, too, both
+ * the contest and what is held (it may be NULL) are to be freed. The seeds of an attention are to be made in their
+ * order.
+ */
+struct contest;
+enum oa_error oa_contest_open(oa_context *c, const struct oa_contest_request *r, struct oa_contest *out,
+                              struct contest **held);
+enum oa_error oa_contest_make(struct contest *held, const struct oa_cell *cells, int count);
+bool oa_contest_has(const struct contest *held, const struct oa_cell *cell); /* nothing has to be trained for it */
+/* What comes after the runs: those of compare.vary, which share the first seed's, and speeds. */
+enum oa_error oa_contest_finish(struct contest *held);
+void oa_contest_close(struct contest *held);
+
+/* divergence_advice.c: what to change after numbers were not finite, from what these options are: a sentence without a
+ * full stop, in `out`, which is returned. */
+enum { OA_ADVICE = 256 };
+const char *oa_divergence_advice(const struct oa_options *o, char out[OA_ADVICE]);
+
+/* same_run.c: is a run that goes on the one that was begun? The first difference is refused by name. */
+enum oa_error oa_same_options(oa_context *c, const char *folder, const struct oa_options *before,
+                              const struct oa_options *now);
+enum oa_error oa_origin_of(oa_context *c, const struct oa_workload *w, struct oa_origin *out);
+enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_origin *before,
+                             const struct oa_origin *now);
 
 /* run_folder.c: files of a run. */
 enum { OA_PATH = 4096 };
 enum oa_error oa_path(oa_context *c, char out[OA_PATH], const char *folder, const char *name);
-/* The newest checkpoint that loads; notices about those that do not. *found is false when there is none at all. */
-enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const char *folder, bool *found);
+bool oa_folder_has_checkpoint(const char *folder);
+/* Has training left anything in it: a log, a checkpoint, a model? Options and tokenizer alone are no run. */
+bool oa_folder_has_run(const char *folder);
+/* The newest checkpoint that loads; notices about those that are damaged. *age: seconds since it was written, -1 when
+ * there is none at all. Nothing is written. accept: as in oa_checkpoint_load; what it refuses is not passed over. */
+enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const char *folder, oa_accept *accept,
+                               void *argument, double *age);
+/* Seconds from one checkpoint to the next by time: train.checkpoint_minutes, but at least a hundred times as long as
+ * the newest one took, so that they cost less than a hundredth of the time. */
+double oa_checkpoint_wait(double minutes, double cost);
 /* Saves checkpoint-STEP.safetensors and removes all but the two newest. */
 enum oa_error oa_folder_checkpoint(const struct oa_model *m, const struct oa_progress *p, const char *folder);
 void oa_folder_forget(oa_context *c, const char *folder); /* removes every checkpoint */
@@ -85,7 +143,19 @@ struct oa_log_line {
 };
 enum oa_error oa_curve_reserve(oa_context *c, struct oa_run *run, int capacity); /* room for so many points */
 enum oa_error oa_log_add(oa_context *c, const char *folder, const struct oa_log_line *line, struct oa_run *run);
+/* Adds the validation that the newest line lacks because a stop came in the middle of it. */
+enum oa_error oa_log_complete(oa_context *c, const char *folder, double valid_loss, struct oa_run *run);
+enum oa_error oa_log_read(oa_context *c, const char *folder, struct oa_run *run); /* the whole log into the curve */
+/* Puts a log of steps that no checkpoint holds aside, as log.jsonl.1, .2 … the first that is free, and says so. */
+enum oa_error oa_log_put_aside(oa_context *c, const char *folder);
 /* Reads the log back up to `step`, rewrites it without what came later, and fills the curve. */
 enum oa_error oa_log_rewind(oa_context *c, const char *folder, long step, struct oa_run *run);
+
+/* event_file.c: the same lines for TensorBoard, in events.out.tfevents.orthant. Numbers that are NaN are left out. */
+enum oa_error oa_events_add(oa_context *c, const char *folder, const struct oa_log_line *line);
+enum oa_error oa_events_rewind(oa_context *c, const char *folder, long step); /* cuts away what came later */
+enum { OA_EVENT = 512 };                                                      /* room for a record */
+size_t oa_event_print(double wall_time, const struct oa_log_line *line, uint8_t out[OA_EVENT]); /* its bytes */
+uint32_t oa_crc32c(const void *data, size_t count); /* Castagnoli (RFC 3720, appendix B.4) */
 
 #endif

@@ -6,140 +6,40 @@
  *
  * Nothing in the loop allocates after the first step. Everything random is a function of (seed, step), so a run that
  * goes on from a checkpoint makes the same bits as one that was never stopped. */
-#include "train/train.h"
+#include "train/trainer.h"
 
-#include "device/cpu.h"
+#include "train/divergence.h"
+
+#include "base/beside.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIMES = 4096 }; /* newest step times, for the median */
-
-struct trainer {
-    oa_context *c;
-    const struct oa_train_request *r;
-    const struct oa_options *o;
-    struct oa_device *d;
-    struct oa_model *m;
-    oa_tape tape;
-    struct oa_batches *train, *valid;
-    struct oa_cover cover;
-    struct oa_stream stream; /* of dropout */
-    struct oa_progress p;
-    struct oa_plan plan;
-    double started, said; /* clock: of this sitting, of the last progress line */
-    long first;           /* step at which this sitting began */
-    double times[TIMES];
-    double loss, norm; /* of the newest step */
-    struct oa_run *run;
-};
-
-/* ---- opening ---- */
-
-static enum oa_error open_data(struct trainer *t)
-{
-    const struct oa_options *o = t->o;
-    const struct oa_corpus *corpus = &t->r->workload->corpus;
-    OA_TRY(oa_batches_open(t->c, &corpus->train, (int)o->train_batch, (int)o->model_context, (uint64_t)o->train_seed,
-                           &t->train));
-    if (!corpus->valid.count)
-        return OA_OK;
-    OA_TRY(oa_batches_open(t->c, &corpus->valid, (int)o->train_batch, (int)o->model_context, 0, &t->valid));
-    return oa_batches_cover(t->valid, t->r->workload->tokenizer, (uint64_t)o->train_eval_tokens, &t->cover);
-}
-
-static enum oa_error resume(struct trainer *t)
-{
-    bool found = false;
-    uint64_t data = t->r->workload->corpus.train.fingerprint;
-    if (t->r->resume && t->r->folder)
-        OA_TRY(oa_folder_resume(t->m, &t->p, t->r->folder, &found));
-    if (found && t->p.data != data)
-        return oa_fail(
-            t->c, OA_ARGUMENT,
-            "%s: the checkpoint was made from other training text or another tokenizer; train into a new folder",
-            t->r->folder);
-    t->p.data = data;
-    if (found)
-        oa_log(t->c, 0, "%s: going on from step %ld", t->r->folder, t->p.step);
-    return t->r->folder ? oa_log_rewind(t->c, t->r->folder, t->p.step, t->run) : OA_OK;
-}
-
-static enum oa_error describe(struct trainer *t)
-{
-    char path[OA_PATH];
-    if (!t->r->folder)
-        return OA_OK;
-    OA_TRY(oa_directory_make(t->c, t->r->folder));
-    OA_TRY(oa_path(t->c, path, t->r->folder, "config.json"));
-    OA_TRY(oa_model_save_config(t->m, path));
-    OA_TRY(oa_path(t->c, path, t->r->folder, "tokenizer.json"));
-    return oa_tokenizer_save(t->c, t->r->workload->tokenizer, path);
-}
-
-/* Arenas are sized before the first step: their pages are touched once, and plan and run agree or a test fails. */
-static enum oa_error reserve(struct trainer *t)
-{
-    OA_TRY(oa_plan_make(t->c, t->o, oa_tokenizer_size(t->r->workload->tokenizer), &t->plan));
-    oa_arena_reserve(&t->tape.arena, (size_t)t->plan.memory_activations);
-    oa_arena_reserve(&t->d->scratch, (size_t)t->plan.memory_scratch);
-    return oa_status(t->c);
-}
-
-static enum oa_error open_trainer(struct trainer *t)
-{
-    enum oa_precision precision;
-    if (!oa_precision_parse(t->o->train_precision, &precision))
-        return oa_fail(t->c, OA_ARGUMENT, "train.precision: \"%s\" is not f32, bf16 or f64", t->o->train_precision);
-    OA_TRY(oa_device_open(t->c, precision, false, &t->d));
-    OA_TRY(oa_model_open(t->d, t->o, oa_tokenizer_size(t->r->workload->tokenizer), true, &t->m));
-    oa_tape_init(&t->tape, t->d);
-    t->stream = oa_stream_named((uint64_t)t->o->train_seed, "dropout");
-    OA_TRY(reserve(t));
-    OA_TRY(open_data(t));
-    OA_TRY(describe(t));
-    return resume(t);
-}
-
-static void close_trainer(struct trainer *t)
-{
-    oa_batches_close(t->train);
-    oa_batches_close(t->valid);
-    if (t->m)
-        oa_tape_free(&t->tape);
-    oa_model_close(t->m);
-    oa_device_close(t->d);
-}
-
 /* ---- a step ---- */
 
-/* Name of the first parameter whose gradient is not finite. */
-static const char *bad_gradient(const struct trainer *t)
+/* Sums over micro-batches are means over the step's targets. */
+static double loss_scale(const struct oa_options *o)
 {
-    for (int i = 0; i < t->m->store.count; i++) {
-        const struct oa_parameter *p = t->m->store.parameter[i];
-        if (p->gradient && !isfinite(t->d->ops->sum_squares(t->d, p->count, p->gradient)))
-            return p->name;
-    }
-    return NULL;
+    return 1 / (double)(o->train_batch * o->model_context * o->train_accumulate);
 }
 
-static enum oa_error diverged(struct trainer *t, long step, long micro)
+static enum oa_error diverged(struct trainer *t, long step)
 {
-    const char *name = bad_gradient(t);
-    return oa_fail(t->c, OA_DIVERGED,
-                   "step %ld, micro-batch %ld of %ld: the %s is not finite (first tensor: %s%s). Lower train.lr, raise "
-                   "train.warmup, or train with --train.precision f32",
-                   step, micro, t->o->train_accumulate, isfinite(t->loss) ? "gradient" : "loss",
-                   name ? "gradient of " : "", name ? name : "the loss itself");
+    struct oa_step s = { .model = t->m,
+                         .tape = &t->tape,
+                         .batches = t->train,
+                         .stream = oa_stream_child(t->stream, (uint64_t)step),
+                         .step = step,
+                         .scale = loss_scale(t->o) };
+    return oa_diverged(&s, isfinite(t->loss));
 }
 
 static enum oa_error gradients(struct trainer *t, long step)
 {
     const struct oa_options *o = t->o;
     struct oa_stream stream = oa_stream_child(t->stream, (uint64_t)step);
-    double scale = 1 / (double)(o->train_batch * o->model_context * o->train_accumulate);
+    double scale = loss_scale(o);
     oa_store_zero_gradients(&t->m->store);
     t->loss = 0;
     for (long micro = 0; micro < o->train_accumulate; micro++) {
@@ -149,7 +49,7 @@ static enum oa_error gradients(struct trainer *t, long step)
         t->loss += scale * oa_model_loss(&t->tape, t->m, &batch, scale);
         OA_TRY(oa_status(t->c));
         if (!isfinite(t->loss))
-            return diverged(t, step, micro + 1);
+            return diverged(t, step);
         oa_tape_backward(&t->tape);
         OA_TRY(oa_status(t->c));
     }
@@ -162,76 +62,137 @@ static enum oa_error one_step(struct trainer *t, long step)
     OA_TRY(gradients(t, step));
     t->norm = sqrt(t->d->ops->sum_squares(t->d, t->m->store.updated, t->m->store.gradients));
     if (!isfinite(t->norm))
-        return diverged(t, step, o->train_accumulate);
+        return diverged(t, step);
     double clip = o->train_clip > 0 && t->norm > o->train_clip ? o->train_clip / t->norm : 1;
-    oa_optimizer_step(&t->m->store, o, step, clip);
+    oa_optimizer_step_at(&t->m->store, o, step, oa_pace_rate(&t->pace, o, step), clip);
     return oa_model_after_step(t->m, step);
 }
 
 /* ---- between steps ---- */
 
-static bool due(long step, long every, long last)
+/* No step follows step `step`. */
+static bool ended(const struct trainer *t, long step)
 {
-    return step == last || (every > 0 && step % every == 0);
+    return oa_pace_ended(&t->pace, step) || oa_best_over(&t->p.best, t->o);
+}
+
+static bool due(const struct trainer *t, long step, long every)
+{
+    return ended(t, step) || (every > 0 && step % every == 0);
 }
 
 static void say_progress(struct trainer *t, long step)
 {
-    double now = oa_clock();
-    if (now - t->said < 0.2 && step != t->o->train_steps)
+    double now = oa_clock(), total = oa_pace_total(&t->pace, step, oa_trainer_used(t));
+    if (!t->r->title || (now - t->said < 0.2 && !ended(t, step)))
         return;
     t->said = now;
-    double left = (now - t->started) / (double)(step - t->first) * (double)(t->o->train_steps - step);
-    char which[64] = "";
-    if (t->r->runs)
-        snprintf(which, sizeof which, "[%ld/%ld] ", t->r->run, t->r->runs);
-    oa_log(t->c, 1, "%s%s: step %ld/%ld, loss %.4f, %.0f tokens/s, %ld:%02ld left", which, t->r->title, step,
-           t->o->train_steps, t->loss, (t->p.tokens > 0 ? t->p.tokens / t->p.seconds : 0), (long)left / 60,
-           (long)left % 60);
+    if (t->r->share)
+        t->r->share(t->r->share_argument, total > 0 ? (double)step / total : 1);
+    double left = (now - t->started) / (double)(step - t->first) * (total - (double)step);
+    oa_log(t->c, 1, "%s: step %ld/%.0f, loss %.4f, %.0f tokens/s, %ld:%02ld left", t->title, step, total, t->loss,
+           (t->p.tokens > 0 ? t->p.tokens / t->p.seconds : 0), (long)left / 60, (long)left % 60);
 }
 
-static enum oa_error validate(struct trainer *t, long step, double *loss)
+static bool validation_due(const struct trainer *t, long step)
 {
-    *loss = (double)NAN;
-    if (!t->valid || !due(step, t->o->train_eval_every, t->o->train_steps))
+    return t->valid && due(t, step, t->o->train_eval_every);
+}
+
+/* On train.eval_tokens, at the end on train.final_tokens. Where the lowest is looked for, all must be of the same
+ * tokens: then the result is another validation (finish). */
+static enum oa_error validate(struct trainer *t)
+{
+    bool result = oa_pace_ended(&t->pace, t->p.step) && !oa_best_wanted(t->o);
+    return oa_trainer_evaluate(t, t->m, result ? t->o->train_final_tokens : t->o->train_eval_tokens);
+}
+
+/* What the newest validation says of the model as it is; one that was stopped says nothing. */
+static enum oa_error note_best(struct trainer *t)
+{
+    long before = t->p.best.step;
+    if (!oa_best_wanted(t->o) || isnan(t->run->valid_loss))
         return OA_OK;
-    OA_TRY(oa_evaluate_tokens(&t->tape, t->m, t->valid, &t->cover, t->run));
-    *loss = t->run->valid_loss;
-    return OA_OK;
+    bool lowest = oa_best_note(&t->p.best, t->p.step, t->run->valid_loss);
+    if (!lowest || !t->o->train_keep_best)
+        return OA_OK;
+    return oa_best_save(&t->best, t->m, t->r->workload->tokenizer, &t->p.best, before);
+}
+
+static enum oa_error add_event(const struct trainer *t, const struct oa_log_line *line)
+{
+    return t->r->folder && t->o->train_tensorboard ? oa_events_add(t->c, t->r->folder, line) : OA_OK;
+}
+
+/* The run was stopped in the middle of the validation of its newest step: nothing else of that step is missing. */
+static enum oa_error make_up_for_validation(struct trainer *t)
+{
+    const struct oa_run *run = t->run;
+    const struct oa_curve_point *newest = run->points ? &run->curve[run->points - 1] : NULL;
+    if (!newest || newest->step != t->p.step || !isnan(newest->valid_loss) || !validation_due(t, t->p.step))
+        return OA_OK;
+    OA_TRY(validate(t));
+    if (!oa_trainer_complete(t))
+        return oa_trainer_stopped(t);
+    OA_TRY(note_best(t));
+    double none = (double)NAN;
+    struct oa_log_line line = { t->p.step, none, run->valid_loss, none, none, none, none };
+    OA_TRY(add_event(t, &line));
+    return oa_log_complete(t->c, t->r->folder, run->valid_loss, t->run);
 }
 
 static enum oa_error write_log(struct trainer *t, long step)
 {
     struct oa_log_line line = { .step = step,
                                 .loss = t->loss,
-                                .lr = oa_learning_rate(t->o, step),
+                                .lr = oa_pace_rate(&t->pace, t->o, step),
                                 .gradient_norm = t->norm,
                                 .seconds = t->p.seconds,
-                                .tokens = t->p.tokens };
-    OA_TRY(validate(t, step, &line.valid_loss));
-    if (isnan(line.valid_loss) && !due(step, t->o->train_log_every, t->o->train_steps))
+                                .tokens = t->p.tokens,
+                                .valid_loss = (double)NAN };
+    bool validation = validation_due(t, step);
+    if (!validation && !due(t, step, t->o->train_log_every))
         return OA_OK;
-    return oa_log_add(t->c, t->r->folder, &line, t->run);
+    if (validation) {
+        OA_TRY(validate(t));
+        line.valid_loss = t->run->valid_loss;
+        OA_TRY(note_best(t));
+    }
+    OA_TRY(oa_log_add(t->c, t->r->folder, &line, t->run));
+    return add_event(t, &line);
 }
 
+static bool checkpoint_due(const struct trainer *t, long step)
+{
+    const struct oa_options *o = t->o;
+    if (o->train_checkpoint_every > 0 && step % o->train_checkpoint_every == 0)
+        return true;
+    return o->train_checkpoint_minutes > 0 &&
+           oa_clock() - t->saved >= oa_checkpoint_wait(o->train_checkpoint_minutes, t->cost);
+}
+
+/* The pace first: of one that is newer than the checkpoint what is too much is forgotten. */
 static enum oa_error save_state(struct trainer *t)
 {
-    return t->r->folder ? oa_folder_checkpoint(t->m, &t->p, t->r->folder) : OA_OK;
+    if (!t->r->folder)
+        return OA_OK;
+    OA_TRY(oa_trainer_save_pace(t));
+    double start = oa_clock();
+    OA_TRY(oa_folder_checkpoint(t->m, &t->p, t->r->folder));
+    oa_best_settle(t->c, &t->best, &t->p.best);
+    t->saved = oa_clock();
+    t->cost = t->saved - start;
+    return OA_OK;
 }
 
 static enum oa_error after_step(struct trainer *t, long step)
 {
     OA_TRY(write_log(t, step));
     say_progress(t, step);
-    int signal = oa_stop_requested(t->c);
-    bool last = step == t->o->train_steps;
-    if ((t->o->train_checkpoint_every > 0 && step % t->o->train_checkpoint_every == 0) || signal ||
-        (last && t->r->keep))
+    bool signal = oa_stop_requested(t->c) != 0, last = ended(t, step);
+    if (checkpoint_due(t, step) || signal || (last && t->r->keep))
         OA_TRY(save_state(t));
-    if (signal && !last)
-        return oa_fail(t->c, OA_INTERRUPTED, "stopped by signal %d after step %ld%s", signal, step,
-                       t->r->folder ? "; --resume goes on from here" : "");
-    return OA_OK;
+    return signal && !(last && oa_trainer_complete(t)) ? oa_trainer_stopped(t) : OA_OK;
 }
 
 /* The first step has shown what a step needs: arenas become one piece, workers get equal scratch. */
@@ -241,79 +202,41 @@ static void settle(struct trainer *t)
     oa_device_settle(t->d);
 }
 
-/* Points that the log will have: its lines and the validations. */
-static int curve_points(const struct oa_options *o)
+/* Points that the log will have: its lines and the validations, as far as the number of steps is known. */
+static int curve_points(const struct trainer *t)
 {
-    long points = o->train_steps / o->train_log_every + 2;
+    const struct oa_options *o = t->o;
+    long steps = t->pace.steps, points = steps / o->train_log_every + 2;
     if (o->train_eval_every)
-        points += o->train_steps / o->train_eval_every;
+        points += steps / o->train_eval_every;
     return (int)oa_min(points, 1 << 24);
 }
 
 static enum oa_error loop(struct trainer *t)
 {
-    OA_TRY(oa_curve_reserve(t->c, t->run, curve_points(t->o)));
+    OA_TRY(oa_curve_reserve(t->c, t->run, curve_points(t)));
+    OA_TRY(make_up_for_validation(t));
     t->first = t->p.step;
-    t->started = oa_clock();
-    for (long step = t->p.step + 1; step <= t->o->train_steps; step++) {
-        double start = oa_clock();
+    t->started = t->saved = oa_clock();
+    for (long step = t->p.step + 1; !ended(t, step - 1); step++) {
+        double start = oa_clock(), processor = oa_context_clock(t->c);
         OA_TRY(one_step(t, step));
         if (step == t->first + 1)
             settle(t);
+        t->d->ops->sync(t->d);
         double seconds = oa_clock() - start;
-        t->times[step % TIMES] = seconds;
+        t->times[step % OA_TIMES] = seconds;
         t->p.step = step;
         t->p.seconds += seconds;
+        t->p.processor += oa_context_clock(t->c) - processor;
         t->p.tokens += (double)(t->o->train_batch * t->o->train_accumulate * t->o->model_context);
+        oa_pace_advance(&t->pace, step, oa_trainer_used(t));
         OA_TRY(after_step(t, step));
     }
     return OA_OK;
 }
 
-/* ---- the end ---- */
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Median of the newest step times, the first step of a sitting left out (it sizes arenas and makes primitives). */
-static double median_time(struct trainer *t)
-{
-    long done = t->p.step - t->first, n = oa_min(done - 1, TIMES - 1);
-    if (n < 1)
-        return t->p.step ? t->p.seconds / (double)t->p.step : 0;
-    double sorted[TIMES];
-    for (long i = 0; i < n; i++)
-        sorted[i] = t->times[(t->p.step - i) % TIMES];
-    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
-    return sorted[n / 2];
-}
-
-static enum oa_error finish(struct trainer *t)
-{
-    struct oa_run *run = t->run;
-    char path[OA_PATH];
-    run->seed = (uint64_t)t->o->train_seed;
-    run->steps = t->p.step;
-    run->tokens = t->p.tokens;
-    run->seconds = t->p.seconds;
-    run->seconds_per_step = median_time(t);
-    run->tokens_per_second = run->seconds_per_step > 0 ? t->plan.tokens / run->seconds_per_step : 0;
-    run->flops_per_step = t->plan.flops;
-    run->flops = t->plan.flops * (double)t->p.step;
-    run->peak_memory = (double)(t->m->store.arena.peak + t->tape.arena.peak + t->d->scratch.peak);
-    if (t->valid && t->first == t->p.step) /* nothing was left to train: the loss at the end is not known yet */
-        OA_TRY(oa_evaluate_tokens(&t->tape, t->m, t->valid, &t->cover, run));
-    if (!t->r->folder)
-        return OA_OK;
-    OA_TRY(oa_path(t->c, path, t->r->folder, "model.safetensors"));
-    OA_TRY(oa_model_save(t->m, path, false));
-    if (!t->r->keep)
-        oa_folder_forget(t->c, t->r->folder);
-    return OA_OK;
-}
+/* ---- the run ---- */
 
 enum oa_error oa_train_run(oa_context *c, const struct oa_train_request *r, struct oa_run *out)
 {
@@ -328,12 +251,15 @@ enum oa_error oa_train_run(oa_context *c, const struct oa_train_request *r, stru
     t->r = r;
     t->o = r->options;
     t->run = out;
-    enum oa_error e = open_trainer(t);
+    oa_trainer_name(t);
+    enum oa_error e = oa_trainer_open(t);
     if (e == OA_OK)
         e = loop(t);
+    if (e == OA_OK || e == OA_DIVERGED)
+        oa_trainer_account(t);
     if (e == OA_OK)
-        e = finish(t);
-    close_trainer(t);
+        e = oa_trainer_finish(t);
+    oa_trainer_close(t);
     oa_free(t);
     return e;
 }

@@ -7,7 +7,8 @@ enum oa_error oa_workload_open(oa_context *c, const struct oa_options *o, struct
     *out = (struct oa_workload){ 0 };
     enum oa_error e = oa_tokenizer_open(c, o->data_tokenizer, o->data_train, o->data_valid, &out->tokenizer);
     if (e == OA_OK)
-        e = oa_corpus_open(c, out->tokenizer, o->data_train, o->data_valid, o->data_valid_fraction, &out->corpus);
+        e = oa_corpus_open_split(c, out->tokenizer, o->data_train, o->data_valid, o->data_valid_fraction,
+                                 oa_chance_seed(o, OA_CHANCE_SPLIT), &out->corpus);
     if (e != OA_OK)
         oa_workload_close(out);
     return e;

@@ -23,31 +23,18 @@ double *oa_case_numbers(struct oa_case *a, const char *name, long count)
 
 static void *reals(struct oa_case *a, const double *x, long count)
 {
-    void *out = oa_tape_take(&a->tape, (size_t)count * a->device->kernels.real_size);
-    for (long i = 0; x && out && i < count; i++)
-        oa_real_set(a->device, out, i, x[i]);
+    void *out = oa_tape_take(&a->rig.tape, (size_t)count * a->rig.device->kernels.real_size);
+    if (out)
+        oa_reals_write(a->rig.device, count, x, out);
     return out;
 }
 
 static void *acts(struct oa_case *a, const double *x, long count)
 {
-    void *real = reals(a, x, count);
-    if (a->device->kernels.act == a->device->kernels.real)
-        return real;
-    void *act = oa_tape_take(&a->tape, (size_t)count * a->device->kernels.act_size);
-    if (real && act)
-        a->device->ops->act_from_real(a->device, count, real, act);
-    return act;
-}
-
-static void read_acts(struct oa_case *a, const void *act, long count, double *out)
-{
-    void *real = reals(a, NULL, count);
-    if (!real || !act)
-        return;
-    a->device->ops->real_from_act(a->device, count, act, real);
-    for (long i = 0; i < count; i++)
-        out[i] = oa_real_get(a->device, real, i);
+    void *out = oa_tape_take(&a->rig.tape, (size_t)count * a->rig.device->kernels.act_size);
+    if (out)
+        oa_acts_write(a->rig.device, count, x, out);
+    return out;
 }
 
 /* Numbers as activations can hold them. */
@@ -56,7 +43,7 @@ static double *rounded(struct oa_case *a, const char *name, long count)
     double *out = oa_case_numbers(a, name, count);
     void *act = out ? acts(a, out, count) : NULL;
     if (act)
-        read_acts(a, act, count, out);
+        oa_acts_read(a->rig.device, count, act, out);
     return out;
 }
 
@@ -66,15 +53,12 @@ static double *rounded(struct oa_case *a, const char *name, long count)
 static struct oa_layer_shape shape_of(const struct oa_case *a)
 {
     const struct oa_setup *s = &a->setup;
-    return (struct oa_layer_shape){ .width = a->D,
-                                    .heads = s->heads,
-                                    .head_width = a->D / s->heads,
-                                    .value_width = a->D / s->heads,
-                                    .length = a->N,
-                                    .memory_length = a->N,
-                                    .causal = s->mode == OA_MODE_CAUSAL,
-                                    .cross = s->mode == OA_MODE_CROSS,
-                                    .bias = s->bias };
+    struct oa_layer_shape shape = oa_even_shape(a->D, s->heads, a->N);
+    shape.head_width = shape.value_width = a->D / s->heads; /* what does not divide is for mechanisms to refuse */
+    shape.causal = s->mode == OA_MODE_CAUSAL;
+    shape.cross = s->mode == OA_MODE_CROSS;
+    shape.bias = s->bias;
+    return shape;
 }
 
 static void fill_angles(struct oa_case *a)
@@ -92,7 +76,7 @@ static void fill_angles(struct oa_case *a)
 static void fill_inputs(struct oa_case *a)
 {
     long rows = a->B * a->T, memory_rows = a->B * a->S;
-    oa_tape_reset(&a->tape, false, false, oa_stream_named(1, "inputs"));
+    oa_tape_reset(&a->rig.tape, false, false, oa_stream_named(1, "inputs"));
     a->x = rounded(a, "x", rows * a->D);
     a->dy = rounded(a, "dy", rows * a->D);
     a->y = oa_case_room(a, rows * a->D);
@@ -114,17 +98,17 @@ static void fill_inputs(struct oa_case *a)
 /* Initialised values are special (zeros, ones): trainable ones become random, as activations can hold them. */
 static void fill_parameters(struct oa_case *a)
 {
-    for (int i = 0; i < a->store.count; i++) {
-        struct oa_parameter *p = a->store.parameter[i];
+    for (int i = 0; i < a->rig.store.count; i++) {
+        struct oa_parameter *p = a->rig.store.parameter[i];
         struct oa_stream s = oa_stream_named(12, p->name);
         for (long j = 0; p->trainable && j < p->count; j++) {
             double value = (p->init == OA_INIT_ONE) + 0.5 * oa_random_normal(s, (uint64_t)j);
-            if (a->device->kernels.act == OA_BF16)
+            if (a->rig.device->kernels.act == OA_BF16)
                 value = (double)oa_bf16_to_float(oa_float_to_bf16((float)value));
-            oa_real_set(a->device, p->value, j, value);
+            oa_real_write(a->rig.device, p->value, j, value);
         }
     }
-    oa_store_refresh(&a->store);
+    oa_store_refresh(&a->rig.store);
 }
 
 /* Two heads, unless the text asks for more. */
@@ -141,7 +125,7 @@ static long heads_of(const struct oa_layer_spec *l)
 static void set_sizes(struct oa_case *a)
 {
     struct oa_setup *s = &a->setup;
-    s->heads = s->heads ? s->heads : heads_of(&a->spec.layer[0]);
+    s->heads = s->heads ? s->heads : heads_of(&a->rig.spec.layer[0]);
     s->width = s->width ? s->width : 4 * s->heads;
     a->D = s->width;
     a->B = s->batch ? s->batch : 2;
@@ -153,39 +137,38 @@ static void set_sizes(struct oa_case *a)
 static oa_tensor *forward(struct oa_case *a, struct oa_layer_input *in)
 {
     long D = a->D, half = D / a->setup.heads / 2;
-    in->x = oa_tensor_from(&a->tape, acts(a, a->x, a->B * a->T * D), a->B * a->T, D, D, true);
+    in->x = oa_tensor_from(&a->rig.tape, acts(a, a->x, a->B * a->T * D), a->B * a->T, D, D, true);
     if (a->memory)
-        in->memory = oa_tensor_from(&a->tape, acts(a, a->memory, a->B * a->S * D), a->B * a->S, D, D, true);
+        in->memory = oa_tensor_from(&a->rig.tape, acts(a, a->memory, a->B * a->S * D), a->B * a->S, D, D, true);
     in->cosine = a->cosine ? reals(a, a->cosine, a->N * half) : NULL;
     in->sine = a->sine ? reals(a, a->sine, a->N * half) : NULL;
-    return oa_status(a->context) == OA_OK ? oa_layer_forward(&a->tape, &a->layer, in) : NULL;
+    return oa_status(a->context) == OA_OK ? oa_layer_forward(&a->rig.tape, &a->rig.layer, in) : NULL;
 }
 
 /* What training moves gets values as a step gives them: first values are special (no correlations, all heads alike). */
 static enum oa_error move_parameters(struct oa_case *a)
 {
-    if (a->store.live == a->store.updated)
+    if (a->rig.store.live == a->rig.store.updated)
         return OA_OK;
     struct oa_layer_input in = {
         .batch = a->B, .queries = a->T, .keys = a->S, .lengths = a->lengths, .words = a->words
     };
-    oa_tape_reset(&a->tape, true, true, oa_stream_named(1, "past"));
+    oa_tape_reset(&a->rig.tape, true, true, oa_stream_named(1, "past"));
     forward(a, &in);
-    return oa_layer_after_step(&a->layer, 1);
+    return oa_layer_after_step(&a->rig.layer, 1);
 }
 
 enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct oa_case *a)
 {
     *a = (struct oa_case){ .setup = *setup, .context = c };
     oa_arena_init(&a->arena, c, false);
-    OA_TRY(oa_spec_parse(c, a->setup.spec, &a->spec));
+    OA_TRY(oa_rig_open(c, a->setup.spec, a->setup.precision, false, &a->rig));
+    if (a->setup.stand_in)
+        a->rig.spec.layer[0].group[0].atom.mechanism = a->setup.stand_in;
     set_sizes(a);
-    OA_TRY(oa_device_open(c, a->setup.precision, false, &a->device));
-    oa_store_init(&a->store, a->device);
-    oa_tape_init(&a->tape, a->device);
     struct oa_layer_shape shape = shape_of(a);
-    OA_TRY(oa_layer_open(c, &a->spec, 0, &shape, &a->store, "", &a->layer));
-    OA_TRY(oa_store_allocate(&a->store, 9, true));
+    OA_TRY(oa_rig_layer(&a->rig, 0, &shape));
+    OA_TRY(oa_store_allocate(&a->rig.store, 9, true));
     fill_inputs(a);
     fill_parameters(a);
     return move_parameters(a);
@@ -193,13 +176,7 @@ enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct o
 
 void oa_case_close(struct oa_case *a)
 {
-    oa_layer_close(&a->layer);
-    if (a->device) {
-        oa_tape_free(&a->tape);
-        oa_store_free(&a->store);
-    }
-    oa_device_close(a->device);
-    oa_spec_free(&a->spec);
+    oa_rig_close(&a->rig);
     oa_arena_free(&a->arena);
 }
 
@@ -211,7 +188,7 @@ static void read_gradient(struct oa_case *a, const oa_tensor *x, double *out)
 {
     memset(out, 0, (size_t)(x->rows * x->cols) * sizeof *out);
     if (x->gradient)
-        read_acts(a, x->gradient, x->rows * x->cols, out);
+        oa_acts_read(a->rig.device, x->rows * x->cols, x->gradient, out);
 }
 
 enum oa_error oa_case_run(struct oa_case *a)
@@ -220,16 +197,17 @@ enum oa_error oa_case_run(struct oa_case *a)
         .batch = a->B, .queries = a->T, .keys = a->S, .lengths = a->lengths, .words = a->words
     };
     long count = a->B * a->T * a->D;
-    oa_tape_reset(&a->tape, !a->no_gradients, false, oa_stream_named(1, "step"));
-    oa_store_zero_gradients(&a->store);
+    in.dropout = a->setup.dropout;
+    oa_tape_reset(&a->rig.tape, !a->no_gradients, a->setup.dropout > 0, oa_stream_named(1, "step"));
+    oa_store_zero_gradients(&a->rig.store);
     oa_tensor *y = forward(a, &in);
     OA_TRY(oa_status(a->context));
-    read_acts(a, y->data, count, a->y);
+    oa_acts_read(a->rig.device, count, y->data, a->y);
     if (a->no_gradients)
         return oa_status(a->context);
     y->gradient = acts(a, a->dy, count);
     OA_TRY(oa_status(a->context));
-    oa_tape_backward(&a->tape);
+    oa_tape_backward(&a->rig.tape);
     read_gradient(a, in.x, a->dx);
     if (in.memory)
         read_gradient(a, in.memory, a->dmemory);
@@ -238,7 +216,7 @@ enum oa_error oa_case_run(struct oa_case *a)
 
 enum oa_error oa_case_step(struct oa_case *a, struct oa_state *s, long b, long first, long count, double *y)
 {
-    oa_tape *t = &a->tape;
+    oa_tape *t = &a->rig.tape;
     long D = a->D, half = D / a->setup.heads / 2;
     struct oa_layer_input in = { .batch = 1, .queries = count, .keys = a->S, .state = s };
     oa_tape_reset(t, false, false, oa_stream_named(1, "step"));
@@ -250,10 +228,33 @@ enum oa_error oa_case_step(struct oa_case *a, struct oa_state *s, long b, long f
     in.cosine = a->cosine ? reals(a, a->cosine, a->N * half) : NULL;
     in.sine = a->sine ? reals(a, a->sine, a->N * half) : NULL;
     OA_TRY(oa_status(a->context));
-    oa_tensor *out = oa_layer_forward(t, &a->layer, &in);
+    oa_tensor *out = oa_layer_forward(t, &a->rig.layer, &in);
     OA_TRY(oa_status(a->context));
-    read_acts(a, out->data, count * D, y);
+    oa_acts_read(a->rig.device, count * D, out->data, y);
     return oa_status(a->context);
+}
+
+struct oa_oracle oa_case_oracle(const struct oa_case *a, long b)
+{
+    const double *memory = a->memory ? a->memory + b * a->S * a->D : NULL;
+    return (struct oa_oracle){ .x = a->x + b * a->T * a->D,
+                               .memory = memory,
+                               .queries = a->T,
+                               .keys = a->S,
+                               .length = a->lengths ? a->lengths[b] : a->S,
+                               .words = a->words + b * a->T,
+                               .cosine = a->cosine,
+                               .sine = a->sine };
+}
+
+void oa_case_copy_values(const struct oa_case *from, struct oa_case *to)
+{
+    struct oa_view v;
+    size_t bytes = (size_t)from->rig.store.total * from->rig.device->kernels.real_size;
+    const void *values = oa_view_open(&v, from->rig.device, from->rig.store.values, bytes, OA_VIEW_READ);
+    if (values)
+        to->rig.device->ops->upload(to->rig.device, bytes, values, to->rig.store.values);
+    oa_view_close(&v);
 }
 
 double *oa_case_results(struct oa_case *a, long *count)
@@ -261,13 +262,13 @@ double *oa_case_results(struct oa_case *a, long *count)
     long n = a->B * a->T * a->D, m = a->memory ? a->B * a->S * a->D : 0, at = 0;
     const double *parts[] = { a->y, a->dx, a->dmemory };
     const long sizes[] = { n, n, m };
-    *count = 2 * n + m + a->store.updated;
+    *count = 2 * n + m + a->rig.store.updated;
     double *out = oa_case_room(a, *count);
     for (int p = 0; out && p < 3; p++) {
         for (long i = 0; i < sizes[p]; i++)
             out[at++] = parts[p][i];
     }
-    for (long i = 0; out && i < a->store.updated; i++)
-        out[at++] = oa_real_get(a->device, a->store.gradients, i);
+    if (out)
+        oa_reals_read(a->rig.device, a->rig.store.updated, a->rig.store.gradients, out + at);
     return out;
 }

@@ -7,8 +7,8 @@
 #ifndef ORTHANT_VERIFY_ATTENTION_CASE_H
 #define ORTHANT_VERIFY_ATTENTION_CASE_H
 
-#include "attention/explain.h"
-#include "device/cpu.h"
+#include "attention/layer/rig.h"
+#include "explain/explain.h"
 
 /* What is asked for. */
 struct oa_setup {
@@ -16,17 +16,15 @@ struct oa_setup {
     enum oa_mode mode;
     enum oa_precision precision;
     bool bias, padding, rotary;
+    double dropout;                      /* of attention weights, as in training; 0 = none */
+    const struct oa_mechanism *stand_in; /* takes the place of the mechanism of the first group; NULL = none */
     long width, heads, batch, queries, keys, length; /* 0 = 8, 2, 2, 6, 5 (6 without memory), 7 */
 };
 
 struct oa_case {
     struct oa_setup setup;
     oa_context *context;
-    struct oa_spec spec;
-    struct oa_device *device;
-    struct oa_store store;
-    struct oa_layer layer;
-    oa_tape tape;
+    struct oa_rig rig;
     struct oa_arena arena; /* of the arrays below, and of whoever looks at the case */
     long B, T, S, D, N;
     double *x, *memory, *dy, *y, *dx, *dmemory; /* memory and dmemory NULL without */
@@ -42,6 +40,10 @@ void oa_case_close(struct oa_case *a);
 enum oa_error oa_case_run(struct oa_case *a);
 /* Decoding: tokens first … first+count−1 of item b through a state of the layer, their rows of y into `y`. */
 enum oa_error oa_case_step(struct oa_case *a, struct oa_state *s, long b, long first, long count, double *y);
+/* All parameters of another case with the same ones; the acts stay as they are. */
+void oa_case_copy_values(const struct oa_case *from, struct oa_case *to);
+/* What oracles get of item b. */
+struct oa_oracle oa_case_oracle(const struct oa_case *a, long b);
 /* Room for numbers that lives as long as the case, not zeroed; NULL after a recorded failure. */
 double *oa_case_room(struct oa_case *a, long count);
 /* Such room with N(0, 1) from a stream of that name. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "verify/feature_products.h"
+#include "attention/layer/rig.h"
 
 #include <math.h>
 #include <string.h>
@@ -7,30 +8,25 @@
 /* One draw of Ω and the features of the first rows of q and k. */
 struct draw {
     const struct oa_feature_law *f;
-    struct oa_device *d;
-    struct oa_spec spec;
-    struct oa_store store;
-    struct oa_layer layer;
-    struct oa_arena arena;
-    const double *omega; /* [OA_DRAW, K] */
-    double *features[2]; /* [rows, outputs] */
-    double *top[2];      /* [rows] */
-    double log_constant; /* of a product: factors that attentions cancel */
+    struct oa_rig rig;
+    struct oa_arena arena, memory; /* the host's, the device's */
+    const void *omega;             /* [OA_DRAW, K], the device's */
+    double *features[2];           /* [rows, outputs] */
+    double *top[2];                /* [rows] */
+    double log_constant;           /* of a product: factors that attentions cancel */
 };
 
 static enum oa_error open_draw(oa_context *c, struct draw *w, uint64_t seed)
 {
     char text[160];
-    long K = w->f->width;
-    struct oa_layer_shape shape = { .width = K, .heads = 1, .head_width = K, .value_width = K, .length = 1 };
+    struct oa_layer_shape shape = oa_even_shape(w->f->width, 1, 1);
     snprintf(text, sizeof text, "performer(features=%d, %s)", OA_DRAW, w->f->draw);
-    OA_TRY(oa_spec_parse(c, text, &w->spec));
-    OA_TRY(oa_device_open(c, OA_PRECISION_F64, false, &w->d));
-    oa_store_init(&w->store, w->d);
     oa_arena_init(&w->arena, c, false);
-    OA_TRY(oa_layer_open(c, &w->spec, 0, &shape, &w->store, "", &w->layer));
-    OA_TRY(oa_store_allocate(&w->store, seed, false));
-    const struct oa_parameter *omega = oa_store_find(&w->store, "features.omega");
+    OA_TRY(oa_rig_open(c, text, OA_PRECISION_F64, false, &w->rig));
+    oa_device_arena(&w->memory, w->rig.device);
+    OA_TRY(oa_rig_layer(&w->rig, 0, &shape));
+    OA_TRY(oa_store_allocate(&w->rig.store, seed, false));
+    const struct oa_parameter *omega = oa_store_find(&w->rig.store, "features.omega");
     if (!omega)
         return oa_fail(c, OA_INTERNAL, "a performer layer has no features.omega");
     w->omega = omega->value;
@@ -39,18 +35,31 @@ static enum oa_error open_draw(oa_context *c, struct draw *w, uint64_t seed)
 
 static void close_draw(struct draw *w)
 {
-    oa_layer_close(&w->layer);
-    if (w->d) {
-        oa_store_free(&w->store);
-        oa_arena_free(&w->arena);
-    }
-    oa_device_close(w->d);
-    oa_spec_free(&w->spec);
+    oa_arena_free(&w->arena);
+    oa_arena_free(&w->memory);
+    oa_rig_close(&w->rig);
 }
 
-static double *room(struct draw *w, long count)
+/* The device's, where a real and an act are a double. */
+static void *room(struct draw *w, long count)
 {
-    return oa_arena_take(&w->arena, (size_t)count * sizeof(double));
+    return oa_arena_take(&w->memory, (size_t)count * sizeof(double));
+}
+
+static const void *given(struct draw *w, const double *x, long count)
+{
+    void *there = room(w, count);
+    if (there)
+        oa_reals_write(w->rig.device, count, x, there);
+    return there;
+}
+
+static double *fetched(struct draw *w, const void *x, long count)
+{
+    double *here = oa_arena_take(&w->arena, (size_t)count * sizeof *here);
+    if (here && oa_status(w->rig.device->context) == OA_OK)
+        oa_reals_read(w->rig.device, count, x, here);
+    return here;
 }
 
 static void run_side(struct draw *w, int side, const struct oa_random_features *how)
@@ -66,18 +75,20 @@ static void run_side(struct draw *w, int side, const struct oa_random_features *
     a.count = OA_DRAW;
     a.scale = 1;
     a.half_norm = f->half_norm;
-    a.x = side ? f->k : f->q;
-    a.y = w->features[side] = room(w, rows * OA_DRAW * (twice ? 2 : 1));
-    a.top = w->top[side] = room(w, rows);
-    if (a.y && a.top)
-        w->d->ops->random_features(w->d, &a);
+    a.x = given(w, side ? f->k : f->q, rows * f->width);
+    a.y = room(w, rows * OA_DRAW * (twice ? 2 : 1));
+    a.top = room(w, rows);
+    if (a.x && a.y && a.top)
+        w->rig.device->ops->random_features(w->rig.device, &a);
+    w->features[side] = fetched(w, a.y, rows * OA_DRAW * (twice ? 2 : 1));
+    w->top[side] = fetched(w, a.top, rows);
 }
 
 static enum oa_error fit(struct draw *w, struct oa_random_features how[2])
 {
     const struct oa_feature_law *f = w->f;
     long K = f->width;
-    double *bias = room(w, OA_DRAW);
+    void *bias = room(w, OA_DRAW);
     struct oa_random_statistics s = { .kind = (enum oa_random_fit)f->fit,
                                       .batch = 1,
                                       .queries = f->queries,
@@ -86,19 +97,19 @@ static enum oa_error fit(struct draw *w, struct oa_random_features how[2])
                                       .width = K,
                                       .count = OA_DRAW,
                                       .scale = 1,
-                                      .q = f->q,
-                                      .k = f->k,
+                                      .q = given(w, f->q, f->queries * K),
+                                      .k = given(w, f->k, f->keys * K),
                                       .omega = w->omega,
                                       .turned = { room(w, OA_DRAW * K), room(w, OA_DRAW * K) },
                                       .metric = { room(w, K * K), room(w, K * K) },
                                       .bias = bias };
-    OA_TRY(oa_status(w->d->context));
-    w->d->ops->random_statistics(w->d, &s);
+    OA_TRY(oa_status(w->rig.context));
+    w->rig.device->ops->random_statistics(w->rig.device, &s);
     for (int side = 0; side < 2; side++)
         how[side] = (struct oa_random_features){
             .each = true, .omega = s.turned[side], .bias = bias, .metric = s.metric[side]
         };
-    return oa_status(w->d->context);
+    return oa_status(w->rig.context);
 }
 
 static enum oa_error make_features(struct draw *w)
@@ -108,7 +119,7 @@ static enum oa_error make_features(struct draw *w)
         OA_TRY(fit(w, how));
     run_side(w, 0, &how[0]);
     run_side(w, 1, &how[1]);
-    return oa_status(w->d->context);
+    return oa_status(w->rig.context);
 }
 
 /* f(ω_r, x) f(ω_r, y) with mean e^{x·y}, where the kind has that mean. */

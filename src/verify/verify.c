@@ -48,24 +48,31 @@ static double share(const struct oa_check *f)
     return f->error == 0 ? 0 : f->error / f->bound;
 }
 
+static bool keep(struct oa_proof *p, struct oa_check **list, int *count, const struct oa_check *f)
+{
+    void *array = *list;
+    struct oa_check *kept = add_room(p, &array, *count, sizeof *kept);
+    *list = array;
+    if (!kept)
+        return false;
+    *kept = *f;
+    (*count)++;
+    return true;
+}
+
 static void note(struct oa_proof *p, const char *mechanism, const struct oa_check *f)
 {
     struct oa_proof_line *l = line_of(p, mechanism);
     if (!l)
         return;
-    if (l->checks++ == 0 || share(f) > share(&l->worst))
+    if (l->checks++ == l->unjudged || share(f) > share(&l->worst))
         l->worst = *f;
     p->checks++;
+    p->largest_bound = fmax(p->largest_bound, f->bound);
     if (f->error <= f->bound)
         return;
     l->failed++;
-    void *array = p->failure;
-    struct oa_check *kept = add_room(p, &array, p->failures, sizeof *kept);
-    p->failure = array;
-    if (kept) {
-        *kept = *f;
-        p->failures++;
-    }
+    keep(p, &p->failure, &p->failures, f);
 }
 
 static const char *row_name(const struct oa_spec *s)
@@ -73,20 +80,42 @@ static const char *row_name(const struct oa_spec *s)
     return s->layers == 1 && s->layer[0].groups == 1 ? s->layer[0].group[0].atom.mechanism->name : "side by side";
 }
 
-void oa_proof_measure(struct oa_proof *p, const struct oa_case *a, double error, double bound, const char *what, ...)
+static struct oa_check check_of(const struct oa_proof *p, const struct oa_case *a, double error, double bound)
 {
     struct oa_check f = { .subject = p->subject,
                           .mode = oa_mode_name(a->setup.mode),
                           .precision = oa_precision_name(a->setup.precision),
                           .error = error,
                           .bound = bound };
+    snprintf(f.spec, sizeof f.spec, "%s", a->setup.spec);
+    return f;
+}
+
+void oa_proof_measure(struct oa_proof *p, const struct oa_case *a, double error, double bound, const char *what, ...)
+{
+    struct oa_check f = check_of(p, a, error, bound);
     va_list arguments;
     va_start(arguments, what);
     oa_format(f.what, sizeof f.what, what, arguments);
     va_end(arguments);
-    snprintf(f.spec, sizeof f.spec, "%s", a->setup.spec);
     p->of_cases++;
-    note(p, row_name(&a->spec), &f);
+    note(p, row_name(&a->rig.spec), &f);
+}
+
+void oa_proof_unjudged(struct oa_proof *p, const struct oa_case *a, double number, const char *why, ...)
+{
+    struct oa_check f = check_of(p, a, NAN, number);
+    struct oa_proof_line *l = line_of(p, row_name(&a->rig.spec));
+    va_list arguments;
+    va_start(arguments, why);
+    oa_format(f.what, sizeof f.what, why, arguments);
+    va_end(arguments);
+    if (!l || !keep(p, &p->unjudged, &p->unjudgeds, &f))
+        return;
+    l->unjudged++;
+    l->checks++;
+    p->checks++;
+    p->of_cases++;
 }
 
 void oa_proof_law(struct oa_proof *p, const char *mechanism, double error, double bound, const char *law, ...)
@@ -130,8 +159,8 @@ static bool reads_files(const struct oa_mechanism *m)
  * what a mode needs.) */
 static bool claimed(const struct oa_case *a)
 {
-    const struct oa_layer_spec *l = a->spec.layer;
-    if (a->spec.layers != 1 || l->groups != 1 || l->group[0].atom.children)
+    const struct oa_layer_spec *l = a->rig.spec.layer;
+    if (a->rig.spec.layers != 1 || l->groups != 1 || l->group[0].atom.children)
         return false;
     const struct oa_mechanism *m = l->group[0].atom.mechanism;
     bool has =
@@ -145,7 +174,7 @@ static void refuse(struct oa_proof *p, const struct oa_case *a, const char *sent
         oa_proof_measure(p, a, INFINITY, 0, "claimed, but refused: %s", sentence);
         return;
     }
-    struct oa_proof_line *l = line_of(p, row_name(&a->spec));
+    struct oa_proof_line *l = line_of(p, row_name(&a->rig.spec));
     if (l)
         l->refused++;
     for (int i = 0; i < p->refusals; i++) {
@@ -209,6 +238,19 @@ void oa_proof_modes(struct oa_proof *p, const char *spec, const struct oa_setup 
         check(p, &a);
         oa_case_close(&a);
     }
+}
+
+const char *oa_proof_plain(const struct oa_mechanism *m)
+{
+    return m->plain ? m->plain : m->name;
+}
+
+const char *oa_proof_row(struct oa_proof *p, const char *spec)
+{
+    struct oa_spec parsed;
+    const char *name = oa_spec_parse(p->context, spec, &parsed) == OA_OK ? row_name(&parsed) : "";
+    oa_spec_free(&parsed);
+    return name;
 }
 
 bool oa_proof_wants(const struct oa_proof *p, const char *mechanism)
@@ -316,6 +358,7 @@ void oa_proof_free(struct oa_proof *p)
     oa_free(p->specs);
     oa_free(p->line);
     oa_free(p->failure);
+    oa_free(p->unjudged);
     oa_free(p->refusal);
     *p = (struct oa_proof){ .context = p->context };
 }

@@ -26,14 +26,15 @@ struct oa_check {
     const char *mode;         /* "" where it has no meaning */
     const char *precision;    /* "f64", …; "" where it has no meaning */
     char what[OA_PROOF_TEXT];
-    double error, bound;
+    double error, bound; /* not judged: bound is what rounding alone can give, `what` says why */
 };
 /* All that a subject measured of one mechanism. */
 struct oa_proof_line {
     const char *subject;
     char mechanism[48];
-    long checks, failed, refused; /* refused: the mechanism says in a sentence that it has no such form */
-    struct oa_check worst;        /* the largest error ÷ bound */
+    long checks, failed, unjudged; /* the rest passed. unjudged: rounding alone can be as large as the result */
+    long refused;                  /* the mechanism says in a sentence that it has no such form */
+    struct oa_check worst;         /* the largest error ÷ bound */
 };
 struct oa_refusal {
     char spec[OA_PROOF_TEXT];
@@ -50,10 +51,11 @@ struct oa_proof {
     char (*specs)[OA_PROOF_TEXT];
     int spec_count;
     struct oa_proof_line *line;
-    struct oa_check *failure;
+    struct oa_check *failure, *unjudged;
     struct oa_refusal *refusal; /* kept with `only` */
-    int lines, failures, refusals;
+    int lines, failures, unjudgeds, refusals;
     long checks, of_cases; /* all; those that are no laws */
+    double largest_bound;  /* of all checks: a bound of 1 could not fail */
     double seconds;
     oa_context *other[2]; /* with other numbers of threads (verify_threads.c) */
 };
@@ -89,6 +91,7 @@ struct oa_subject {
     X(lengths)                                                                                                         \
     X(order)                                                                                                           \
     X(threads)                                                                                                         \
+    X(claims)                                                                                                          \
     X(identities)                                                                                                      \
     X(counts)                                                                                                          \
     X(features)                                                                                                        \
@@ -107,12 +110,38 @@ enum oa_error oa_proof_collect(struct oa_proof *p);
 /* Does the proof look at this mechanism? (With `only`, those of that attention alone.) */
 bool oa_proof_wants(const struct oa_proof *p, const char *mechanism);
 
+/* The mechanism with its defaults as a text. */
+const char *oa_proof_plain(const struct oa_mechanism *m);
+/* The name of the line that this attention is counted in: that of its mechanism; "" after a recorded failure. */
+const char *oa_proof_row(struct oa_proof *p, const char *spec);
+
 /* A measurement of a case; `what` names the quantity. */
 void oa_proof_measure(struct oa_proof *p, const struct oa_case *a, double error, double bound, const char *what, ...)
     OA_PRINTF(5, 6);
 /* A measurement that belongs to a mechanism but to no case. `law` says what was measured, with its parameters. */
 void oa_proof_law(struct oa_proof *p, const char *mechanism, double error, double bound, const char *law, ...)
     OA_PRINTF(5, 6);
+
+/* Part of a case that cannot be judged: `number`, at least 1, is the relative error that rounding alone can give. */
+void oa_proof_unjudged(struct oa_proof *p, const struct oa_case *a, double number, const char *why, ...)
+    OA_PRINTF(4, 5);
+
+/* verify_rounding.c: what rounding does on the way through an attention. */
+
+/* Conditions of the rows of a case, [B·T] that live as long as it; NULL after a recorded failure. */
+double *oa_case_conditions(struct oa_case *a);
+/* Raises row[queries] to the conditions that the map [H][queries][keys] of a group has. */
+void oa_raise_conditions(const struct oa_group *g, const double *map, long queries, long keys, double *row);
+/* Is an error of `bound` times the condition still smaller than the value? */
+bool oa_row_is_judged(double condition, double bound);
+/* ‖want − got‖/‖want‖ over the rows that are judged at that bound, each divided by its condition. */
+struct oa_rows {
+    const double *want, *got, *condition; /* [rows, width] twice, [rows] */
+    long rows, width;
+};
+double oa_rows_difference(const struct oa_rows *r, double bound);
+/* Says which rows of an item are not judged, if there are any. */
+void oa_proof_leave_out(struct oa_proof *p, const struct oa_case *a, const double *condition, double bound, long item);
 
 /* Opens a case of the setup with this spec and mode. False: it was refused (which is counted), or failed (which is a
  * failure of the check); nothing is to be closed then. */
@@ -130,9 +159,18 @@ void oa_proof_modes(struct oa_proof *p, const char *spec, const struct oa_setup 
 bool oa_proof_stopped(const struct oa_proof *p);
 double oa_proof_difference(const double *a, const double *b, long count); /* max |a − b| / (1 + |a|) */
 
+/* Outputs that a later token, and that a token of another item, changes (verify_causality.c); false after an error. */
+bool oa_count_leaks(struct oa_proof *p, struct oa_case *a, double *leaks, double *meets);
+/* The largest change of an output, moved with its token, when two tokens change places (verify_order.c). */
+double oa_order_difference(struct oa_proof *p, struct oa_case *a);
+/* Measures every claim of a mechanism's table, which may be a changed copy of one in the registry (verify_claims.c). */
+void oa_claims_are_true(struct oa_proof *p, const struct oa_mechanism *m);
+
 /* The properties themselves, for cases that tests open. */
 oa_property oa_gradients_are_differences;     /* verify_gradients.c */
 oa_property oa_later_tokens_change_nothing;   /* verify_causality.c */
 oa_property oa_outputs_are_the_map_of_values; /* verify_oracles.c */
+oa_property oa_attention_is_as_claimed;       /* verify_claims.c */
+oa_property oa_longer_is_refused_or_the_same; /* verify_lengths.c: of a case of more tokens than N */
 
 #endif

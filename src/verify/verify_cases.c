@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which attentions are looked at: every mechanism of the registry as it is, with every value of every choice, flag and
  * whole number, and combinations that single options do not show. A new mechanism is covered by being registered. */
+#include "attention/language/language.h"
 #include "verify/verify.h"
 
 #include <string.h>
@@ -122,28 +123,31 @@ static void add_spec(struct oa_proof *p, const char *text)
     snprintf(p->specs[p->spec_count++], sizeof p->specs[0], "%s", text);
 }
 
-/* Whole numbers: small enough for the sequences of the checks, and what some options demand of theirs. */
-static int number_of(const struct oa_argument *a)
+/* "key=number" of a whole number: small enough for the sequences of the checks, or what the mechanism says. */
+static void number_of(const struct oa_mechanism *m, const struct oa_argument *a, char *out, size_t size)
 {
-    bool divisor = strcmp(a->key, "a") == 0 || strcmp(a->key, "b") == 0; /* of every length */
-    bool longest = strcmp(a->key, "length") == 0;                        /* at least the longest sequence */
-    return divisor ? 1 : longest ? 80 : 3;
+    size_t n = strlen(a->key);
+    for (int i = 0; m->numbers && oa_choice_word(m->numbers, i, out, size); i++) {
+        if (strncmp(out, a->key, n) == 0 && out[n] == '=')
+            return;
+    }
+    snprintf(out, size, "%s=3", a->key);
 }
 
 static void add_values(struct oa_proof *p, const struct oa_mechanism *m, const struct oa_argument *a)
 {
-    char text[OA_PROOF_TEXT];
-    /* the default width of taylor is more than the checks' layer has for orthonormal columns */
-    const char *more = strcmp(m->name, "taylor") == 0 ? "width=4, " : "";
+    char text[OA_PROOF_TEXT], number[64];
+    number_of(m, a, number, sizeof number);
     if (a->kind == OA_VALUE_FLAG)
         snprintf(text, sizeof text, "%s(%s)", m->name, a->key);
     if (a->kind == OA_VALUE_INT)
-        snprintf(text, sizeof text, "%s(%s=%d)", m->name, a->key, number_of(a));
+        snprintf(text, sizeof text, "%s(%s)", m->name, number);
     if (a->kind == OA_VALUE_FLAG || a->kind == OA_VALUE_INT)
         add_spec(p, text);
     for (const char *w = a->kind == OA_VALUE_CHOICE ? a->choices : ""; *w; w += *w == '|') {
         int n = (int)strcspn(w, "|");
-        snprintf(text, sizeof text, "%s(%s%s%s%.*s)", m->name, more, a->key, a->key[0] ? "=" : "", n, w);
+        snprintf(text, sizeof text, "%s(%s%s%s%s%.*s)", m->name, m->trial ? m->trial : "", m->trial ? ", " : "", a->key,
+                 a->key[0] ? "=" : "", n, w);
         add_spec(p, text);
         w += n;
     }

@@ -13,23 +13,32 @@ static double changed(const double *a, const double *b, long count)
     return n;
 }
 
-void oa_later_tokens_change_nothing(struct oa_proof *p, struct oa_case *a)
+bool oa_count_leaks(struct oa_proof *p, struct oa_case *a, double *leaks, double *meets)
 {
     long row = a->D, item = a->T * row, all = a->B * item;
-    double *before = oa_case_room(a, all), leaks = 0, meets = 0;
+    double *before = oa_case_room(a, all);
+    *leaks = *meets = 0;
     a->no_gradients = true;
     if (!before || !oa_proof_run(p, a))
-        return;
+        return false;
     memcpy(before, a->y, (size_t)all * sizeof *before);
     for (long t = 1; t < a->T; t++) {
         for (long i = 0; i < row; i++)
             a->x[t * row + i] += 3; /* of the first item */
         if (!oa_proof_run(p, a))
-            return;
-        leaks += changed(before, a->y, t * row);
-        meets += changed(before + item, a->y + item, all - item);
+            return false;
+        *leaks += changed(before, a->y, t * row);
+        *meets += changed(before + item, a->y + item, all - item);
         memcpy(before, a->y, (size_t)all * sizeof *before);
     }
+    return true;
+}
+
+void oa_later_tokens_change_nothing(struct oa_proof *p, struct oa_case *a)
+{
+    double leaks, meets;
+    if (!oa_count_leaks(p, a, &leaks, &meets))
+        return;
     oa_proof_measure(p, a, leaks, 0, "numbers that a later token changes, %ld tokens", a->T);
     oa_proof_measure(p, a, meets, 0, "numbers that a token of another item changes, %ld tokens", a->T);
 }

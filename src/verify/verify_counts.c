@@ -6,43 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* A layer of which only sizes are wanted: nothing is computed. */
-struct dry_layer {
-    struct oa_spec spec;
-    struct oa_device *device;
-    struct oa_store store;
-    struct oa_layer layer;
-    oa_tape tape;
-};
-
-static enum oa_error open_dry(oa_context *c, const char *text, const struct oa_layer_shape *shape, struct dry_layer *l)
-{
-    *l = (struct dry_layer){ 0 };
-    OA_TRY(oa_spec_parse(c, text, &l->spec));
-    OA_TRY(oa_device_open(c, OA_PRECISION_F32, true, &l->device));
-    oa_store_init(&l->store, l->device);
-    oa_tape_init(&l->tape, l->device);
-    OA_TRY(oa_layer_open(c, &l->spec, 0, shape, &l->store, "", &l->layer));
-    return oa_store_allocate(&l->store, 1, false);
-}
-
-static void close_dry(struct dry_layer *l)
-{
-    oa_layer_close(&l->layer);
-    if (l->device) {
-        oa_tape_free(&l->tape);
-        oa_store_free(&l->store);
-    }
-    oa_device_close(l->device);
-    oa_spec_free(&l->spec);
-}
-
-static void mechanism_name(const char *spec, char out[64])
-{
-    bool sum = strstr(spec, " + ") != NULL;
-    snprintf(out, 64, "%.*s", sum ? 3 : (int)strcspn(spec, "("), sum ? "mix" : spec);
-}
-
 /* ---- parameters ----------------------------------------------------------------------------------------------------
  */
 
@@ -80,18 +43,17 @@ static void check_layers(struct oa_proof *p)
 {
     struct oa_layer_shape shape = { 512, 8, 64, 64, .length = 256 };
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
-        struct dry_layer l;
-        char name[64];
-        mechanism_name(layers[i].spec, name);
+        struct oa_rig l;
+        const char *name = oa_proof_row(p, layers[i].spec);
         if (!oa_proof_wants(p, name))
             continue;
-        if (open_dry(p->context, layers[i].spec, &shape, &l) == OA_OK) {
+        if (oa_rig_dry(p->context, layers[i].spec, &shape, &l) == OA_OK) {
             oa_proof_law(p, name, fabs((double)(l.store.trainable - 2 * 512 * 512 - layers[i].trainable)), 0,
                          "%s: trainable parameters, expected %ld", layers[i].spec, layers[i].trainable);
             oa_proof_law(p, name, fabs((double)(l.store.frozen - layers[i].frozen)), 0,
                          "%s: frozen parameters, expected %ld", layers[i].spec, layers[i].frozen);
         }
-        close_dry(&l);
+        oa_rig_close(&l);
     }
 }
 
@@ -131,17 +93,16 @@ static void check_models(struct oa_proof *p)
                                        wmt = { 512, 8, 64, 64, .length = 256 };
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         const struct published *m = &models[i];
-        struct dry_layer l;
-        char name[64];
-        mechanism_name(m->spec, name);
+        struct oa_rig l;
+        const char *name = oa_proof_row(p, m->spec);
         if (!oa_proof_wants(p, name))
             continue;
-        if (open_dry(p->context, m->spec, m->t5 ? &t5 : &wmt, &l) == OA_OK) {
+        if (oa_rig_dry(p->context, m->spec, m->t5 ? &t5 : &wmt, &l) == OA_OK) {
             double size = model_size(m, l.store.trainable - m->shared) / 1e6;
             oa_proof_law(p, name, fabs(size - m->millions), 0.5, "%s: %.2f million parameters, published %.0f", m->what,
                          size, m->millions);
         }
-        close_dry(&l);
+        oa_rig_close(&l);
     }
 }
 
@@ -153,11 +114,10 @@ enum { LENGTH = 256, WIDTH = 64 };
 /* The formula leaves elementwise work out. */
 static void check_flops(struct oa_proof *p, const char *spec)
 {
-    struct dry_layer l;
+    struct oa_rig l;
     struct oa_layer_shape shape = { WIDTH, 4, 16, 16, .length = LENGTH };
-    char name[64];
-    mechanism_name(spec, name);
-    if (open_dry(p->context, spec, &shape, &l) == OA_OK) {
+    const char *name = oa_proof_row(p, spec);
+    if (oa_rig_dry(p->context, spec, &shape, &l) == OA_OK) {
         oa_tape_reset(&l.tape, false, false, oa_stream_named(1, ""));
         l.device->flops = 0;
         struct oa_layer_input in = { .batch = 1, .queries = LENGTH, .keys = LENGTH };
@@ -168,17 +128,18 @@ static void check_flops(struct oa_proof *p, const char *spec)
     }
     if (oa_status(p->context) != OA_NO_MEMORY)
         oa_clear_error(p->context);
-    close_dry(&l);
+    oa_rig_close(&l);
 }
 
 /* Supports: pairs are counted by formula, and here one by one. */
 static void pairs_are_counted(struct oa_proof *p, struct oa_case *a)
 {
-    const struct oa_group *g = &a->layer.group[0];
+    const struct oa_group *g = &a->rig.layer.group[0];
     struct oa_oracle in = { .queries = a->T, .keys = a->S, .length = a->S };
     double pairs = 0;
     a->no_gradients = true;
-    if (!g->support.pairs || a->layer.groups > 1 || !oa_proof_run(p, a)) /* a run reads the layout of blocks */
+    if (g->support.form == OA_SUPPORT_ALL || a->rig.layer.groups > 1 ||
+        !oa_proof_run(p, a)) /* a run reads the layout of blocks */
         return;
     for (long h = 0; h < g->shape.heads; h++) {
         for (long i = 0; i < a->T; i++) {
@@ -202,7 +163,7 @@ static void once(struct oa_proof *p)
     const struct oa_mechanism *m;
     for (int i = 0; (m = oa_mechanism_at(i)); i++) {
         if (oa_proof_wants(p, m->name))
-            check_flops(p, strcmp(m->name, "mix") == 0 ? "random + softmax" : m->name);
+            check_flops(p, oa_proof_plain(m));
     }
 }
 

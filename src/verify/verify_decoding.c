@@ -14,31 +14,20 @@ static bool needs_all(const struct oa_layer *l)
     return all;
 }
 
-/* Relative to the whole: rounding is relative to what is summed. */
-static double difference(const double *a, const double *b, long count)
-{
-    double size = 0, error = 0;
-    for (long i = 0; i < count; i++) {
-        size += a[i] * a[i];
-        error += (a[i] - b[i]) * (a[i] - b[i]);
-    }
-    return sqrt(error) / (sqrt(size) + 1e-12);
-}
-
-/* Features of both signs have denominators near 0, or cancel where q·k is small; both enlarge a rounding. */
-static double allowed(const struct oa_case *a)
+static double bound_of(const struct oa_case *a)
 {
     static const double each[] = { [OA_PRECISION_F32] = 2e-5, [OA_PRECISION_BF16] = 3e-2, [OA_PRECISION_F64] = 1e-12 };
-    double e = each[a->setup.precision];
-    const char *spec = a->setup.spec;
-    bool signs = strstr(spec, "cos)") || strstr(spec, "power") || strstr(spec, "trig");
-    return signs ? 1000 * e : strstr(spec, "polysketch") ? 20 * e : e;
+    double rounding = 1;
+    for (int g = 0; g < a->rig.layer.groups; g++)
+        rounding = fmax(rounding, a->rig.layer.group[g].mechanism->rounding);
+    return rounding * each[a->setup.precision];
 }
 
 struct decoding {
     struct oa_case *a;
     struct oa_state *state;
     double *whole, *y; /* [B, T, D] */
+    double *condition; /* [B, T] */
 };
 
 static bool steps(const struct decoding *d, struct oa_state *s, long b, long from, long to, long chunk)
@@ -54,10 +43,12 @@ static bool steps(const struct decoding *d, struct oa_state *s, long b, long fro
 static void compare(struct oa_proof *p, const struct decoding *d, const char *how)
 {
     const struct oa_case *a = d->a;
+    double bound = bound_of(a);
     for (long b = 0; b < a->B; b++) {
         long at = b * a->T * a->D;
-        oa_proof_measure(p, a, difference(d->whole + at, d->y + at, a->T * a->D), allowed(a),
-                         "%s, and the whole sequence, item %ld%s", how, b, a->setup.rotary ? ", rotary" : "");
+        struct oa_rows rows = { d->whole + at, d->y + at, d->condition + b * a->T, a->T, a->D };
+        oa_proof_measure(p, a, oa_rows_difference(&rows, bound), bound, "%s, and the whole sequence, item %ld%s", how,
+                         b, a->setup.rotary ? ", rotary" : "");
     }
 }
 
@@ -67,7 +58,7 @@ static void in_chunks(struct oa_proof *p, const struct decoding *d)
     for (size_t c = 0; c < sizeof chunks / sizeof chunks[0]; c++) {
         char how[64];
         for (long b = 0; b < d->a->B; b++) {
-            oa_layer_state_reset(&d->a->layer, d->state);
+            oa_layer_state_reset(&d->a->rig.layer, d->state);
             if (!steps(d, d->state, b, 0, d->a->T, chunks[c]))
                 return;
         }
@@ -82,17 +73,17 @@ static void from_a_copy(struct oa_proof *p, const struct decoding *d)
     struct oa_case *a = d->a;
     struct oa_state *copy;
     long half = a->T / 2;
-    if (a->memory || oa_layer_state_open(&a->layer, a->T, &copy) != OA_OK)
+    if (a->memory || oa_layer_state_open(&a->rig.layer, a->T, &copy) != OA_OK)
         return;
     bool done = true;
     for (long b = 0; b < a->B && done; b++) {
-        oa_layer_state_reset(&a->layer, d->state);
-        done = steps(d, d->state, b, 0, half, 1) && oa_layer_state_copy(&a->layer, d->state, copy) == OA_OK &&
+        oa_layer_state_reset(&a->rig.layer, d->state);
+        done = steps(d, d->state, b, 0, half, 1) && oa_layer_state_copy(&a->rig.layer, d->state, copy) == OA_OK &&
                steps(d, d->state, b, half, half + 1, 1) && steps(d, copy, b, half, a->T, 1);
     }
     if (done)
         compare(p, d, "a copied state");
-    oa_layer_state_close(&a->layer, copy);
+    oa_layer_state_close(&a->rig.layer, copy);
 }
 
 static void decoding_is_the_whole(struct oa_proof *p, struct oa_case *a)
@@ -100,13 +91,16 @@ static void decoding_is_the_whole(struct oa_proof *p, struct oa_case *a)
     long count = a->B * a->T * a->D;
     struct decoding d = { .a = a, .whole = oa_case_room(a, count), .y = oa_case_numbers(a, "", count) };
     a->no_gradients = true;
-    if (needs_all(&a->layer) || oa_status(p->context) != OA_OK || !oa_proof_run(p, a))
+    if (needs_all(&a->rig.layer) || oa_status(p->context) != OA_OK || !oa_proof_run(p, a))
         return;
     memcpy(d.whole, a->y, (size_t)count * sizeof *d.whole);
-    if (oa_layer_state_open(&a->layer, a->T, &d.state) == OA_OK) {
+    d.condition = oa_case_conditions(a);
+    for (long b = 0; d.condition && b < a->B; b++)
+        oa_proof_leave_out(p, a, d.condition + b * a->T, bound_of(a), b);
+    if (d.condition && oa_layer_state_open(&a->rig.layer, a->T, &d.state) == OA_OK) {
         in_chunks(p, &d);
         from_a_copy(p, &d);
-        oa_layer_state_close(&a->layer, d.state);
+        oa_layer_state_close(&a->rig.layer, d.state);
     }
     oa_proof_error(p, a);
 }

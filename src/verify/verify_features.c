@@ -158,7 +158,8 @@ static bool draw(struct laws *l, const struct oa_feature_law *f)
 static void check_mean(struct laws *l, const char *what, double want, double variance)
 {
     double mean = mean_of(l->f, l->count), sigma = sqrt(variance / (double)l->count);
-    oa_proof_law(l->p, "performer", fabs(mean - want) / sigma, 5, "%s: mean %.5f, law %.5f, in σ", what, mean, want);
+    oa_proof_law(l->p, "performer", fabs(mean / want - 1), 5 * sigma / want, "%s: mean %.5f, law %.5f; the bound is 5σ",
+                 what, mean, want);
 }
 
 static void check_means(struct laws *l)
@@ -216,8 +217,8 @@ static void check_blocks(struct laws *l, const char *name, enum oa_random_featur
     if (!draw(l, &f))
         return;
     double got = block_error(l->f, l->count, BLOCK, pair.kernel, &error);
-    oa_proof_law(l->p, "performer", fabs(got - want) / error, 5,
-                 "%s: variance of a block of orthogonal rows %.5g, law %.5g, in σ", name, got, want);
+    oa_proof_law(l->p, "performer", fabs(got / want - 1), 5 * error / want,
+                 "%s: variance of a block of orthogonal rows %.5g, law %.5g; the bound is 5σ", name, got, want);
     oa_proof_law(l->p, "performer", got < one / BLOCK ? 0 : 1, 0,
                  "%s: orthogonal rows vary less than independent ones (%.5g; 0: yes)", name, one / BLOCK);
 }

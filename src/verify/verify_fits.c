@@ -145,8 +145,8 @@ static void check_mean(struct oa_proof *p, const struct cloud *c, int fit, long 
     for (int i = 0; i < WIDTH; i++)
         xy += c->q[i] * c->k[i];
     double variance = exp(log_second_moment(&e, c->q, c->k)) - exp(2 * xy);
-    oa_proof_law(p, "performer", fabs(sum / (double)count - exp(xy)) / sqrt(variance / (double)count), 5,
-                 "%s: mean %.5f, law %.5f, in σ", names[fit], sum / (double)count, exp(xy));
+    oa_proof_law(p, "performer", fabs(sum / (double)count / exp(xy) - 1), 5 * sqrt(variance / (double)count) / exp(xy),
+                 "%s: mean %.5f, law %.5f; the bound is 5σ", names[fit], sum / (double)count, exp(xy));
     oa_free(m.mean[0]);
 }
 

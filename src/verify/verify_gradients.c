@@ -19,9 +19,17 @@ static double loss(struct oa_proof *p, struct oa_case *a)
     return done ? sum : NAN;
 }
 
+/* What the host has written, of a parameter if there is a view. */
+static void changed(struct oa_case *a, const struct oa_view *view)
+{
+    if (view)
+        oa_view_store(view);
+    oa_store_refresh(&a->rig.store);
+}
+
 /* (loss(values + h·direction) − loss(values − h·direction))/2h */
-static double difference(struct oa_proof *p, struct oa_case *a, double *values, const double *direction, long count,
-                         double h)
+static double difference(struct oa_proof *p, struct oa_case *a, double *values, const struct oa_view *view,
+                         const double *direction, long count, double h)
 {
     double *kept = oa_case_room(a, count), side[2];
     if (!kept)
@@ -30,19 +38,20 @@ static double difference(struct oa_proof *p, struct oa_case *a, double *values, 
     for (int s = 0; s < 2; s++) {
         for (long i = 0; i < count; i++)
             values[i] = kept[i] + (s ? -h : h) * direction[i];
-        oa_store_refresh(&a->store);
+        changed(a, view);
         side[s] = loss(p, a);
     }
     memcpy(values, kept, (size_t)count * sizeof *kept);
-    oa_store_refresh(&a->store);
+    changed(a, view);
     return (side[0] - side[1]) / (2 * h);
 }
 
-/* The derivative of the loss along a random direction, both ways. `values` are doubles that the case reads. Where
+/* The derivative of the loss along a random direction, both ways. `values` are doubles that the case
+ * reads, of the store in a view of it. Where
  * features of both signs make a denominator near 0 the loss is so curved that the error of a difference, h²·f'''/6,
  * shows; a second step takes it out (Richardson). */
 static void check_direction(struct oa_proof *p, struct oa_case *a, const char *what, double *values,
-                            const double *gradient, long count)
+                            const struct oa_view *view, const double *gradient, long count)
 {
     size_t mark = oa_arena_mark(&a->arena);
     double *direction = oa_case_numbers(a, what, count), analytic = 0, size = 0;
@@ -52,10 +61,10 @@ static void check_direction(struct oa_proof *p, struct oa_case *a, const char *w
         analytic += gradient[i] * direction[i];
         size += gradient[i] * gradient[i];
     }
-    double numeric = difference(p, a, values, direction, count, step);
+    double numeric = difference(p, a, values, view, direction, count, step);
     double scale = 1 + sqrt(size) + fabs(numeric);
     if (fabs(analytic - numeric) > tolerance * scale)
-        numeric = (100 * difference(p, a, values, direction, count, step / 10) - numeric) / 99;
+        numeric = (100 * difference(p, a, values, view, direction, count, step / 10) - numeric) / 99;
     oa_proof_measure(p, a, fabs(analytic - numeric) / scale, tolerance,
                      "gradient of %s: %.9g, by differences %.9g%s%s%s", what, analytic, numeric,
                      a->setup.bias ? ", bias" : "", a->setup.padding ? ", padding" : "",
@@ -63,11 +72,14 @@ static void check_direction(struct oa_proof *p, struct oa_case *a, const char *w
     oa_arena_release(&a->arena, mark);
 }
 
-/* Features fitted to the data: the fit counts as a constant, which differences do not know. Causal ones are fitted to
- * what is kept. */
 static bool is_fitted(const struct oa_case *a)
 {
-    return a->setup.mode != OA_MODE_CAUSAL && (strstr(a->setup.spec, "favor++") || strstr(a->setup.spec, "derf"));
+    bool fitted = false;
+    for (int i = 0; i < a->rig.layer.groups; i++) {
+        const struct oa_group *g = &a->rig.layer.group[i];
+        fitted |= g->mechanism->fitted && g->mechanism->fitted(g);
+    }
+    return fitted;
 }
 
 static double *copied(struct oa_case *a, const double *x, long count)
@@ -78,18 +90,27 @@ static double *copied(struct oa_case *a, const double *x, long count)
     return out;
 }
 
+static void check_parameter(struct oa_proof *p, struct oa_case *a, const struct oa_parameter *w, const double *gradient)
+{
+    struct oa_view v;
+    size_t bytes = (size_t)w->count * a->rig.device->kernels.real_size;
+    double *values = oa_view_open(&v, a->rig.device, w->value, bytes, OA_VIEW_READ | OA_VIEW_WRITE);
+    if (values)
+        check_direction(p, a, w->name, values, &v, gradient, w->count);
+    oa_view_close(&v);
+}
+
 static void check_parameters(struct oa_proof *p, struct oa_case *a)
 {
-    double *all = oa_case_room(a, a->store.updated);
-    for (long i = 0; all && i < a->store.updated; i++)
-        all[i] = oa_real_get(a->device, a->store.gradients, i);
-    for (int i = 0; all && i < a->store.count; i++) {
-        const struct oa_parameter *w = a->store.parameter[i];
+    double *all = oa_case_room(a, a->rig.store.updated);
+    if (all)
+        oa_reals_read(a->rig.device, a->rig.store.updated, a->rig.store.gradients, all);
+    for (int i = 0; all && i < a->rig.store.count; i++) {
+        const struct oa_parameter *w = a->rig.store.parameter[i];
         if (w->trainable != (w->gradient != NULL))
             oa_proof_measure(p, a, INFINITY, 0, "%s is frozen and has a gradient", w->name);
         if (w->trainable)
-            check_direction(p, a, w->name, w->value, all + ((double *)w->gradient - (double *)a->store.gradients),
-                            w->count);
+            check_parameter(p, a, w, all + ((double *)w->gradient - (double *)a->rig.store.gradients));
     }
 }
 
@@ -103,9 +124,9 @@ void oa_gradients_are_differences(struct oa_proof *p, struct oa_case *a)
     if (oa_status(p->context) != OA_OK)
         return;
     check_parameters(p, a);
-    check_direction(p, a, "x", a->x, dx, n);
+    check_direction(p, a, "x", a->x, NULL, dx, n);
     if (dmemory)
-        check_direction(p, a, "memory", a->memory, dmemory, m);
+        check_direction(p, a, "memory", a->memory, NULL, dmemory, m);
 }
 
 static void each(struct oa_proof *p, const char *spec)

@@ -13,14 +13,14 @@ typedef bool limit(struct oa_case *a, struct oa_case *b);
 /* R = A·I: the factors of full rank are the table and the identity, up to which side holds which. */
 static bool full_rank(struct oa_case *a, struct oa_case *b)
 {
-    struct oa_parameter *r = oa_store_find(&b->store, "random.logits");
-    struct oa_parameter *left = oa_store_find(&a->store, "random.left"),
-                        *right = oa_store_find(&a->store, "random.right");
+    struct oa_parameter *r = oa_store_find(&b->rig.store, "random.logits");
+    struct oa_parameter *left = oa_store_find(&a->rig.store, "random.left"),
+                        *right = oa_store_find(&a->rig.store, "random.right");
     if (!r || !left || !right || left->count != r->count || right->count != r->count)
         return false;
     for (long i = 0; i < r->count; i++) {
-        oa_real_set(a->device, left->value, i, oa_real_get(b->device, r->value, i));
-        oa_real_set(a->device, right->value, i, i / a->N % a->N == i % a->N);
+        oa_real_write(a->rig.device, left->value, i, oa_real_read(b->rig.device, r->value, i));
+        oa_real_write(a->rig.device, right->value, i, i / a->N % a->N == i % a->N);
     }
     return true;
 }
@@ -32,9 +32,9 @@ static bool unit_projection(struct oa_case *a, struct oa_case *b)
     static const char *const names[] = { "length.key", "length.value" };
     bool found = false;
     for (int k = 0; k < 2; k++) {
-        struct oa_parameter *e = oa_store_find(&a->store, names[k]);
+        struct oa_parameter *e = oa_store_find(&a->rig.store, names[k]);
         for (long i = 0; e && i < e->count; i++)
-            oa_real_set(a->device, e->value, i, i / a->N % a->N == i % a->N);
+            oa_real_write(a->rig.device, e->value, i, i / a->N % a->N == i % a->N);
         found |= e != NULL;
     }
     return found;
@@ -44,15 +44,15 @@ static bool unit_projection(struct oa_case *a, struct oa_case *b)
 static bool first_component(struct oa_case *a, struct oa_case *b)
 {
     bool all = true;
-    for (int i = 0; i < b->store.count; i++) {
-        struct oa_parameter *w = b->store.parameter[i];
+    for (int i = 0; i < b->rig.store.count; i++) {
+        struct oa_parameter *w = b->rig.store.parameter[i];
         char name[200];
         snprintf(name, sizeof name, "mix.0.%s", w->name);
-        struct oa_parameter *own = oa_store_find(&a->store, name);
+        struct oa_parameter *own = oa_store_find(&a->rig.store, name);
         bool outer = strncmp(w->name, "value.", 6) == 0 || strncmp(w->name, "output.", 7) == 0;
         all &= outer || (own && own->count == w->count);
         for (long j = 0; own && j < w->count && own->count == w->count; j++)
-            oa_real_set(a->device, own->value, j, oa_real_get(b->device, w->value, j));
+            oa_real_write(a->rig.device, own->value, j, oa_real_read(b->rig.device, w->value, j));
     }
     return all;
 }
@@ -60,9 +60,10 @@ static bool first_component(struct oa_case *a, struct oa_case *b)
 static bool same_sides(struct oa_case *a, struct oa_case *b)
 {
     (void)b;
-    struct oa_parameter *q = oa_store_find(&a->store, "query.weight"), *k = oa_store_find(&a->store, "key.weight");
+    struct oa_parameter *q = oa_store_find(&a->rig.store, "query.weight"),
+                        *k = oa_store_find(&a->rig.store, "key.weight");
     for (long i = 0; q && k && i < k->count; i++)
-        oa_real_set(a->device, k->value, i, oa_real_get(a->device, q->value, i));
+        oa_real_write(a->rig.device, k->value, i, oa_real_read(a->rig.device, q->value, i));
     return q && k;
 }
 
@@ -135,7 +136,7 @@ static void compare(struct oa_proof *p, const struct identity *w, enum oa_mode m
     }
     a.no_gradients = b.no_gradients = true;
     bool set = !w->set || w->set(&a, &b);
-    oa_store_refresh(&a.store);
+    oa_store_refresh(&a.rig.store);
     if (oa_proof_run(p, &a) && oa_proof_run(p, &b)) {
         double d = set ? oa_proof_difference(a.y, b.y, a.B * a.T * a.D) : NAN;
         if (w->same)
@@ -148,11 +149,9 @@ static void compare(struct oa_proof *p, const struct identity *w, enum oa_mode m
     oa_case_close(&b);
 }
 
-static bool wanted(const struct oa_proof *p, const struct identity *w)
+static bool wanted(struct oa_proof *p, const struct identity *w)
 {
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(w->one, "("), w->one);
-    return oa_proof_wants(p, name);
+    return oa_proof_wants(p, oa_proof_row(p, w->one));
 }
 
 static void once(struct oa_proof *p)

@@ -23,14 +23,36 @@ static bool order_matters(const struct oa_group *g)
     return matters;
 }
 
-/* A token that sees itself only, or everything, has no order, though the mechanism has. */
-static bool sees_one_or_all(const struct oa_case *a)
+/* Does every token see itself alone? */
+static bool sees_itself(struct oa_case *a, const struct oa_group *g)
 {
-    const struct oa_group *g = &a->layer.group[0];
-    const char *spec = a->setup.spec;
-    bool pattern = strncmp(spec, "pattern", 7) == 0 && !strstr(spec, "left");
-    bool all = g->support.name && oa_visible_pairs(g, a->T, a->T) == (double)(g->shape.heads * a->T * a->T);
-    return strstr(spec, "width=1)") || pattern || (all && a->layer.groups == 1);
+    long rows = g->shape.heads * a->T;
+    struct oa_oracle in = oa_case_oracle(a, 0);
+    double *w = oa_case_room(a, rows * a->S), others = 0;
+    if (!g->mechanism->weights || !w || g->mechanism->weights(g, &in, w) != OA_OK)
+        return false;
+    for (long r = 0; r < rows; r++) {
+        for (long j = 0; j < a->S; j++)
+            others += j != r % a->T && w[r * a->S + j] != 0;
+    }
+    return others == 0;
+}
+
+static bool sees_all(const struct oa_case *a, const struct oa_group *g)
+{
+    return g->support.form != OA_SUPPORT_ALL &&
+           oa_visible_pairs(g, a->T, a->T) == (double)(g->shape.heads * a->T * a->T);
+}
+
+/* A token that sees itself only, or everything, has no order, though the mechanism has. */
+static bool order_shows(struct oa_case *a)
+{
+    bool shows = false;
+    for (int i = 0; i < a->rig.layer.groups; i++) {
+        const struct oa_group *g = &a->rig.layer.group[i];
+        shows |= order_matters(g) && !sees_itself(a, g) && !sees_all(a, g);
+    }
+    return shows;
 }
 
 /* The largest change of an output of the first item, moved with its token, when tokens i and j change places. */
@@ -44,23 +66,31 @@ static double swapped(struct oa_proof *p, struct oa_case *a, const double *befor
 }
 
 /* Not every pair shows that order matters: both may see the same keys. */
-static void swapped_tokens(struct oa_proof *p, struct oa_case *a)
+double oa_order_difference(struct oa_proof *p, struct oa_case *a)
 {
     static const long pairs[][2] = { { 0, 3 }, { 1, 5 }, { 0, 5 }, { 2, 3 } };
-    bool matters = false;
     double difference = 0, *before = oa_case_room(a, a->B * a->T * a->D);
     a->no_gradients = true;
-    if (!before || !oa_proof_run(p, a) || sees_one_or_all(a)) /* after a run: a layout of blocks is read */
-        return;
+    if (!before || !oa_proof_run(p, a))
+        return NAN;
     memcpy(before, a->y, (size_t)(a->B * a->T * a->D) * sizeof *before);
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
         difference = fmax(difference, swapped(p, a, before, pairs[i][0], pairs[i][1]));
-    for (int i = 0; i < a->layer.groups; i++)
-        matters |= order_matters(&a->layer.group[i]);
-    if (matters)
-        oa_proof_measure(p, a, difference <= 1e-8, 0, "tokens are told from each other only by content (0: no)");
-    else
+    return difference;
+}
+
+static void swapped_tokens(struct oa_proof *p, struct oa_case *a)
+{
+    bool matters = false;
+    double difference = oa_order_difference(p, a);
+    for (int i = 0; i < a->rig.layer.groups; i++)
+        matters |= order_matters(&a->rig.layer.group[i]);
+    if (isnan(difference))
+        return;
+    if (!matters)
         oa_proof_measure(p, a, difference, 1e-8, "outputs after swapping two tokens");
+    else if (order_shows(a)) /* after a run: a layout of blocks is read */
+        oa_proof_measure(p, a, difference <= 1e-8, 0, "tokens are told from each other only by content (0: no)");
 }
 
 static void each(struct oa_proof *p, const char *spec)

@@ -76,7 +76,7 @@ static void padding_is_as_if_absent(struct oa_proof *p, struct oa_case *a)
         return;
     copy_item(a, 1, &alone);
     /* the same past, as below */
-    memcpy(alone.store.values, a->store.values, (size_t)a->store.total * a->device->kernels.real_size);
+    oa_case_copy_values(a, &alone);
     alone.no_gradients = true;
     if (oa_proof_run(p, &alone))
         oa_proof_measure(p, a, oa_proof_difference(alone.y, a->y + a->T * a->D, alone.T * a->D), 1e-11,
@@ -114,7 +114,7 @@ static void items_do_not_meet(struct oa_proof *p, struct oa_case *a)
     if (!oa_proof_run(p, a) || !oa_proof_open(p, setup.spec, setup.mode, &setup, &alone))
         return;
     /* the same past: what training moves remembers the items it has seen */
-    memcpy(alone.store.values, a->store.values, (size_t)a->store.total * a->device->kernels.real_size);
+    oa_case_copy_values(a, &alone);
     if (oa_proof_run(p, &alone))
         oa_proof_measure(p, a, oa_proof_difference(a->y, alone.y, a->T * a->D), 1e-12,
                          "an item alone and among others");

@@ -14,32 +14,76 @@ says whole/report.html 'random + softmax'
 expect 0 compare $options --attention softmax --attention 'random + softmax' --out whole --json
 says out '"valid_loss"'
 
-# Stopped, by a request and by force, and started again: the same losses.
+# Stopped in the middle, by a request and by force, and started again: the same losses, and what was done is kept.
+longer="--config tiny.yaml --seeds 2 --train.steps 150 --quiet --attention softmax"
 losses() {
     grep -o '"valid_loss": *[0-9.e+-]*' "$1/results.json"
 }
+expect 0 compare $longer --attention 'random + softmax' --out not-stopped
+losses not-stopped >a
+[ "$(grep -c . a)" -ge 4 ] || fail "results.json has not four losses"
 for signal in INT KILL; do
-    "$orthant" compare $options --attention softmax --attention 'random + softmax' --out $signal >out 2>err &
+    first=$signal/runs/attention-01/seed-1/result.json
+    "$orthant" compare $longer --attention 'random + softmax' --out $signal >out 2>err &
     pid=$!
-    until [ -f $signal/runs/attention-01/seed-1/result.json ]; do sleep 0.02; done
+    await $pid [ -f $first ]
     kill -$signal $pid
-    status=0
-    wait $pid || status=$?
-    [ $status -eq 130 ] || [ $status -eq 137 ] || [ $status -eq 0 ] || fail "ended with $status after SIG$signal"
-    expect 0 compare $options --attention softmax --attention 'random + softmax' --out $signal
-    losses whole >a
+    code=137
+    [ $signal = KILL ] || code=130
+    ended $code $pid "a contest after SIG$signal"
+    [ ! -f $signal/results.json ] || fail "SIG$signal came too late: the contest had its results"
+    cp $first first
+    expect 0 compare $longer --attention 'random + softmax' --out $signal
+    same $first first
     losses $signal >b
-    [ -s a ] || fail "results.json has no losses"
     same a b
 done
 
+# A window as wide as the context is softmax: the same model, said and not tested.
+expect 0 compare $options --attention softmax --attention 'local(window=32)' --attention random --out twins
+says out 'local(window=32) is identical with softmax'
+says twins/report.md '– | identical'
+says twins/results.json '"identical_with": 0'
+
 # Another contest in the same folder is refused.
-expect 2 compare $options --attention softmax --attention linear --out whole
+expect 2 compare $options --attention softmax --attention linear --train.lr 0.5 --out whole
 says err 'another contest'
 expect 2 compare $options --attention softmax --attention 'softmax(qk=learned)' --out twice
 says err 'twice'
 
-for equal in time params flops; do
+# Equal budgets: what is equal, and what differs for it. `random` has more parameters and takes fewer FLOPs than softmax.
+of() { # ATTENTION NAME: a number of its entry in results.json
+    awk -v attention="\"attention\": \"$1\"," -v name="\"$2\":" '
+        /"entries"/ { entries = 1 }
+        entries && /"attention":/ { here = index($0, attention) }
+        here && $1 == name { sub(/,$/, "", $2); print $2; exit }
+    ' "equal-$equal/results.json"
+}
+holds() { # EXPRESSION of s and r, the numbers named after it of softmax and of random
+    awk -v s="$(of softmax "$2")" -v r="$(of random "$2")" -v step="$(of random flops_per_step)" \
+        "BEGIN { exit !(s > 0 && r > 0 && ($1)) }" ||
+        fail "equal $equal: $2 are $(of softmax "$2") of softmax and $(of random "$2") of random, not $1"
+}
+for equal in tokens time params flops; do
     expect 0 compare $options --equal $equal --attention softmax --attention random --out equal-$equal
-    says equal-$equal/results.json "$equal"
+    says equal-$equal/results.json "\"equal\": \"$equal\""
+    case $equal in
+    tokens) holds 's == 12 && r == 12' steps; holds 's < r' trainable; holds 's > r + step' flops ;;
+    time) says out 'the same.* time'; holds 's < r' trainable ;;
+    params) holds 's == 12 && r == 12' steps; holds 's == r' trainable ;;
+    flops) holds 's == 12 && r > 12' steps; holds 's < r' trainable; holds 's - r < step && r - s < step' flops ;;
+    esac
 done
+expect 0 compare $options --equal time --train.seconds 0.05 --attention softmax --out time
+says out 'processor'
+says time/runs/attention-01/seed-1/pace.json '"seconds":0.05'
+expect 2 compare $options --train.seconds 1 --attention softmax --out other
+says err 'equal time'
+
+# The floor takes part unless it is not wanted; a loss says how much of the text it is of.
+says whole/report.html 'floor (uniform)'
+says whole/results.json '"floor": true'
+says whole/report.md 'Losses are on all 2999 tokens of the validation text but its first'
+expect 0 compare $options --compare.floor off --train.final_tokens 64 --attention softmax --out bare
+grep -q 'floor' bare/report.md && fail "a contest without a floor speaks of one"
+says out 'Losses are on 64 of the 3000 tokens'

@@ -36,7 +36,7 @@ for place in 3 60 $((size / 3)) $((size - 2)); do
     cmp -s "run/$newest" "begun/$newest" || damaged "altered at $place"
 done
 begun run
-: >"run/$newest.tmp"
+: >"run/$newest.4711-0.tmp"
 expect 0 train $options --resume --out run
 same run/model.safetensors whole/model.safetensors
 

@@ -5,7 +5,15 @@ text 30000
 : >file
 expect 1 train --config tiny.yaml --out file/run
 says err 'file'
-if [ "$(id -u)" -ne 0 ]; then
+for words in "compare --config tiny.yaml" "train --config tiny.yaml"; do
+    expect 1 $words --data.train nowhere.txt --out file/run
+    says err 'cannot write file/run'
+done
+for words in "tokenizer train --data nowhere.txt" "attend softmax --in nowhere"; do
+    expect 1 $words --out no/such/place
+    says err 'cannot write no/such/place'
+done
+if [ "$(id -u)" -ne 0 ]; then # root may write anywhere
     mkdir closed
     chmod 555 closed
     expect 1 train --config tiny.yaml --out closed/run
@@ -18,11 +26,19 @@ if [ -w /dev/full ]; then
     says err 'standard output'
 fi
 
+# The rest needs a small file system, and for that mounts of its own: nothing is left mounted.
+if [ -z "${mounts:-}" ]; then
+    as_root=--map-root-user
+    [ "$(id -u)" -ne 0 ] || as_root=
+    if ! unshare $as_root --mount sh -c 'mkdir small && mount -t tmpfs -o size=400k tmpfs small' 2>/dev/null; then
+        echo "no small file system can be mounted: a full disk was not tried"
+        exit 77
+    fi
+    mounts=own unshare $as_root --mount sh "$source/tests/cli/disk.sh" "$orthant" "$source"
+    exit
+fi
 mkdir small
-[ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=400k tmpfs small 2>/dev/null || {
-    echo "no small file system could be mounted: the full disk was not tried"
-    exit 0
-}
+mount -t tmpfs -o size=400k tmpfs small
 trap 'cd /; umount "$work/small"; rm -rf "$work"' EXIT
 options="--config tiny.yaml --train.checkpoint_every 5 --quiet"
 expect 1 train $options --out small/run

@@ -49,3 +49,65 @@ for kind in byte bpe:300; do
     says out '"text"'
     expect 0 eval run-$kind --data greek.txt
 done
+
+# A prompt of any length, from the command line, a file, or the standard input: the same bytes, the same text.
+head -c 5000 text.txt >long.txt
+expect 0 generate run --prompt "$(cat long.txt; echo x)" --tokens 0
+expect 0 generate run --prompt-file long.txt --tokens 20
+cp out from-file
+head -c 5000 out >a
+same a long.txt
+[ "$(wc -c <out)" -eq 5021 ] || fail "$(wc -c <out) bytes instead of 5000 + 20 + 1"
+"$orthant" generate run --prompt-file - --tokens 20 <long.txt >out 2>err || fail "a prompt from the standard input"
+same out from-file
+expect 1 generate run --prompt-file nowhere.txt
+says err 'nowhere.txt'
+expect 2 generate run --prompt-file long.txt --prompt a
+says err 'one place'
+
+# A stop text ends the text before it; the bytes before it are those without it.
+expect 0 generate run --prompt "To be" --tokens 60 --seed 3
+cp out whole
+stop=$(tail -c +7 whole | grep -o '[A-Za-z][a-z]' | sed -n 3p)
+awk -v s="$stop" 'BEGIN { RS = "\001" } { i = index(substr($0, 6), s); printf "%s\n", substr($0, 1, 4 + i) }' whole >wanted
+expect 0 generate run --prompt "To be" --tokens 60 --seed 3 --stop "$stop" --stop nowhere-in-it
+same out wanted
+expect 0 generate run --prompt "To be" --tokens 60 --seed 3 --stop "$stop" --json
+says out "\"stop\": \"$stop\""
+expect 0 generate run --prompt "To be" --tokens 60 --seed 3 --stop nowhere-in-it --json
+says out '"stop": null'
+expect 2 generate run --stop ""
+
+# Sample n of several is the text of the seed plus n; so is prompt n of several.
+start="To be, or not to be: that is"
+for seed in 4 5 6; do
+    expect 0 generate run --prompt "$start" --tokens 60 --seed $seed
+    [ $seed = 4 ] || echo >>wanted.samples
+    echo "==> sample $((seed - 3)) of 3, seed $seed <==" >>wanted.samples
+    cat out >>wanted.samples
+    cat out >>wanted.prompts
+done
+expect 0 generate run --prompt "$start" --tokens 60 --seed 4 --samples 3
+same out wanted.samples
+expect 0 generate run --prompt "To be" --tokens 3 --temperature 0 --samples 2
+says err 'all 2 samples will be the same text'
+printf "$start\n$start\n$start" | "$orthant" generate run --interactive --tokens 60 --seed 4 >out 2>err || fail "interactive"
+same out wanted.prompts
+printf 'To be\n\n' | "$orthant" generate run --interactive --tokens 9 --samples 2 --json >out 2>err || fail "interactive"
+[ "$(grep -c '^{"run": "run", "prompt": ".*", "samples": \[{"seed": .*}\]}$' out)" -eq 2 ] || fail "not an object a line"
+says out '"prompt": "", "samples": .{"seed": 3,'
+expect 0 generate run --interactive
+[ ! -s out ] || fail "no prompt, but text"
+
+# Stopped while it waits for a prompt.
+mkfifo pipe
+"$orthant" generate run --interactive <pipe >out 2>err &
+pid=$!
+exec 3>pipe
+printf 'To be\n' >&3
+until [ "$(wc -l <out)" -gt 0 ] && [ "$(tail -c 1 out | wc -l)" -eq 1 ]; do sleep 0.02; done
+kill -TERM $pid
+status=0
+wait $pid || status=$?
+exec 3>&-
+[ $status -eq 143 ] || fail "ended with $status instead of 143"

@@ -18,8 +18,24 @@ done
 # Only what orthant.h declares can be seen, and all of it.
 nm -D --defined-only "$library/liborthant.so" | awk '$2 ~ /[TDRB]/ { print $3 }' | sort >shown
 sed -n 's/^OA_API .*[ *]\(oa_[a-z_]*\)(.*/\1/p' p/include/orthant/orthant.h | sort >declared
+[ -s declared ] || fail "the header declares nothing"
 diff shown declared || fail "the symbols of the shared library are not those of the header"
 readelf -d "$library/liborthant.so" | grep -q 'SONAME.*liborthant.so.[0-9]*\]' || fail "no SONAME"
+
+# The sample text is found without the checkout, and when it is gone the sentence says what to give.
+small="--model.layers 1 --model.width 16 --train.steps 1 --train.warmup 0 --train.eval_tokens 500 --quiet"
+moved=$(pwd)/moved
+mv p "$moved"
+"$moved/bin/orthant" train $small --out sample >out 2>err || fail "training on the installed sample text"
+says out '^steps  *1,'
+mv "$moved" p
+rm p/share/orthant/tinyshakespeare.txt
+status=0
+p/bin/orthant train $small --out none >out 2>err || status=$?
+if [ $status -ne 0 ]; then # where this very prefix was installed for good there is another one
+    [ $status -eq 1 ] || fail "ended with $status"
+    says err 'tinyshakespeare.txt.*data.train'
+fi
 
 text 30000
 tried() { # FOLDER
@@ -27,10 +43,12 @@ tried() { # FOLDER
     rm -rf folder
     "$1/train_model" text.txt folder >out 2>err || fail "$1/train_model"
     says out 'bits a character'
+    "$1/score_text" folder 'the cat' 'tac eht' >out 2>err || fail "$1/score_text"
+    says out 'nats a token: tac eht'
 }
 export PKG_CONFIG_PATH="$work/$library/pkgconfig"
 mkdir shared static
-for name in attention_layer train_model; do
+for name in attention_layer train_model score_text; do
     "$compiler" -std=c11 -Wall -Wextra -Werror "$source/examples/$name.c" $(pkg-config --cflags --libs orthant) \
         "-Wl,-rpath,$work/$library" -o shared/$name || fail "compiling $name with pkg-config"
     "$compiler" "$source/examples/$name.c" $(pkg-config --cflags orthant) "$library/liborthant.a" \
@@ -48,6 +66,8 @@ add_executable(attention_layer $source/examples/attention_layer.c)
 target_link_libraries(attention_layer PRIVATE orthant::orthant)
 add_executable(train_model $source/examples/train_model.c)
 target_link_libraries(train_model PRIVATE orthant::static)
+add_executable(score_text $source/examples/score_text.c)
+target_link_libraries(score_text PRIVATE orthant::orthant)
 END
 cmake -S project -B made -DCMAKE_PREFIX_PATH="$work/p" >out 2>err || fail "finding the package"
 cmake --build made >out 2>err || fail "building with the package"

@@ -2,34 +2,70 @@
 # kill -9 at any moment, also in the middle of writing a checkpoint, then --resume: the same bits as without.
 . "$2/tests/cli/common"
 text 30000
-rounds=${quick:+2}
-rounds=${rounds:-8}
+rounds=${quick:+1}
+rounds=${rounds:-3}
+
+# The step of the newest checkpoint in $folder; its name has nine digits.
+reached() {
+    step=0
+    for file in "$folder"/checkpoint-?????????.safetensors; do
+        [ ! -e "$file" ] || step=${file##*-}
+    done
+    step=$((1${step%.safetensors} % 1000000000))
+}
+
+torn() { # is there a half-written checkpoint?
+    [ -n "$(find "$folder" -name 'checkpoint-*.tmp')" ]
+}
+
+logged() { # FOLDER
+    grep -o '"step": [0-9]*' "$1/log.jsonl"
+}
+
+# One sitting: killed as soon as there is a checkpoint of a step or a later one; in every other sitting held until it is in
+# the middle of the next one, and killed there. Leaves the exit status.
+sitting() { # STEP
+    "$orthant" train $options --out "$folder" --resume >out 2>err &
+    pid=$!
+    reached
+    while kill -0 $pid 2>/dev/null && [ "$step" -lt "$1" ]; do
+        sleep 0.002
+        reached
+    done
+    while [ $((sittings % 2)) -eq 0 ] && kill -STOP $pid 2>/dev/null && ! torn; do
+        kill -CONT $pid
+        sleep 0.001
+    done
+    kill -KILL $pid 2>/dev/null || true
+    status=0
+    wait $pid || status=$?
+}
 
 for precision in f32 bf16; do
-    options="--config tiny.yaml --train.precision $precision --train.checkpoint_every 1 --train.steps 60 --quiet"
+    options="--config tiny.yaml --train.precision $precision --train.checkpoint_every 1 --train.steps 200 --quiet"
     expect 0 train $options --out whole-$precision
-    round=0
+    kills=0 halves=0 round=0
     while [ $round -lt "$rounds" ]; do
         round=$((round + 1))
         folder=$precision-$round
-        sittings=0
-        status=9
+        sittings=0 status=137 step=0
         while [ $status -ne 0 ]; do
             sittings=$((sittings + 1))
-            "$orthant" train $options --out "$folder" --resume >out 2>err &
-            pid=$!
-            # The longer it takes, the longer it may run: it must end at last.
-            sleep "$(awk -v seed="$round$sittings$$" -v n=$sittings 'BEGIN { srand(seed); print rand() * 0.15 * n + 0.01 }')"
-            kill -9 $pid 2>/dev/null || true
-            status=0
-            wait $pid 2>/dev/null || status=$?
+            sitting $((step + 1 + (17 * round + 23 * sittings) % 60))
             [ $status -eq 0 ] || [ $status -eq 137 ] || fail "a resumed run ended with $status"
-            [ $sittings -lt 100 ] || fail "never ends"
+            [ $status -eq 0 ] || kills=$((kills + 1))
+            ! torn || halves=$((halves + 1))
+            [ $sittings -lt 200 ] || fail "never ends"
         done
         same "$folder/model.safetensors" whole-$precision/model.safetensors
-        echo "$precision round $round: $sittings sittings"
-        [ "$(grep -o '"step": [0-9]*' "$folder/log.jsonl" | sort | uniq -d | wc -l)" -eq 0 ] ||
-            fail "a step is logged twice"
+        # A step that was logged after the last checkpoint is logged again, once.
+        logged "$folder" >steps
+        logged whole-$precision >all-steps
+        [ -s all-steps ] || fail "no step is logged"
+        same steps all-steps
         rm -r "$folder"
     done
+    echo "$precision: $rounds rounds, $kills kills, $halves of them in the middle of a checkpoint"
+    [ $kills -ge $((2 * rounds)) ] || fail "$kills kills in $rounds rounds"
+    [ $halves -ge "$rounds" ] || fail "$halves kills in $rounds rounds met a checkpoint half written"
 done

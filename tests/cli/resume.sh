@@ -7,15 +7,16 @@ expect 0 train --config tiny.yaml --out whole
 [ -f whole/config.json ] && [ -f whole/tokenizer.json ] && [ -f whole/log.jsonl ] || fail "files of a run are missing"
 
 # In two sittings: the first is told to stop at half the way by a signal.
+checkpointed() {
+    ls "$1"/checkpoint-*.safetensors >/dev/null 2>&1
+}
 stopped() { # SIGNAL CODE
     "$orthant" train --config tiny.yaml --out "$1" --train.checkpoint_every 1 --train.steps 100000 >out 2>err &
     pid=$!
-    until ls "$1"/checkpoint-* >/dev/null 2>&1; do sleep 0.02; done
+    await $pid checkpointed "$1"
     kill "-$1" $pid
-    status=0
-    wait $pid || status=$?
-    [ $status -eq "$2" ] || fail "after SIG$1 the program ended with $status instead of $2"
-    ls "$1"/checkpoint-* >/dev/null || fail "SIG$1 left no checkpoint"
+    ended "$2" $pid "a run after SIG$1"
+    checkpointed "$1" || fail "SIG$1 left no checkpoint"
     [ ! -f "$1/model.safetensors" ] || fail "SIG$1 left a model that is not ready"
 }
 stopped INT 130
@@ -29,10 +30,9 @@ expect 0 train --resume --out parts --train.steps 21
 expect 0 train --resume --out parts --train.steps 30
 expect 0 train --config tiny.yaml --out one --train.schedule constant
 same parts/model.safetensors one/model.safetensors
-grep -c . parts/log.jsonl >lines.parts
-grep -o '"step": [0-9]*' one/log.jsonl >one.steps
-grep -o '"step": [0-9]*' parts/log.jsonl >parts.steps
-sort -u -c parts.steps 2>/dev/null || [ "$(sort parts.steps | uniq -d | wc -l)" -eq 0 ] || fail "a step is logged twice"
+grep -o '"step": [0-9]*' parts/log.jsonl >steps
+[ -s steps ] || fail "no step is logged"
+[ -z "$(sort steps | uniq -d)" ] || fail "a step is logged twice"
 
 # Features that training draws again, and averages that it keeps, go on as well; they are part of the model.
 moving='performer(kernel=sderf, features=6, redraw=4)'
@@ -44,6 +44,7 @@ for tensor in omega mean square; do
     grep -aq "features.$tensor" moved/model.safetensors || fail "features.$tensor is not saved"
 done
 trained=$(grep -o '"valid_loss": [0-9.]*' moved/log.jsonl | tail -n 1 | sed 's/.*: //')
+[ -n "$trained" ] || fail "the log has no validation loss"
 expect 0 eval moved --json
 grep -q "\"loss\": ${trained%????}" out || fail "eval does not find the loss $trained of training"
 expect 0 train --config tiny.yaml --attention 'performer(kernel=sderf, features=6)' --out still --train.steps 15 \
@@ -66,3 +67,15 @@ head -c 40000 "$source/data/tinyshakespeare.txt" | tail -c 30000 >other.txt
 expect 2 train --resume --config tiny.yaml --data.train other.txt --out whole
 says err 'other training text'
 same before whole/model.safetensors
+
+# The event file for TensorBoard holds no step twice, however the run was cut.
+for steps in 10 21 30; do
+    resume=--resume
+    [ $steps -ne 10 ] || resume=
+    expect 0 train --config tiny.yaml --out events --train.steps $steps --train.schedule constant --train.tensorboard true $resume
+    rm -f events/model.safetensors
+    [ $steps -ne 21 ] || rm events/checkpoint-000000021.safetensors
+done
+lines=$(grep -c . events/log.jsonl)
+[ "$(grep -ao loss/train events/events.out.tfevents.orthant | wc -l)" -eq "$lines" ] || fail "not $lines events"
+[ ! -e whole/events.out.tfevents.orthant ] || fail "events that nobody asked for"

@@ -16,5 +16,12 @@ expect 0 theory --model.width 32 --model.heads 2 --json --threads 1
 same out first
 expect 1 theory --model.width 33 --model.heads 2
 says err 'must divide'
-expect 1 theory --model.width 32 --model.heads 2 --out no/such/folder/page.html
+
+# A place that cannot be written to is known before anything is measured.
+: >file
+for place in no/such/folder/page.html file/page.html .; do
+    expect 1 theory --model.width 32 --model.heads 2 --out $place
+    says err "cannot write $place"
+    ! grep -q measuring err || fail "measured before the path $place was looked at"
+done
 expect 2 theory word

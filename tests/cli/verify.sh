@@ -28,3 +28,18 @@ says err 'softmax'
 expect 2 verify softmax linear
 expect 1 verify 'cosformer(length=3)' --quick
 says err 'there is no form of'
+
+# Rows of which rounding decides are not judged, counted and said; bounds are below 1.
+expect 0 verify 'linear(map=cos)' --quick --quiet
+says out 'bf16, linear(map=cos): not judged: .* rounding alone can give .* times the value'
+says out ' 0 failed, [1-9][0-9]* not judged'
+expect 0 verify 'linear(map=cos)' --quick --quiet --json
+if command -v python3 >/dev/null; then
+    python3 -c 'import json, sys
+p = json.load(open(sys.argv[1]))
+assert p["passed"] + p["failed"] + p["not_judged"] == p["checks"] == sum(l["checks"] for l in p["lines"])
+assert p["not_judged"] == len(p["left_out"]) == sum(l["not_judged"] for l in p["lines"]) == 11
+assert all(f["rounding"] >= 1 and "rounding alone" in f["why"] for f in p["left_out"])
+assert all(l["worst"]["bound"] < 1 for l in p["lines"] if l["worst"])' out ||
+        fail "what is not judged does not add up"
+fi

@@ -34,6 +34,35 @@ wrong 'one of train, encode and decode' tokenizer
 wrong 'give --in FILE and --out FILE' attend softmax
 wrong 'only for bash, zsh and fish' completion tcsh
 
+# Options that would do nothing.
+wrong 'train takes one attention' train --config tiny.yaml --attention softmax --attention random
+wrong 'train takes one attention' train --config tiny.yaml --attention softmax --model.attention random
+wrong 'model.attention would do nothing' compare --config tiny.yaml --model.attention softmax
+wrong 'model.attention would do nothing' plan --config tiny.yaml --attention softmax --model.attention random
+wrong 'model.layers would do nothing' theory --model.layers 3
+wrong 'lengths would do nothing' bench --peak --lengths 16
+wrong 'kernels would do nothing' bench --peak --kernels
+wrong 'kind would do nothing' tokenizer encode t.json --kind byte
+wrong 'text would do nothing' tokenizer train --text a
+wrong 'eval has no option --config' eval run --config tiny.yaml
+for remark in "data.valid_fraction.*data.valid names:--data.valid text.txt --data.valid_fraction 0.2" \
+    "train.eval_tokens.*no validation text:--data.valid_fraction 0 --train.eval_tokens 9" \
+    "train.final_tokens.*no validation text:--data.valid_fraction 0 --train.final_tokens 9" \
+    "train.min_lr.*cosine and linear:--train.min_lr 0.2 --train.schedule constant" \
+    "train.beta2.*only adamw:--train.beta2 0.9 --train.optimizer sgd" \
+    "train.warmup is 7 and train.steps 3. .* ends at 0.000429:--train.warmup 7 --train.steps 3"; do
+    rm -rf remark
+    expect 0 train --config tiny.yaml --train.steps 5 --quiet --out remark ${remark#*:}
+    says err "^orthant: ${remark%%:*}"
+done
+rm -rf remark
+expect 0 train --config tiny.yaml --train.seconds 0.1 --train.warmup 7 --train.steps 3 --quiet --out remark
+! grep -q 'train.warmup' err || fail "a run by the clock has no last step for the warm-up to miss"
+rm -rf remark
+expect 0 train --config tiny.yaml --out remark
+says err '^softmax: [0-9]* trained and 0 frozen parameters, vocabulary [0-9]*, 18000 training tokens$'
+! grep -q '^orthant:' err || fail "a remark about nothing"
+
 printf 'train:\n  stesp: 3\n' >bad.yaml
 wrong 'bad.yaml:2:.*did you mean' train --config bad.yaml
 expect 1 train --config nowhere.yaml
@@ -43,6 +72,16 @@ says err 'holds no run'
 expect 1 train --config tiny.yaml --data.train nowhere.txt --out x
 says err 'nowhere.txt.*data.train'
 [ ! -e x ] || fail "a run that could not begin left a folder"
+
+# The caret stands in a line of its own, and line ends of names do not make lines.
+wrong 'did you mean window' explain 'local(windw=3)'
+[ "$(sed -n 2p err)" = '  local(windw=3)' ] && [ "$(sed -n 3p err)" = '        ^' ] || fail "no caret under the place"
+break=$(printf 'a\nb')
+wrong 'attention, character' explain "local(window=$break, windw=3)"
+[ "$(grep -c . err)" -eq 3 ] || fail "a line end of a specification breaks the picture"
+expect 1 eval "no$break"
+[ "$(grep -c . err)" -eq 1 ] || fail "a line end of a name breaks a sentence"
+says err 'noa\\x0ab holds no run'
 
 # Shapes that cannot be, before anything is trained.
 expect 1 train --config tiny.yaml --model.heads 3 --out x

@@ -110,10 +110,11 @@ static void run_whole(struct layer *l)
     for (long b = 0; b < BATCH; b++)
         for (long i = l->lengths[b] * width; i < l->tokens * width; i++)
             l->x[b * l->tokens * width + i] = NAN;
-    if (oa_attention_forward(l->a, BATCH, l->tokens, l->lengths, l->x, l->y) != OA_OK)
+    struct oa_attention_input in = { .batch = BATCH, .tokens = l->tokens, .lengths = l->lengths, .x = l->x };
+    if (oa_attention_forward(l->a, &in, l->y) != OA_OK)
         return;
     expect_finite(l->y, count);
-    if (oa_attention_backward(l->a, l->x, l->dx) != OA_OK)
+    if (oa_attention_backward(l->a, l->x, l->dx, NULL) != OA_OK)
         abort();
     expect_finite(l->dx, count);
 }
@@ -122,7 +123,8 @@ static void run_steps(struct layer *l)
 {
     oa_attention_state *s = l->form.causal ? oa_attention_state_open(l->a) : NULL;
     for (long t = 0; s && t < l->tokens; t++) {
-        if (oa_attention_step(s, 1, l->x + t * l->form.width, l->y) != OA_OK)
+        struct oa_attention_input in = { .batch = 1, .tokens = 1, .x = l->x + t * l->form.width };
+        if (oa_attention_step(s, &in, l->y) != OA_OK)
             abort();
         expect_finite(l->y, l->form.width);
     }

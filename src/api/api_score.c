@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * score: files in, scores out. */
+#include "api/score.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MANY_TOKENISED = 100 }; /* lines, from which on sacreBLEU warns */
+
+/* All files of a request. */
+struct sides {
+    struct oa_lines *reference, *hypothesis;
+    const struct oa_line **references; /* lines of each reference */
+    const struct score_plan *plan;
+};
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+static void close_files(struct oa_lines *files, int count)
+{
+    for (int i = 0; files && i < count; i++)
+        oa_lines_free(&files[i]);
+    oa_free(files);
+}
+
+static void close_sides(struct sides *s)
+{
+    close_files(s->reference, s->plan->request->references);
+    close_files(s->hypothesis, s->plan->request->hypotheses);
+    oa_free(s->references);
+}
+
+static enum oa_error open_files(oa_context *c, const char *const *path, int count, struct oa_lines **out)
+{
+    *out = oa_alloc(c, (size_t)count * sizeof **out);
+    if (!*out)
+        return OA_NO_MEMORY;
+    for (int i = 0; i < count; i++)
+        OA_TRY(oa_lines_read(c, path[i], &(*out)[i]));
+    return OA_OK;
+}
+
+static enum oa_error same_count(oa_context *c, const struct oa_lines *first, const struct oa_lines *other)
+{
+    if (first->count == other->count)
+        return OA_OK;
+    return oa_fail(c, OA_SHAPE,
+                   "%s has %ld lines, but %s has %ld: line i of each must belong together, an empty one where there is "
+                   "nothing",
+                   first->name, first->count, other->name, other->count);
+}
+
+static enum oa_error open_sides(oa_context *c, struct sides *s)
+{
+    const struct oa_score_request *r = s->plan->request;
+    OA_TRY(open_files(c, r->reference, r->references, &s->reference));
+    OA_TRY(open_files(c, r->hypothesis, r->hypotheses, &s->hypothesis));
+    s->references = oa_alloc(c, (size_t)r->references * sizeof *s->references);
+    if (!s->references)
+        return OA_NO_MEMORY;
+    for (int i = 0; i < r->references; i++) {
+        s->references[i] = s->reference[i].line;
+        OA_TRY(same_count(c, &s->reference[0], &s->reference[i]));
+    }
+    for (int i = 0; i < r->hypotheses; i++)
+        OA_TRY(same_count(c, &s->reference[0], &s->hypothesis[i]));
+    return OA_OK;
+}
+
+static enum oa_error no_empty_line(oa_context *c, const struct oa_lines *lines)
+{
+    for (long i = 0; i < lines->count; i++)
+        if (lines->line[i].length == 0)
+            return oa_fail(c, OA_FORMAT, "%s: line %ld is empty, where a label should be", lines->name, i + 1);
+    return OA_OK;
+}
+
+/* ---- segments ---------------------------------------------------------------------------------------------------- */
+
+static void add_version(struct score_row *row, const char *package)
+{
+    oa_text_printf(&row->signature, "|version:%s+orthant.%s", package, oa_version());
+}
+
+static int decimals(const struct score_plan *p, int usual)
+{
+    return p->request->decimals ? p->request->decimals : usual;
+}
+
+static void name_segments(const struct score_plan *p, const struct oa_metric *m, struct score_row *row)
+{
+    oa_metric_title(m, &p->options, &row->title);
+    oa_text_printf(&row->signature, "nrefs:%d", p->request->references);
+    if (p->resample != SCORE_PLAIN)
+        oa_text_printf(&row->signature, "|%s:%ld|seed:%llu", p->resample == SCORE_PAIRED_AR ? "ar" : "bs", p->samples,
+                       (unsigned long long)p->request->seed);
+    oa_text_printf(&row->signature, "|");
+    m->signature(&p->options, &row->signature);
+    add_version(row, m->package);
+    row->decimals = decimals(p, strncmp(m->name, "rouge", 5) == 0 ? 4 : 1);
+}
+
+static void add_part(struct score_row *row, const char *name, double value)
+{
+    row->part[row->parts].name = name;
+    row->part[row->parts++].value = value;
+}
+
+static void add_precision_and_recall(struct score_row *row, double precision, double recall)
+{
+    add_part(row, "precision", precision);
+    add_part(row, "recall", recall);
+    oa_text_printf(&row->verbose, "(P = %.*f R = %.*f)", row->decimals, precision, row->decimals, recall);
+}
+
+static void describe_segments(const struct oa_statistics *s, struct score_row *row)
+{
+    double sum[OA_MOST_STATISTICS], means[3];
+    oa_statistics_sum(s, sum);
+    if (s->metric->verbose)
+        s->metric->verbose(s->options, sum, &row->verbose);
+    if (strncmp(s->metric->name, "rouge", 5) != 0)
+        return;
+    oa_rouge_means(s, means);
+    add_precision_and_recall(row, means[0], means[1]);
+}
+
+static enum oa_error resample(oa_context *c, const struct score_plan *p, const struct oa_statistics *system,
+                              struct oa_resample *out)
+{
+    int count = p->request->hypotheses;
+    uint64_t seed = p->request->seed;
+    if (p->resample == SCORE_CONFIDENCE)
+        return oa_bootstrap(c, system, p->samples, seed, out);
+    if (p->resample == SCORE_PAIRED_BS)
+        return oa_paired_bootstrap(c, system, count, p->samples, seed, out);
+    if (p->resample == SCORE_PAIRED_AR)
+        return oa_paired_randomisation(c, system, count, p->samples, seed, out);
+    for (int k = 0; k < count; k++)
+        out[k] = (struct oa_resample){ .score = oa_statistics_score(&system[k]), .mean = NAN, .half = NAN, .p = NAN };
+    return OA_OK;
+}
+
+static enum oa_error take_systems(oa_context *c, const struct sides *s, const struct oa_metric *m,
+                                  struct oa_statistics *system)
+{
+    const struct oa_score_request *r = s->plan->request;
+    for (int k = 0; k < r->hypotheses; k++)
+        OA_TRY(oa_statistics_take(c, m, &s->plan->options, s->hypothesis[k].line, s->references, r->references,
+                                  s->hypothesis[k].count, &system[k]));
+    return OA_OK;
+}
+
+static enum oa_error fill_rows(oa_context *c, const struct score_plan *p, const struct oa_statistics *system,
+                               struct oa_resample *found, struct score_row *row)
+{
+    OA_TRY(resample(c, p, system, found));
+    for (int k = 0; k < p->request->hypotheses; k++) {
+        name_segments(p, system[k].metric, &row[k]);
+        describe_segments(&system[k], &row[k]);
+        row[k].score = found[k].score;
+        row[k].mean = found[k].mean;
+        row[k].half = found[k].half;
+        row[k].p = found[k].p;
+    }
+    return OA_OK;
+}
+
+/* Rows of all systems for a metric; line by line its text goes to `lines` instead. */
+static enum oa_error score_segments(oa_context *c, const struct sides *s, const struct oa_metric *m, bool json,
+                                    struct score_row *row, struct oa_text *lines)
+{
+    int systems = s->plan->request->hypotheses;
+    struct oa_statistics *system = oa_alloc(c, (size_t)systems * sizeof *system);
+    struct oa_resample *found = oa_alloc(c, (size_t)systems * sizeof *found);
+    enum oa_error e = system && found ? take_systems(c, s, m, system) : OA_NO_MEMORY;
+    if (e == OA_OK && s->plan->request->sentence_level) {
+        name_segments(s->plan, m, row);
+        score_report_lines(system, row, json, lines);
+    } else if (e == OA_OK) {
+        e = fill_rows(c, s->plan, system, found, row);
+    }
+    for (int k = 0; system && k < systems; k++)
+        oa_statistics_free(&system[k]);
+    oa_free(system);
+    oa_free(found);
+    return e;
+}
+
+/* ---- labels ------------------------------------------------------------------------------------------------------ */
+
+static void row_f1(const struct score_plan *p, const struct oa_f1 *f, struct score_row *row)
+{
+    row->score = f->f1;
+    add_precision_and_recall(row, f->precision, f->recall);
+    if (f->no_precision || f->no_recall)
+        oa_text_printf(&row->verbose, " (no division: %d without a hypothesis, %d without a reference; counted as 0)",
+                       f->no_precision, f->no_recall);
+    oa_text_printf(&row->title, "F1");
+    if (p->average == OA_AVERAGE_BINARY) {
+        const char *positive = p->request->f1_positive ? p->request->f1_positive : "1";
+        oa_text_printf(&row->signature, "|average:binary|positive:");
+        oa_name_add(&row->signature, positive);
+    } else {
+        oa_text_printf(&row->signature, "|average:%s", p->request->f1_average);
+    }
+}
+
+static void row_mcc(const struct oa_classes *k, struct score_row *row)
+{
+    bool defined;
+    row->score = oa_mcc(k, &defined);
+    oa_text_printf(&row->title, "MCC");
+    if (!defined)
+        oa_text_printf(&row->verbose, "(not defined: one side has a single label; counted as 0)");
+}
+
+static void row_accuracy(const struct oa_classes *k, struct score_row *row)
+{
+    row->score = oa_accuracy(k);
+    oa_text_printf(&row->title, "accuracy");
+    oa_text_printf(&row->verbose, "(%ld of %ld)", k->right, k->lines);
+}
+
+static enum oa_error count_labels(oa_context *c, const struct sides *s, int system, struct oa_classes *k)
+{
+    *k = (struct oa_classes){ .count = 0 };
+    OA_TRY(no_empty_line(c, &s->reference[0]));
+    OA_TRY(no_empty_line(c, &s->hypothesis[system]));
+    return oa_classes_count(c, s->hypothesis[system].line, s->reference[0].line, s->reference[0].count, k);
+}
+
+static enum oa_error score_labels(oa_context *c, const struct sides *s, enum score_kind kind, int system,
+                                  struct score_row *row)
+{
+    const char *positive = s->plan->request->f1_positive ? s->plan->request->f1_positive : "1";
+    struct oa_classes k;
+    struct oa_f1 f1;
+    enum oa_error e = count_labels(c, s, system, &k);
+    if (e == OA_OK && kind == SCORE_F1)
+        e = oa_f1_of(c, &k, s->plan->average, (struct oa_line){ positive, strlen(positive) }, &f1);
+    row->decimals = decimals(s->plan, 4);
+    oa_text_printf(&row->signature, "n:%ld|classes:%d", k.lines, k.count);
+    if (e == OA_OK && kind == SCORE_F1)
+        row_f1(s->plan, &f1, row);
+    else if (e == OA_OK && kind == SCORE_MCC)
+        row_mcc(&k, row);
+    else if (e == OA_OK)
+        row_accuracy(&k, row);
+    add_version(row, "1.9.1");
+    oa_classes_free(&k);
+    return e;
+}
+
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+
+static enum oa_error correlate(oa_context *c, const struct sides *s, enum score_kind kind, int system, double *r)
+{
+    double *x = NULL, *y = NULL;
+    enum oa_error e = oa_lines_numbers(c, &s->hypothesis[system], &x);
+    if (e == OA_OK)
+        e = oa_lines_numbers(c, &s->reference[0], &y);
+    if (e == OA_OK)
+        e = (kind == SCORE_PEARSON ? oa_pearson : oa_spearman)(c, x, y, s->reference[0].count, r);
+    oa_free(x);
+    oa_free(y);
+    return e;
+}
+
+static enum oa_error score_numbers(oa_context *c, const struct sides *s, enum score_kind kind, int system,
+                                   struct score_row *row)
+{
+    OA_TRY(correlate(c, s, kind, system, &row->score));
+    row->decimals = decimals(s->plan, 4);
+    oa_text_printf(&row->title, "%s", kind == SCORE_PEARSON ? "Pearson" : "Spearman");
+    oa_text_printf(&row->signature, "n:%ld", s->reference[0].count);
+    if (isnan(row->score))
+        oa_text_printf(&row->verbose, "(not defined: one side is constant)");
+    add_version(row, "1.17.1");
+    return OA_OK;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+static enum oa_error score_item(oa_context *c, const struct sides *s, const struct score_item *item, bool json,
+                                struct score_row *row, struct oa_text *lines)
+{
+    int systems = s->plan->request->hypotheses;
+    if (item->kind == SCORE_SEGMENTS)
+        return score_segments(c, s, item->metric, json, row, lines);
+    for (int k = 0; k < systems; k++)
+        OA_TRY((item->kind >= SCORE_PEARSON ? score_numbers : score_labels)(c, s, item->kind, k, &row[k]));
+    return OA_OK;
+}
+
+/* Text that is already tokenised has its full stops alone, and gets a BLEU that nobody else's can be compared with. */
+static void warn_of_tokens(oa_context *c, const struct sides *s)
+{
+    const struct score_plan *p = s->plan;
+    for (int i = 0; i < p->items; i++) {
+        if (p->item[i].metric != &oa_bleu || p->request->bleu_force)
+            continue;
+        for (int k = 0; k < p->request->hypotheses; k++) {
+            long lines = oa_tokenised_lines(s->hypothesis[k].line, s->hypothesis[k].count);
+            if (lines >= MANY_TOKENISED)
+                oa_log(
+                    c, 0,
+                    "%ld lines of %s end in a tokenised full stop (' .'): BLEU is of detokenised text; --force for no "
+                    "such notice",
+                    lines, s->hypothesis[k].name);
+        }
+    }
+}
+
+static enum oa_error score_all(oa_context *c, struct sides *s, bool json, struct score_row *row, struct oa_text *text)
+{
+    const struct score_plan *p = s->plan;
+    int systems = p->request->hypotheses;
+    OA_TRY(open_sides(c, s));
+    warn_of_tokens(c, s);
+    for (int i = 0; i < p->items; i++)
+        OA_TRY(score_item(c, s, &p->item[i], json, row + i * systems, text));
+    for (int i = 0; i < p->items * systems; i++)
+        row[i].system = s->hypothesis[i % systems].name;
+    if (p->request->sentence_level)
+        return OA_OK;
+    if (systems > 1)
+        score_report_systems(p, row, systems, json, text);
+    else
+        score_report(row, p->items, json, text);
+    return OA_OK;
+}
+
+enum oa_error oa_score(oa_context *c, const struct oa_score_request *r, const struct oa_output *out)
+{
+    struct score_plan plan;
+    struct sides sides = { .plan = &plan };
+    struct oa_text text;
+    OA_TRY(oa_status(c));
+    OA_TRY(score_plan_make(c, r, &plan));
+    int rows = plan.items * r->hypotheses;
+    struct score_row *row = oa_alloc(c, (size_t)rows * sizeof *row);
+    for (int i = 0; row && i < rows; i++)
+        score_row_begin(&row[i], c);
+    oa_text_init(&text, c);
+    enum oa_error e = row ? score_all(c, &sides, oa_wants_json(out), row, &text) : OA_NO_MEMORY;
+    for (int i = 0; row && i < rows; i++)
+        score_row_free(&row[i]);
+    oa_free(row);
+    close_sides(&sides);
+    if (e == OA_OK)
+        return oa_emit(out, &text);
+    oa_text_free(&text);
+    return e;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One attention layer for programs: a store, a tape and the layer of the attention folder behind arrays of reals. */
+#include "api/api.h"
+#include "attention/layer/rig.h"
+
+#include <string.h>
+
+struct oa_attention {
+    oa_context *context;
+    struct oa_attention_form form;
+    struct oa_rig rig;
+    struct oa_view values, gradients; /* of the store, as the caller sees them */
+    oa_tensor *x, *memory, *y;        /* of the last forward call; y NULL: there was none */
+};
+
+struct oa_attention_state {
+    struct oa_attention *attention;
+    struct oa_state *state; /* one for each group of heads */
+    oa_tape tape;
+};
+
+/* ---- opening ---- */
+
+static enum oa_error check_form(oa_context *c, const struct oa_attention_form *f, enum oa_precision *precision)
+{
+    OA_TRY(oa_check_reserved(c, "oa_attention_form", f->reserved, 4));
+    if (f->width < 1 || f->heads < 1 || f->length < 1 || f->width % f->heads)
+        return oa_fail(c, OA_SHAPE, "width %ld, %ld heads, length %ld: each must be positive, and heads divide width",
+                       f->width, f->heads, f->length);
+    if (f->memory_length < 0 || (f->memory_length && !f->cross))
+        return oa_fail(c, OA_SHAPE, "a memory of %ld tokens: only cross-attention has one, of at least one token",
+                       f->memory_length);
+    if (!oa_precision_parse(f->precision ? f->precision : "f32", precision))
+        return oa_fail(c, OA_ARGUMENT, "the precision is \"%s\"; choose f32, bf16 or f64", f->precision);
+    return OA_OK;
+}
+
+static enum oa_error open_views(struct oa_attention *a)
+{
+    const struct oa_store *s = &a->rig.store;
+    size_t real = a->rig.device->kernels.real_size;
+    oa_view_open(&a->values, a->rig.device, s->values, (size_t)s->total * real, OA_VIEW_READ);
+    oa_view_open(&a->gradients, a->rig.device, s->gradients, (size_t)s->live * real, OA_VIEW_READ);
+    return oa_status(a->context);
+}
+
+static enum oa_error open_layer(struct oa_attention *a)
+{
+    const struct oa_attention_form *f = &a->form;
+    struct oa_layer_shape shape = oa_even_shape(f->width, f->heads, f->length);
+    shape.memory_length = f->memory_length ? f->memory_length : f->length;
+    shape.causal = f->causal != 0;
+    shape.cross = f->cross != 0;
+    shape.bias = f->bias != 0;
+    if (a->rig.spec.layers > 1)
+        return oa_fail(a->context, OA_ARGUMENT, "this is one layer, and the attention has %d", a->rig.spec.layers);
+    OA_TRY(oa_rig_layer(&a->rig, 0, &shape));
+    OA_TRY(oa_store_allocate(&a->rig.store, f->seed, true));
+    return open_views(a);
+}
+
+static enum oa_error open_parts(struct oa_attention *a, const char *spec)
+{
+    enum oa_precision precision;
+    OA_TRY(oa_status(a->context));
+    OA_TRY(check_form(a->context, &a->form, &precision));
+    OA_TRY(oa_rig_open(a->context, spec, precision, false, &a->rig));
+    return open_layer(a);
+}
+
+oa_attention *oa_attention_open(oa_context *c, const char *spec, const struct oa_attention_form *form)
+{
+    struct oa_attention *a = oa_alloc(c, sizeof *a);
+    if (!a)
+        return NULL;
+    a->context = c;
+    a->form = *form;
+    if (open_parts(a, spec) == OA_OK)
+        return a;
+    oa_attention_close(a);
+    return NULL;
+}
+
+void oa_attention_close(oa_attention *a)
+{
+    if (!a)
+        return;
+    oa_view_close(&a->values);
+    oa_view_close(&a->gradients);
+    oa_rig_close(&a->rig);
+    oa_free(a);
+}
+
+/* ---- running ---- */
+
+/* Reals of the caller as acts in the tape's arena; also where both are the same type they are copied, because a tape
+ * keeps what it was given. */
+static void *take_in(oa_tape *t, const void *x, long count)
+{
+    struct oa_device *d = t->device;
+    void *act = oa_tape_take(t, (size_t)count * d->kernels.act_size);
+    if (act)
+        oa_acts_upload(d, count, x, act);
+    return act;
+}
+
+static oa_tensor *take_tensor(oa_tape *t, const void *x, long rows, long width, bool gradient)
+{
+    const void *act = take_in(t, x, rows * width);
+    return act ? oa_tensor_from(t, act, rows, width, width, gradient) : NULL;
+}
+
+static enum oa_error check_memory(const struct oa_attention *a, const struct oa_attention_input *in)
+{
+    long longest = a->rig.layer.shape.memory_length;
+    if (!a->form.cross != !in->memory)
+        return oa_fail(a->context, OA_ARGUMENT,
+                       a->form.cross ? "cross-attention: give a memory"
+                                     : "self-attention has no memory; open it with form.cross");
+    if (in->memory && (in->memory_tokens < 1 || in->memory_tokens > longest))
+        return oa_fail(a->context, OA_SHAPE, "a memory of %ld tokens: give 1 to %ld", in->memory_tokens, longest);
+    return OA_OK;
+}
+
+static enum oa_error check_lengths(oa_context *c, const struct oa_attention_input *in)
+{
+    long most = in->memory ? in->memory_tokens : in->tokens;
+    for (long i = 0; in->lengths && i < in->batch; i++)
+        if (in->lengths[i] < 0 || in->lengths[i] > most)
+            return oa_fail(c, OA_SHAPE, "length %d of sequence %ld: give 0 to %ld", in->lengths[i], i, most);
+    return OA_OK;
+}
+
+static enum oa_error check_call(const struct oa_attention *a, const struct oa_attention_input *in)
+{
+    OA_TRY(oa_status(a->context));
+    OA_TRY(oa_check_reserved(a->context, "oa_attention_input", in->reserved, 4));
+    if (in->batch < 1 || in->tokens < 1 || in->tokens > a->form.length)
+        return oa_fail(a->context, OA_SHAPE, "%ld sequences of %ld tokens: give at least one of 1 to %ld", in->batch,
+                       in->tokens, a->form.length);
+    OA_TRY(check_memory(a, in));
+    return check_lengths(a->context, in);
+}
+
+/* The caller's arrays as what the layer reads; *out is good when the context is. */
+static void take_input(const struct oa_attention *a, oa_tape *t, const struct oa_attention_input *in, bool gradients,
+                       struct oa_layer_input *out)
+{
+    long width = a->form.width;
+    *out = (struct oa_layer_input){ .batch = in->batch,
+                                    .queries = in->tokens,
+                                    .keys = in->memory ? in->memory_tokens : in->tokens,
+                                    .lengths = in->lengths };
+    out->x = take_tensor(t, in->x, in->batch * in->tokens, width, gradients);
+    if (in->memory)
+        out->memory = take_tensor(t, in->memory, in->batch * in->memory_tokens, width, gradients);
+}
+
+enum oa_error oa_attention_forward(oa_attention *a, const struct oa_attention_input *in, void *y)
+{
+    struct oa_layer_input taken;
+    OA_TRY(check_call(a, in));
+    oa_tape_reset(&a->rig.tape, true, false, (struct oa_stream){ 0 });
+    a->y = NULL;
+    take_input(a, &a->rig.tape, in, true, &taken);
+    OA_TRY(oa_status(a->context));
+    oa_tensor *out = oa_layer_forward(&a->rig.tape, &a->rig.layer, &taken);
+    OA_TRY(oa_status(a->context));
+    oa_acts_download(a->rig.device, out->rows * out->cols, out->data, y);
+    a->x = taken.x;
+    a->memory = taken.memory;
+    a->y = out;
+    return OA_OK;
+}
+
+/* What nothing depends on has no gradient: zeros. */
+static void give_gradient(struct oa_attention *a, const oa_tensor *x, void *dx)
+{
+    if (!x || !dx)
+        return;
+    if (x->gradient)
+        oa_acts_download(a->rig.device, x->rows * x->cols, x->gradient, dx);
+    else
+        memset(dx, 0, (size_t)(x->rows * x->cols) * a->rig.device->kernels.real_size);
+}
+
+enum oa_error oa_attention_backward(oa_attention *a, const void *dy, void *dx, void *dmemory)
+{
+    OA_TRY(oa_status(a->context));
+    if (!a->y)
+        return oa_fail(a->context, OA_ARGUMENT, "a backward call follows one forward call");
+    if (dmemory && !a->memory)
+        return oa_fail(a->context, OA_ARGUMENT, "self-attention has no memory to give a gradient of");
+    a->y->gradient = take_in(&a->rig.tape, dy, a->y->rows * a->y->cols);
+    OA_TRY(oa_status(a->context));
+    oa_tape_backward(&a->rig.tape);
+    OA_TRY(oa_status(a->context));
+    a->y = NULL;
+    oa_view_fetch(&a->gradients);
+    give_gradient(a, a->x, dx);
+    give_gradient(a, a->memory, dmemory);
+    return OA_OK;
+}
+
+/* ---- decoding ---- */
+
+oa_attention_state *oa_attention_state_open(oa_attention *a)
+{
+    struct oa_attention_state *s = oa_alloc(a->context, sizeof *s);
+    if (!s)
+        return NULL;
+    s->attention = a;
+    oa_tape_init(&s->tape, a->rig.device);
+    if (oa_layer_state_open(&a->rig.layer, a->form.length, &s->state) == OA_OK)
+        return s;
+    oa_attention_state_close(s);
+    return NULL;
+}
+
+void oa_attention_state_close(oa_attention_state *s)
+{
+    if (!s)
+        return;
+    oa_layer_state_close(&s->attention->rig.layer, s->state);
+    oa_tape_free(&s->tape);
+    oa_free(s);
+}
+
+void oa_attention_state_reset(oa_attention_state *s)
+{
+    oa_layer_state_reset(&s->attention->rig.layer, s->state);
+}
+
+enum oa_error oa_attention_state_copy(const oa_attention_state *from, oa_attention_state *to)
+{
+    return oa_layer_state_copy(&from->attention->rig.layer, from->state, to->state);
+}
+
+enum oa_error oa_attention_step(oa_attention_state *s, const struct oa_attention_input *in, void *y)
+{
+    struct oa_attention *a = s->attention;
+    struct oa_layer_input taken;
+    OA_TRY(check_call(a, in));
+    if (in->batch != 1)
+        return oa_fail(a->context, OA_SHAPE, "a step reads one sequence, not %ld", in->batch);
+    oa_tape_reset(&s->tape, false, false, (struct oa_stream){ 0 });
+    take_input(a, &s->tape, in, false, &taken);
+    OA_TRY(oa_status(a->context));
+    taken.state = s->state;
+    const oa_tensor *out = oa_layer_forward(&s->tape, &a->rig.layer, &taken);
+    OA_TRY(oa_status(a->context));
+    oa_acts_download(a->rig.device, out->rows * out->cols, out->data, y);
+    return OA_OK;
+}
+
+/* ---- parameters ---- */
+
+/* An address of the device's as the caller sees what lies there. */
+static void *seen(const struct oa_view *v, const void *address)
+{
+    return address ? (char *)v->host + ((const char *)address - (const char *)v->memory) : NULL;
+}
+
+int oa_attention_weights(oa_attention *a, int i, struct oa_weights *out)
+{
+    if (i < 0 || i >= a->rig.store.count)
+        return 0;
+    struct oa_parameter *p = a->rig.store.parameter[i];
+    *out = (struct oa_weights){ .name = p->name,
+                                .dims = p->dims,
+                                .count = p->count,
+                                .value = seen(&a->values, p->value),
+                                .gradient = seen(&a->gradients, p->gradient) };
+    memcpy(out->dim, p->dim, sizeof out->dim);
+    return 1;
+}
+
+void oa_attention_changed(oa_attention *a)
+{
+    oa_view_store(&a->values);
+    oa_store_refresh(&a->rig.store);
+}
+
+void oa_attention_zero_gradients(oa_attention *a)
+{
+    oa_store_zero_gradients(&a->rig.store);
+    oa_view_fetch(&a->gradients);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Scores as text and JSON, in sacreBLEU's forms: "NAME|signature = score details". */
+#include "api/score.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void score_row_begin(struct score_row *row, oa_context *c)
+{
+    *row = (struct score_row){ .score = NAN, .mean = NAN, .half = NAN, .p = NAN };
+    oa_text_init(&row->title, c);
+    oa_text_init(&row->signature, c);
+    oa_text_init(&row->verbose, c);
+}
+
+void score_row_free(struct score_row *row)
+{
+    oa_text_free(&row->title);
+    oa_text_free(&row->signature);
+    oa_text_free(&row->verbose);
+}
+
+static const char *words(const struct oa_text *t)
+{
+    return t->s ? t->s : "";
+}
+
+/* ---- text -------------------------------------------------------------------------------------------------------- */
+
+static void add_score(const struct score_row *row, struct oa_text *out)
+{
+    oa_text_printf(out, "%.*f", row->decimals, row->score);
+    if (row->mean > 0)
+        oa_text_printf(out, " (μ = %.*f ± %.*f)", row->decimals, row->mean, row->decimals, row->half);
+}
+
+static void add_line(const struct score_row *row, struct oa_text *out)
+{
+    add_score(row, out);
+    oa_text_printf(out, "%s%s\n", row->verbose.length ? " " : "", words(&row->verbose));
+}
+
+/* The equals signs stand below each other. */
+static void lines(const struct score_row *row, int rows, struct oa_text *out)
+{
+    size_t widest = 0;
+    for (int i = 0; i < rows; i++) {
+        size_t width = row[i].title.length + 1 + row[i].signature.length;
+        widest = width > widest ? width : widest;
+    }
+    for (int i = 0; i < rows; i++) {
+        int blanks = (int)(widest - (row[i].title.length + 1 + row[i].signature.length));
+        oa_text_printf(out, "%*s%s|%s = ", blanks, "", words(&row[i].title), words(&row[i].signature));
+        add_line(&row[i], out);
+    }
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+
+/* The number that is printed, so that text and JSON say the same; null when it is not finite. */
+static json_t *printed_number(double x, int decimals)
+{
+    char digits[400];
+    double value;
+    snprintf(digits, sizeof digits, "%.*f", decimals, x);
+    return isfinite(x) && oa_parse_real(digits, &value) ? json_real(value) : json_null();
+}
+
+static void add_confidence(const struct score_row *row, json_t *object)
+{
+    char text[96];
+    snprintf(text, sizeof text, "μ = %.*f ± %.*f", row->decimals, row->mean, row->decimals, row->half);
+    json_object_set_new(object, "confidence_mean", printed_number(row->mean, row->decimals));
+    json_object_set_new(object, "confidence_var", printed_number(row->half, row->decimals));
+    json_object_set_new(object, "confidence", json_string(text));
+}
+
+/* "key:value|key:value" as members. */
+static void add_fields(const char *signature, json_t *object)
+{
+    for (const char *s = signature, *end; *s; s = end + (*end != 0)) {
+        end = s + strcspn(s, "|");
+        const char *colon = memchr(s, ':', (size_t)(end - s));
+        char key[64];
+        if (!colon || (size_t)(colon - s) >= sizeof key)
+            continue;
+        memcpy(key, s, (size_t)(colon - s));
+        key[colon - s] = 0;
+        json_object_set_new(object, key, json_stringn(colon + 1, (size_t)(end - colon - 1)));
+    }
+}
+
+static json_t *object_of(const struct score_row *row)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "name", json_string(words(&row->title)));
+    json_object_set_new(object, "score", printed_number(row->score, row->decimals));
+    json_object_set_new(object, "signature", json_string(words(&row->signature)));
+    if (row->mean > 0)
+        add_confidence(row, object);
+    if (row->verbose.length)
+        json_object_set_new(object, "verbose_score", json_string(row->verbose.s));
+    for (int i = 0; i < row->parts; i++)
+        json_object_set_new(object, row->part[i].name, printed_number(row->part[i].value, row->decimals));
+    add_fields(words(&row->signature), object);
+    return object;
+}
+
+/* As json.dumps(indent=1) writes it. */
+static void add_json(json_t *object, struct oa_text *out)
+{
+    char *s = object ? json_dumps(object, JSON_INDENT(1) | JSON_REAL_PRECISION(15)) : NULL;
+    json_decref(object);
+    if (s)
+        oa_text_add(out, s, strlen(s));
+    else
+        oa_fail(out->context, OA_NO_MEMORY, "out of memory for the JSON of a score");
+    free(s);
+}
+
+static void objects(const struct score_row *row, int rows, struct oa_text *out)
+{
+    oa_text_printf(out, rows > 1 ? "[\n" : "");
+    for (int i = 0; i < rows; i++) {
+        oa_text_printf(out, i ? ",\n" : "");
+        add_json(object_of(&row[i]), out);
+    }
+    oa_text_printf(out, rows > 1 ? "\n]\n" : "\n");
+}
+
+void score_report(const struct score_row *row, int rows, bool json, struct oa_text *out)
+{
+    if (json)
+        objects(row, rows, out);
+    else
+        lines(row, rows, out);
+}
+
+/* ---- several systems --------------------------------------------------------------------------------------------- */
+
+static json_t *system_json(const struct score_row *row)
+{
+    json_t *object = json_pack("{s:o}", "score", oa_json_number(row->score));
+    json_object_set_new(object, "p_value", oa_json_number(row->p));
+    json_object_set_new(object, "mean", oa_json_number(row->mean));
+    json_object_set_new(object, "ci", oa_json_number(row->half));
+    json_object_set_new(object, "signature", json_string(words(&row->signature)));
+    return object;
+}
+
+static void systems_json(const struct score_plan *p, const struct score_row *row, int systems, struct oa_text *out)
+{
+    json_t *root = json_array();
+    for (int k = 0; k < systems; k++) {
+        json_t *object = json_object();
+        json_object_set_new(object, "system", oa_json_bytes(out->context, row[k].system, strlen(row[k].system)));
+        for (int i = 0; i < p->items; i++)
+            json_object_set_new(object, words(&row[i * systems].title), system_json(&row[i * systems + k]));
+        json_array_append_new(root, object);
+    }
+    oa_json_add(out, root);
+}
+
+static void system_line(const struct score_row *row, bool baseline, int width, struct oa_text *out)
+{
+    int n = row->decimals;
+    oa_text_printf(out, "  ");
+    oa_name_add(out, row->system);
+    oa_text_printf(out, "%*s  %.*f", width - (int)strlen(row->system), "", n, row->score);
+    if (!isnan(row->mean))
+        oa_text_printf(out, " (%.*f ± %.*f)", n, row->mean, n, row->half);
+    if (!isnan(row->p))
+        oa_text_printf(out, " (p = %.4f)%s", row->p, row->p < 0.05 ? "*" : "");
+    oa_text_printf(out, "%s\n", baseline ? " baseline" : "");
+}
+
+static const char *test_words(const struct score_plan *p)
+{
+    if (p->resample == SCORE_PAIRED_BS)
+        return "Score (mean of the resamples ± 95 % interval). p: how often resampling alone makes the difference to "
+               "the "
+               "baseline as large; * below 0.05.\n";
+    if (p->resample == SCORE_PAIRED_AR)
+        return "p: how often exchanging lines at random makes the difference to the baseline as large; * below 0.05.\n";
+    return "Scores alone; --paired-bs or --paired-ar say which differences are more than chance.\n";
+}
+
+void score_report_systems(const struct score_plan *p, const struct score_row *row, int systems, bool json,
+                          struct oa_text *out)
+{
+    if (json) {
+        systems_json(p, row, systems, out);
+        return;
+    }
+    int width = 0;
+    for (int k = 0; k < systems; k++)
+        width = (int)strlen(row[k].system) > width ? (int)strlen(row[k].system) : width;
+    for (int i = 0; i < p->items; i++) {
+        const struct score_row *of = row + i * systems;
+        oa_text_printf(out, "%s|%s\n", words(&of->title), words(&of->signature));
+        for (int k = 0; k < systems; k++)
+            system_line(&of[k], k == 0 && p->resample != SCORE_PLAIN, width, out);
+        oa_text_printf(out, "\n");
+    }
+    oa_text_printf(out, "%s", test_words(p));
+}
+
+/* ---- line by line ------------------------------------------------------------------------------------------------ */
+
+static void each_text(const struct oa_statistics *s, struct score_row *row, struct oa_text *out)
+{
+    for (long i = 0; i < s->count; i++) {
+        const double *numbers = s->row + i * s->numbers;
+        row->score = s->metric->score(s->options, numbers, false);
+        oa_text_cut(&row->verbose, 0);
+        if (s->metric->verbose)
+            s->metric->verbose(s->options, numbers, &row->verbose);
+        lines(row, 1, out);
+    }
+}
+
+void score_report_lines(const struct oa_statistics *s, struct score_row *row, bool json, struct oa_text *out)
+{
+    if (!json) {
+        each_text(s, row, out);
+        return;
+    }
+    json_t *scores = json_array();
+    for (long i = 0; i < s->count; i++)
+        json_array_append_new(
+            scores, printed_number(s->metric->score(s->options, s->row + i * s->numbers, false), row->decimals));
+    json_t *object =
+        json_pack("{s:s, s:s, s:o}", "name", words(&row->title), "signature", words(&row->signature), "scores", scores);
+    add_json(object, out);
+    oa_text_printf(out, "\n");
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a request for scores asks for: names into tables, and everything refused that would do nothing. */
+#include "api/score.h"
+
+#include <string.h>
+
+/* ---- words ------------------------------------------------------------------------------------------------------- */
+
+/* Index of a word among those of a list that ends with NULL; NULL is the first. */
+static enum oa_error choose(oa_context *c, const char *what, const char *word, const char *const *list, int *index)
+{
+    int count = 0;
+    while (list[count])
+        count++;
+    for (*index = 0; word && *index < count; ++*index)
+        if (strcmp(list[*index], word) == 0)
+            return OA_OK;
+    if (!word) {
+        *index = 0;
+        return OA_OK;
+    }
+    const char *near = oa_nearest(word, list, count);
+    return oa_fail(c, OA_ARGUMENT, "there is no %s \"%.40s\"%s%s%s", what, word, near ? "; did you mean \"" : "",
+                   near ? near : "", near ? "\"?" : "");
+}
+
+/* Tokenizers of sacreBLEU that need a dictionary or a trained model. */
+static enum oa_error refuse_models(oa_context *c, const char *name)
+{
+    static const char *const other[] = { "zh",        "ja-mecab",  "ko-mecab", "spm", "flores101",
+                                         "flores200", "spBLEU-1K", "ja",       "ko",  NULL };
+    for (int i = 0; name && other[i]; i++)
+        if (strcmp(other[i], name) == 0)
+            return oa_fail(
+                c, OA_UNSUPPORTED,
+                "sacreBLEU's tokenizer %s needs a dictionary, a trained model or rules for one language, which "
+                "orthant does not have; use char for text without blanks between words, or tokenise before "
+                "and use none",
+                name);
+    return OA_OK;
+}
+
+/* ---- metrics ----------------------------------------------------------------------------------------------------- */
+
+static const char *const names[] = { "bleu",      "chrf",     "ter", "rouge", "rouge1",  "rouge2",   "rougeL",
+                                     "rougeLsum", "accuracy", "f1",  "mcc",   "pearson", "spearman", NULL };
+
+static enum oa_error add_item(oa_context *c, struct score_plan *p, enum score_kind kind, const char *name)
+{
+    const struct oa_metric *m = kind == SCORE_SEGMENTS ? oa_metric_find(name) : NULL;
+    for (int i = 0; i < p->items; i++)
+        if (p->item[i].kind == kind && p->item[i].metric == m)
+            return oa_fail(c, OA_ARGUMENT, "the metric %s is there twice", name);
+    p->item[p->items++] = (struct score_item){ kind, m };
+    return OA_OK;
+}
+
+static enum oa_error add_rouge(oa_context *c, struct score_plan *p)
+{
+    OA_TRY(add_item(c, p, SCORE_SEGMENTS, "rouge1"));
+    OA_TRY(add_item(c, p, SCORE_SEGMENTS, "rouge2"));
+    OA_TRY(add_item(c, p, SCORE_SEGMENTS, "rougeL"));
+    return p->request->rouge_newline ? add_item(c, p, SCORE_SEGMENTS, "rougeLsum") : OA_OK;
+}
+
+static enum oa_error add_metric(oa_context *c, struct score_plan *p, const char *name)
+{
+    static const struct {
+        const char *name;
+        enum score_kind kind;
+    } others[] = { { "accuracy", SCORE_ACCURACY },
+                   { "f1", SCORE_F1 },
+                   { "mcc", SCORE_MCC },
+                   { "pearson", SCORE_PEARSON },
+                   { "spearman", SCORE_SPEARMAN } };
+    int index;
+    OA_TRY(choose(c, "metric", name, names, &index));
+    if (strcmp(name, "rouge") == 0)
+        return add_rouge(c, p);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(others[i].name, name) == 0)
+            return add_item(c, p, others[i].kind, name);
+    return add_item(c, p, SCORE_SEGMENTS, name);
+}
+
+static enum oa_error add_metrics(oa_context *c, struct score_plan *p)
+{
+    const struct oa_score_request *r = p->request;
+    if (r->metrics < 1 || r->metrics > SCORE_MOST / 4)
+        return oa_fail(c, OA_ARGUMENT, "%d metrics are asked for; name 1 to %d of them", r->metrics, SCORE_MOST / 4);
+    for (int i = 0; i < r->metrics; i++)
+        OA_TRY(add_metric(c, p, r->metric[i]));
+    return OA_OK;
+}
+
+static bool has_segments(const struct score_plan *p, const char *family)
+{
+    for (int i = 0; i < p->items; i++)
+        if (p->item[i].kind == SCORE_SEGMENTS && strncmp(p->item[i].metric->name, family, strlen(family)) == 0)
+            return true;
+    return false;
+}
+
+static bool has_kind(const struct score_plan *p, enum score_kind kind)
+{
+    for (int i = 0; i < p->items; i++)
+        if (p->item[i].kind == kind)
+            return true;
+    return false;
+}
+
+static bool only_segments(const struct score_plan *p)
+{
+    for (int i = 0; i < p->items; i++)
+        if (p->item[i].kind != SCORE_SEGMENTS)
+            return false;
+    return true;
+}
+
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+static enum oa_error read_options(oa_context *c, const struct oa_score_request *r, struct score_plan *p)
+{
+    static const char *const tokens[] = { "13a", "intl", "char", "none", NULL };
+    static const char *const smooth[] = { "exp", "floor", "add-k", "none", NULL };
+    static const char *const average[] = { "binary", "macro", "micro", "weighted", NULL };
+    struct oa_metric_options *o = &p->options;
+    int token, method, mean;
+    OA_TRY(refuse_models(c, r->bleu_tokenize));
+    OA_TRY(choose(c, "tokenizer", r->bleu_tokenize, tokens, &token));
+    OA_TRY(choose(c, "smoothing", r->bleu_smooth, smooth, &method));
+    OA_TRY(choose(c, "average", r->f1_average, average, &mean));
+    oa_metric_defaults(o);
+    o->bleu_tokens = (enum oa_bleu_tokens)token;
+    o->bleu_smooth = (enum oa_bleu_smooth)method;
+    o->bleu_smooth_value = r->bleu_smooth_value;
+    o->bleu_order = r->bleu_order ? r->bleu_order : o->bleu_order;
+    o->bleu_lowercase = o->chrf_lowercase = r->lowercase;
+    o->bleu_effective_order = r->bleu_effective_order || r->sentence_level;
+    o->chrf_characters = r->chrf_characters ? r->chrf_characters : o->chrf_characters;
+    o->chrf_words = r->chrf_words;
+    o->chrf_beta = r->chrf_beta ? r->chrf_beta : o->chrf_beta;
+    o->chrf_whitespace = r->chrf_whitespace;
+    o->chrf_eps_smoothing = r->chrf_eps_smoothing;
+    o->ter_normalized = r->ter_normalized;
+    o->ter_no_punctuation = r->ter_no_punctuation;
+    o->ter_asian = r->ter_asian;
+    o->ter_case_sensitive = r->ter_case_sensitive;
+    o->rouge_stemmer = r->rouge_stemmer;
+    o->rouge_newline = r->rouge_newline;
+    p->average = (enum oa_average)mean;
+    return oa_metric_check(c, o);
+}
+
+/* An option is given whose metric is not. */
+static enum oa_error check_idle(oa_context *c, const struct score_plan *p)
+{
+    const struct oa_score_request *r = p->request;
+    bool bleu = r->bleu_tokenize || r->bleu_smooth || r->bleu_smooth_value != 0 || r->bleu_order ||
+                r->bleu_effective_order || r->bleu_force;
+    bool chrf = r->chrf_characters || r->chrf_words || r->chrf_beta || r->chrf_whitespace || r->chrf_eps_smoothing;
+    bool ter = r->ter_normalized || r->ter_no_punctuation || r->ter_asian || r->ter_case_sensitive;
+    const struct {
+        bool given, used;
+        const char *what;
+    } idle[] = {
+        { bleu, has_segments(p, "bleu"), "options of BLEU are" },
+        { chrf, has_segments(p, "chrf"), "options of chrF are" },
+        { ter, has_segments(p, "ter"), "options of TER are" },
+        { r->rouge_stemmer || r->rouge_newline, has_segments(p, "rouge"), "options of ROUGE are" },
+        { r->f1_average || r->f1_positive, has_kind(p, SCORE_F1), "options of f1 are" },
+        { r->lowercase, has_segments(p, "bleu") || has_segments(p, "chrf"),
+          "lower case, an option of BLEU and chrF (TER and ROUGE have it anyway), is" },
+        { r->bleu_smooth_value != 0,
+          p->options.bleu_smooth == OA_SMOOTH_FLOOR || p->options.bleu_smooth == OA_SMOOTH_ADD_K,
+          "a smoothing value, which only floor and add-k have, is" },
+        { r->ter_asian, r->ter_normalized || r->ter_no_punctuation,
+          "TER's Asian support, which changes normalisation and the removal of punctuation, is" },
+        { r->f1_positive, p->average == OA_AVERAGE_BINARY, "a positive label, which only the binary F1 has, is" },
+    };
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
+        if (idle[i].given && !idle[i].used)
+            return oa_fail(c, OA_ARGUMENT, "%s given, but would do nothing here", idle[i].what);
+    return OA_OK;
+}
+
+/* ---- files and resampling ---------------------------------------------------------------------------------------- */
+
+static enum oa_error check_sides(oa_context *c, const struct score_plan *p)
+{
+    const struct oa_score_request *r = p->request;
+    if (r->references < 1 || r->hypotheses < 1)
+        return oa_fail(c, OA_ARGUMENT, "a score needs a file of references and one of hypotheses");
+    if (r->references > 1 && !only_segments(p))
+        return oa_fail(c, OA_ARGUMENT, "labels and numbers have one reference, and %d files are given", r->references);
+    if (r->sentence_level && (p->items != 1 || !only_segments(p)))
+        return oa_fail(c, OA_ARGUMENT,
+                       "scores line by line are of one of bleu, chrf, ter, rouge1, rouge2, rougeL and "
+                       "rougeLsum; name that one alone");
+    if (r->sentence_level && r->hypotheses > 1)
+        return oa_fail(c, OA_ARGUMENT, "scores line by line are of one system, and %d are given", r->hypotheses);
+    if (r->decimals && (r->decimals < 1 || r->decimals > 12))
+        return oa_fail(c, OA_ARGUMENT, "%d decimals are asked for; give 1 to 12", r->decimals);
+    return oa_check_reserved(c, "oa_score_request", r->reserved, 4);
+}
+
+static enum oa_error read_resampling(oa_context *c, struct score_plan *p)
+{
+    static const char *const kinds[] = { "", "confidence", "paired-bs", "paired-ar", NULL };
+    const struct oa_score_request *r = p->request;
+    int kind;
+    OA_TRY(choose(c, "resampling", r->resample, kinds, &kind));
+    p->resample = (enum score_resample)kind;
+    p->samples = r->samples ? r->samples : p->resample == SCORE_PAIRED_AR ? 10000 : 1000;
+    if (r->samples && !kind)
+        return oa_fail(c, OA_ARGUMENT, "a number of resamples is given, but nothing is resampled");
+    if (p->samples < 1 || p->samples > 10000000)
+        return oa_fail(c, OA_ARGUMENT, "%ld resamples are asked for; give 1 to 10000000", p->samples);
+    if (kind && (r->sentence_level || !only_segments(p)))
+        return oa_fail(c, OA_ARGUMENT, "%s is of the score of a corpus in bleu, chrf, ter or rouge", kinds[kind]);
+    if (p->resample == SCORE_CONFIDENCE && r->hypotheses > 1)
+        return oa_fail(c, OA_ARGUMENT, "with several systems ask for paired-bs, which gives intervals and compares");
+    if (kind > SCORE_CONFIDENCE && r->hypotheses < 2)
+        return oa_fail(c, OA_ARGUMENT, "%s compares systems: give two files of hypotheses at least, the baseline first",
+                       kinds[kind]);
+    return OA_OK;
+}
+
+enum oa_error score_plan_make(oa_context *c, const struct oa_score_request *r, struct score_plan *out)
+{
+    *out = (struct score_plan){ .request = r };
+    OA_TRY(add_metrics(c, out));
+    OA_TRY(read_options(c, r, out));
+    OA_TRY(check_idle(c, out));
+    OA_TRY(check_sides(c, out));
+    return read_resampling(c, out);
+}

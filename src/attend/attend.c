@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One attention layer on tensors from a safetensors file (contract.md §3): forward, backward when the file has dy, and
+ * the attention map when it is asked for. The way to check this library against any other, tensor by tensor.
+ */
+#include "attend/attend.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- numbers in and out ------------------------------------------------------------------------------------------ */
+
+static double *read_doubles(struct attend *a, const struct oa_array *t, long first, long count)
+{
+    double *out = oa_arena_take(&a->arena, (size_t)count * sizeof *out);
+    for (long i = 0; out && i < count; i++)
+        out[i] = oa_array_value(t, (size_t)(first + i));
+    return out;
+}
+
+/* The array as acts in the tape's arena. */
+static void *read_acts(struct attend *a, const struct oa_array *t, long count)
+{
+    void *act = oa_tape_take(&a->rig.tape, (size_t)count * a->rig.device->kernels.act_size);
+    size_t mark = oa_arena_mark(&a->arena);
+    const double *values = act ? read_doubles(a, t, 0, count) : NULL;
+    if (values)
+        oa_acts_write(a->rig.device, count, values, act);
+    oa_arena_release(&a->arena, mark);
+    return values ? act : NULL;
+}
+
+/* Results collect here: one array each, F32 or F64. */
+struct results {
+    struct attend *a;
+    struct oa_array *array;
+    int count, room;
+    enum oa_type type;
+};
+
+static struct oa_array *add_result(struct results *r, const char *name, int dims, const long *dim)
+{
+    if (r->count == r->room) {
+        int room = r->room ? 2 * r->room : 16;
+        void *grown =
+            oa_grow(r->a->context, r->array, (size_t)r->room * sizeof *r->array, (size_t)room * sizeof *r->array);
+        if (!grown)
+            return NULL;
+        r->array = grown;
+        r->room = room;
+    }
+    struct oa_array *out = &r->array[r->count++];
+    size_t bytes = oa_type_size(r->type);
+    for (int i = 0; i < dims; i++)
+        bytes *= (size_t)dim[i];
+    *out =
+        (struct oa_array){ .name = oa_copy_text(r->a->context, name), .type = r->type, .dims = dims, .bytes = bytes };
+    memcpy(out->dim, dim, (size_t)dims * sizeof *dim);
+    out->data = oa_alloc(r->a->context, bytes);
+    return out->name && out->data ? out : NULL;
+}
+
+static void set_result(const struct oa_array *out, long i, double value)
+{
+    if (out->type == OA_F64)
+        ((double *)(uintptr_t)out->data)[i] = value;
+    else
+        ((float *)(uintptr_t)out->data)[i] = (float)value;
+}
+
+/* acts or, with `real`, reals; NULL = zeros. */
+static void put(struct results *r, const char *name, int dims, const long *dim, const void *values, bool real)
+{
+    struct oa_device *d = r->a->rig.device;
+    const struct oa_array *out = add_result(r, name, dims, dim);
+    if (!out || !values)
+        return;
+    void *host = (void *)(uintptr_t)out->data;
+    if (real)
+        d->ops->download(d, out->bytes, values, host);
+    else
+        oa_acts_download(d, (long)(out->bytes / oa_type_size(out->type)), values, host);
+}
+
+static void free_results(struct results *r)
+{
+    for (int i = 0; i < r->count; i++) {
+        oa_free(r->array[i].name);
+        oa_free((void *)(uintptr_t)r->array[i].data);
+    }
+    oa_free(r->array);
+}
+
+/* ---- forward and backward -----------------------------------------------------------------------------------------
+ */
+
+static void put_gradients(struct results *r, const oa_tensor *x, const oa_tensor *memory)
+{
+    struct attend *a = r->a;
+    char name[200];
+    put(r, "grad.x", 3, (const long[]){ a->batch, a->queries, a->width }, x->gradient, false);
+    if (memory)
+        put(r, "grad.memory", 3, (const long[]){ a->batch, a->keys, a->width }, memory->gradient, false);
+    for (int i = 0; i < a->rig.store.count; i++) {
+        const struct oa_parameter *p = a->rig.store.parameter[i];
+        if (!p->trainable || !oa_attend_exists(a, p))
+            continue;
+        snprintf(name, sizeof name, "grad.%s", p->name);
+        put(r, name, p->dims, p->dim, p->gradient, true);
+    }
+}
+
+static enum oa_error run(struct attend *a, struct results *r)
+{
+    oa_tape *t = &a->rig.tape;
+    long rows = a->batch * a->queries, memory_rows = a->batch * a->keys, D = a->width;
+    oa_tape_reset(t, a->dy != NULL, false, oa_stream_named(a->options->seed, "attend"));
+    void *x = read_acts(a, a->x, rows * D), *m = a->memory ? read_acts(a, a->memory, memory_rows * D) : NULL;
+    OA_TRY(oa_status(a->context));
+    struct oa_layer_input in = { .x = oa_tensor_from(t, x, rows, D, D, true),
+                                 .memory = m ? oa_tensor_from(t, m, memory_rows, D, D, true) : NULL,
+                                 .batch = a->batch,
+                                 .queries = a->queries,
+                                 .keys = a->keys,
+                                 .lengths = a->lengths,
+                                 .words = a->words };
+    void *stepped = NULL;
+    if (a->options->steps)
+        OA_TRY(oa_attend_steps(a, &in, &stepped));
+    oa_tensor *y = stepped && !a->dy ? NULL : oa_layer_forward(t, &a->rig.layer, &in);
+    OA_TRY(oa_status(a->context));
+    put(r, "y", 3, (const long[]){ a->batch, a->queries, D }, stepped ? stepped : y->data, false);
+    if (!a->dy)
+        return oa_status(a->context);
+    y->gradient = read_acts(a, a->dy, rows * D);
+    oa_tape_backward(t);
+    OA_TRY(oa_status(a->context));
+    put_gradients(r, in.x, in.memory);
+    return oa_status(a->context);
+}
+
+/* ---- the map, by the oracles ----------------------------------------------------------------------------------------
+ */
+
+static enum oa_error weigh_item(struct attend *a, long b, double *map)
+{
+    long n = a->queries, m = a->keys, D = a->width;
+    struct oa_oracle in = { .x = read_doubles(a, a->x, b * n * D, n * D),
+                            .memory = a->memory ? read_doubles(a, a->memory, b * m * D, m * D) : NULL,
+                            .queries = n,
+                            .keys = m,
+                            .length = oa_attend_key_length(a, b),
+                            .words = a->words ? a->words + b * n : NULL };
+    OA_TRY(oa_status(a->context));
+    for (int g = 0; g < a->rig.layer.groups; g++) {
+        const struct oa_group *group = &a->rig.layer.group[g];
+        OA_TRY(group->mechanism->weights(group, &in, map + group->first_head * n * m));
+    }
+    return OA_OK;
+}
+
+static enum oa_error put_weights(struct attend *a, struct results *r)
+{
+    long n = a->queries, m = a->keys, each = a->heads * n * m;
+    for (int g = 0; g < a->rig.layer.groups; g++) {
+        const struct oa_mechanism *mechanism = a->rig.layer.group[g].mechanism;
+        if (!mechanism->weights)
+            return oa_fail(a->context, OA_UNSUPPORTED, "%s has no attention map: leave --weights out", mechanism->name);
+    }
+    struct oa_array *out = add_result(r, "weights", 4, (const long[]){ a->batch, a->heads, n, m });
+    double *map = oa_arena_take(&a->arena, (size_t)each * sizeof *map);
+    for (long b = 0; out && map && b < a->batch; b++) {
+        size_t mark = oa_arena_mark(&a->arena);
+        OA_TRY(weigh_item(a, b, map));
+        oa_arena_release(&a->arena, mark);
+        for (long i = 0; i < each; i++)
+            set_result(out, b * each + i, map[i]);
+    }
+    return oa_status(a->context);
+}
+
+/* ---- numbers that overflowed ----------------------------------------------------------------------------------------
+ */
+
+static bool is_padding(const struct attend *a, const struct oa_array *t, long i)
+{
+    bool queries = strcmp(t->name, "y") == 0 || strcmp(t->name, "grad.x") == 0;
+    bool keys = strcmp(t->name, "grad.memory") == 0;
+    long rows = keys ? a->keys : a->queries, b = i / (rows * a->width), row = i / a->width % rows;
+    return (queries && row >= oa_attend_query_length(a, b)) || (keys && row >= oa_attend_key_length(a, b));
+}
+
+static enum oa_error check_results(const struct results *r)
+{
+    const struct attend *a = r->a;
+    for (const struct oa_array *t = r->array; t < r->array + r->count; t++) {
+        long count = (long)(t->bytes / oa_type_size(t->type));
+        for (long i = 0; i < count; i++)
+            if (!isfinite(oa_array_value(t, (size_t)i)) && !is_padding(a, t, i))
+                return oa_fail(a->context, OA_DIVERGED,
+                               "%s: element %ld of the result %s is not finite, and nothing was written; scale the "
+                               "input down, or compute with --precision f64",
+                               a->options->in, i, t->name);
+    }
+    return OA_OK;
+}
+
+/* ---- the course of it -----------------------------------------------------------------------------------------------
+ */
+
+static enum oa_error open_rig(struct attend *a)
+{
+    enum oa_precision precision = OA_PRECISION_F32;
+    const char *name = a->options->precision;
+    if (name && !oa_precision_parse(name, &precision))
+        return oa_fail(a->context, OA_ARGUMENT, "the precision is \"%s\"; choose f32, bf16 or f64", name);
+    OA_TRY(oa_rig_open(a->context, a->options->spec, precision, false, &a->rig));
+    if (a->rig.spec.layers > 1)
+        return oa_fail(a->context, OA_ARGUMENT, "attend runs one layer, and \"%s\" has %d", a->options->spec,
+                       a->rig.spec.layers);
+    return OA_OK;
+}
+
+static enum oa_error attend(struct attend *a, struct results *r)
+{
+    OA_TRY(open_rig(a));
+    OA_TRY(oa_attend_read(a));
+    OA_TRY(oa_attend_open_layer(a));
+    r->type = a->rig.device->kernels.real;
+    OA_TRY(run(a, r));
+    if (a->options->weights)
+        OA_TRY(put_weights(a, r));
+    OA_TRY(check_results(r));
+    return oa_tensors_write(a->context, a->options->out, r->array, r->count, NULL);
+}
+
+enum oa_error oa_attend(oa_context *c, const struct oa_attend_options *o)
+{
+    OA_TRY(oa_status(c));
+    OA_TRY(oa_check_reserved(c, "oa_attend_options", o->reserved, 4));
+    if (!o->spec || !o->in || !o->out)
+        return oa_fail(c, OA_ARGUMENT, "attend needs an attention, a file to read and a file to write");
+    OA_TRY(oa_file_check(c, o->out));
+    if (oa_same_file(o->in, o->out))
+        return oa_fail(c, OA_ARGUMENT, "%s and %s are one file, which the result would replace: write to another",
+                       o->in, o->out);
+    struct attend a = { .context = c, .options = o };
+    struct results r = { .a = &a };
+    oa_arena_init(&a.arena, c, false);
+    enum oa_error e = attend(&a, &r);
+    free_results(&r);
+    oa_rig_close(&a.rig);
+    oa_tensors_close(a.file);
+    oa_arena_free(&a.arena);
+    return e;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What mechanisms scored by a softmax share: one part of the logits runs through the logits engine by itself, and the
+ * part that most of them have, the scaled dot product of projected rows.
+ */
+#include "attention/attention.h"
+
+#include <math.h>
+
+void oa_part_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o)
+{
+    struct oa_part_tensors part = { .kind = OA_PART_DOT };
+    struct oa_attention_shape shape = oa_group_shape(g, in);
+    g->mechanism->part(t, g, in, &part);
+    oa_logits_op(t, &shape, &g->support, 1, &part, NULL, v, in->dropout, o);
+}
+
+void oa_dot_part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, struct oa_part_tensors *out)
+{
+    *out = (struct oa_part_tensors){ .kind = OA_PART_DOT,
+                                     .scale = 1 / sqrt((double)g->shape.head_width),
+                                     .width = g->shape.head_width };
+    oa_project(t, g, in, &out->q, &out->k);
+}
+
+/* ---- what decoding keeps ---------------------------------------------------------------------------------------- */
+
+static double rows_kept(const struct oa_group *g, long t)
+{
+    return (double)(g->shape.heads * (g->shape.cross ? t : oa_rows_alive(&g->support.horizon, t)));
+}
+
+double oa_dot_state(const struct oa_group *g, long t)
+{
+    return rows_kept(g, t) * (double)(g->shape.head_width + g->shape.value_width);
+}
+
+double oa_value_state(const struct oa_group *g, long t)
+{
+    return rows_kept(g, t) * (double)g->shape.value_width;
+}
+
+double oa_sums_state(const struct oa_group *g, double features)
+{
+    return (double)g->shape.heads * (features * (double)g->shape.value_width + features + 1);
+}
+
+/* ---- cost ---------------------------------------------------------------------------------------------------- */
+
+double oa_visible_pairs(const struct oa_group *g, long queries, long keys)
+{
+    struct oa_attention_shape a = {
+        .batch = 1, .queries = queries, .keys = keys, .heads = g->shape.heads, .causal = g->shape.causal
+    };
+    double pairs = 0;
+    for (long h = 0; h < a.heads; h++)
+        pairs += oa_support_pairs(&g->support, &a, h);
+    return pairs;
+}
+
+double oa_dot_flops(const struct oa_group *g, long queries, long keys)
+{
+    double each = 2 * (double)g->shape.head_width + 2 * (double)g->shape.value_width + 5;
+    return oa_visible_pairs(g, queries, keys) * each;
+}

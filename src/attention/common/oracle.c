@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Oracles: attention maps by the plainest code, in double, for tests and for `attend --weights`. Nothing here shares
+ * code with the engines.
+ */
+#include "attention/attention.h"
+
+#include <math.h>
+
+double oa_parameter_at(const struct oa_group *g, const struct oa_parameter *p, long i)
+{
+    return oa_real_read(g->store->device, p->value, i);
+}
+
+double oa_oracle_value(const struct oa_group *g, const struct oa_parameter *w, const struct oa_parameter *b,
+                       const double *x, long column)
+{
+    double sum = b ? oa_parameter_at(g, b, column) : 0;
+    for (long c = 0; c < g->shape.width; c++)
+        sum += oa_parameter_at(g, w, column * g->shape.width + c) * x[c];
+    return sum;
+}
+
+bool oa_oracle_visible(const struct oa_group *g, const struct oa_oracle *in, long head, long i, long j)
+{
+    struct oa_attention_shape a = {
+        .batch = 1, .queries = in->queries, .keys = in->keys, .heads = g->shape.heads, .causal = g->shape.causal
+    };
+    bool real = j < in->length && (g->shape.cross || i < in->length);
+    if (!real || (a.causal && j > i))
+        return false;
+    return oa_support_visible(&g->support, &a, head, i, j);
+}
+
+/* ---- projections --------------------------------------------------------------------------------------------- */
+
+/* rows [n, H·K] of x [n, D] times a projection. */
+static enum oa_error project_rows(const struct oa_group *g, const double *x, long n, const struct oa_parameter *w,
+                                  const struct oa_parameter *b, double *rows)
+{
+    long D = g->shape.width, HK = g->shape.heads * g->shape.head_width;
+    double *matrix = oa_alloc(g->context, (size_t)(HK * D) * sizeof *matrix);
+    enum oa_error e = matrix ? oa_project_matrix(g, w, matrix) : OA_NO_MEMORY;
+    for (long i = 0; i < n && e == OA_OK; i++) {
+        for (long out = 0; out < HK; out++) {
+            double sum = b ? oa_parameter_at(g, b, out) : 0;
+            for (long c = 0; c < D; c++)
+                sum += x[i * D + c] * matrix[out * D + c];
+            rows[i * HK + out] = sum;
+        }
+    }
+    oa_free(matrix);
+    return e;
+}
+
+/* Pairs (c, c + K/2) of a head turn by the angle of their position. */
+static void turn(const struct oa_group *g, const struct oa_oracle *in, long position, double *row)
+{
+    long K = g->shape.head_width, half = K / 2;
+    for (long h = 0; in->cosine && h < g->shape.heads; h++) {
+        for (long c = 0; c < half; c++) {
+            double *a = row + h * K + c, *b = a + half, x = *a, y = *b;
+            double cosine = in->cosine[position * half + c], sine = in->sine[position * half + c];
+            *a = x * cosine - y * sine;
+            *b = x * sine + y * cosine;
+        }
+    }
+}
+
+static double query_factor(const struct oa_group *g, long column)
+{
+    double f = 1;
+    if (g->temperature)
+        f *= oa_parameter_at(g, g->temperature, column / g->shape.head_width);
+    if (g->diagonal)
+        f *= oa_parameter_at(g, g->diagonal, column);
+    return f;
+}
+
+enum oa_error oa_oracle_project(const struct oa_group *g, const struct oa_oracle *in, double *q, double *k)
+{
+    long D = g->shape.width, K = g->shape.head_width, HK = g->shape.heads * K;
+    bool tie = oa_atom_flag(g->atom, "tie");
+    double s = oa_atom_is(g->atom, "scale", "jl") ? sqrt((double)D / (double)K) : 1;
+    OA_TRY(project_rows(g, in->x, in->queries, g->query, g->query_bias, q));
+    OA_TRY(project_rows(g, in->memory ? in->memory : in->x, in->keys, tie ? g->query : g->key,
+                        tie ? g->query_bias : g->key_bias, k));
+    for (long i = 0; i < in->queries; i++) {
+        for (long c = 0; c < HK; c++)
+            q[i * HK + c] *= s * query_factor(g, c);
+        turn(g, in, i, q + i * HK);
+    }
+    for (long j = 0; j < in->keys; j++) {
+        for (long c = 0; c < HK; c++)
+            k[j * HK + c] *= s;
+        turn(g, in, j, k + j * HK);
+    }
+    return oa_status(g->context);
+}
+
+static void dots(const struct oa_group *g, const struct oa_oracle *in, const double *q, const double *k, double *s)
+{
+    long K = g->shape.head_width, HK = g->shape.heads * K;
+    for (long h = 0; h < g->shape.heads; h++) {
+        for (long i = 0; i < in->queries; i++) {
+            for (long j = 0; j < in->keys; j++, s++) {
+                *s = 0;
+                for (long c = h * K; c < (h + 1) * K; c++)
+                    *s += q[i * HK + c] * k[j * HK + c];
+                *s /= sqrt((double)K);
+            }
+        }
+    }
+}
+
+enum oa_error oa_dot_scores(const struct oa_group *g, const struct oa_oracle *in, double *scores)
+{
+    long HK = g->shape.heads * g->shape.head_width;
+    double *q = oa_alloc(g->context, (size_t)(HK * (in->queries + in->keys)) * sizeof *q);
+    if (!q)
+        return OA_NO_MEMORY;
+    double *k = q + HK * in->queries;
+    enum oa_error e = oa_oracle_project(g, in, q, k);
+    if (e == OA_OK)
+        dots(g, in, q, k, scores);
+    oa_free(q);
+    return e;
+}
+
+/* ---- softmax over the visible keys ---------------------------------------------------------------------------- */
+
+static void softmax_row(const struct oa_group *g, const struct oa_oracle *in, long head, long i, double *w)
+{
+    double top = -INFINITY, sum = 0;
+    for (long j = 0; j < in->keys; j++) {
+        if (oa_oracle_visible(g, in, head, i, j))
+            top = fmax(top, w[j]);
+    }
+    for (long j = 0; j < in->keys; j++) {
+        w[j] = oa_oracle_visible(g, in, head, i, j) ? exp(w[j] - top) : 0;
+        sum += w[j];
+    }
+    for (long j = 0; j < in->keys && sum > 0; j++)
+        w[j] /= sum;
+}
+
+enum oa_error oa_softmax_weights(const struct oa_group *g, const struct oa_oracle *in, double *weights)
+{
+    OA_TRY(g->mechanism->scores(g, in, weights));
+    for (long h = 0; h < g->shape.heads; h++) {
+        for (long i = 0; i < in->queries; i++)
+            softmax_row(g, in, h, i, weights + (h * in->queries + i) * in->keys);
+    }
+    return OA_OK;
+}
+
+/* ---- kernels: weights that a sum divides ------------------------------------------------------------------------ */
+
+struct weighing {
+    oa_kernel *kernel;
+    double (*log_scale)(const struct oa_group *g, const double *k);
+    double (*guard)(const struct oa_group *g, double den);
+    const double *q, *k;
+};
+
+static void weigh_row(const struct oa_group *g, const struct oa_oracle *in, const struct weighing *r, long head, long i,
+                      double *w)
+{
+    long K = g->shape.head_width, stride = K * g->shape.heads;
+    const double *q = r->q + i * stride + head * K, *k = r->k + head * K;
+    double den = 0, top = -INFINITY;
+    for (long j = 0; j < in->keys && r->log_scale; j++) {
+        if (oa_oracle_visible(g, in, head, i, j))
+            top = fmax(top, r->log_scale(g, k + j * stride));
+    }
+    for (long j = 0; j < in->keys; j++) {
+        bool seen = oa_oracle_visible(g, in, head, i, j);
+        w[j] = seen ? r->kernel(g, q, k + j * stride, i, j) : 0;
+        if (seen && r->log_scale)
+            w[j] *= exp(r->log_scale(g, k + j * stride) - top);
+        den += w[j];
+    }
+    den = r->guard ? r->guard(g, den) : den;
+    for (long j = 0; j < in->keys; j++)
+        w[j] = den == 0 ? 0 : w[j] / den;
+}
+
+enum oa_error oa_kernel_weights(const struct oa_group *g, const struct oa_oracle *in, oa_kernel *kernel,
+                                double (*log_scale)(const struct oa_group *g, const double *k),
+                                double (*guard)(const struct oa_group *g, double den), double *weights)
+{
+    long width = g->shape.head_width * g->shape.heads;
+    double *q = oa_alloc(g->context, (size_t)(width * (in->queries + in->keys)) * sizeof *q);
+    if (!q)
+        return OA_NO_MEMORY;
+    struct weighing r = { kernel, log_scale, guard, q, q + width * in->queries };
+    enum oa_error e = oa_oracle_project(g, in, q, q + width * in->queries);
+    for (long h = 0; e == OA_OK && h < g->shape.heads; h++) {
+        for (long i = 0; i < in->queries; i++)
+            weigh_row(g, in, &r, h, i, weights + (h * in->queries + i) * in->keys);
+    }
+    oa_free(q);
+    return e;
+}

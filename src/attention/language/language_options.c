@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The attention language inside the parentheses: which mechanism a name means, which option a key or a bare word sets,
+ * and whether its value is one. What does not exist is refused with the nearest spelling and all that would be valid.
+ */
+#include "attention/language/language.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Names that stand for a mechanism with a flag set. */
+static const struct {
+    const char *name, *mechanism, *flag;
+} aliases[] = { { "fixed-random", "random", "frozen" } };
+#define ALIASES ((int)(sizeof aliases / sizeof aliases[0]))
+
+const char oa_raganato[] = "pattern(current):1 | pattern(previous):1 | pattern(next):1 | pattern(left):1 | "
+                           "pattern(right):1 | pattern(end):1 | pattern(start):1 | softmax";
+
+#define MOST_NAMES 128 /* candidates for "did you mean" */
+
+/* ---- mechanisms ---------------------------------------------------------------------------------------------- */
+
+const struct oa_mechanism *oa_name_mechanism(const char *name, const char **preset)
+{
+    *preset = NULL;
+    for (int i = 0; i < ALIASES; i++) {
+        if (strcmp(name, aliases[i].name) == 0) {
+            *preset = aliases[i].flag;
+            return oa_mechanism_find(aliases[i].mechanism);
+        }
+    }
+    return oa_mechanism_find(name);
+}
+
+bool oa_alias_at(int i, const char **name, char *meaning, size_t size)
+{
+    if (i < 0 || i > ALIASES)
+        return false;
+    *name = i < ALIASES ? aliases[i].name : RAGANATO;
+    if (i < ALIASES)
+        snprintf(meaning, size, "%s(%s)", aliases[i].mechanism, aliases[i].flag);
+    else
+        snprintf(meaning, size, "%s", oa_raganato);
+    return true;
+}
+
+static bool may_stand(const struct oa_mechanism *m, bool component)
+{
+    return m && (!component || m->can & OA_CAN_MIX);
+}
+
+/* Names that may stand at a place, aliases included. */
+static int mechanism_names(bool component, const char **names)
+{
+    int count = 0;
+    const struct oa_mechanism *m;
+    for (int i = 0; (m = oa_mechanism_at(i)) && count < MOST_NAMES; i++) {
+        if (may_stand(m, component))
+            names[count++] = m->name;
+    }
+    for (int i = 0; i < ALIASES && count < MOST_NAMES; i++) {
+        if (may_stand(oa_mechanism_find(aliases[i].mechanism), component))
+            names[count++] = aliases[i].name;
+    }
+    if (!component && count < MOST_NAMES)
+        names[count++] = RAGANATO;
+    return count;
+}
+
+static void join(const char *const *words, int count, struct oa_text *out)
+{
+    for (int i = 0; i < count; i++)
+        oa_text_printf(out, "%s%s", i ? ", " : "", words[i]);
+}
+
+/* " Did you mean X?" or nothing. */
+static void suggest(const char *word, const char *const *names, int count, char *out, size_t size)
+{
+    const char *nearest = oa_nearest(word, names, count);
+    snprintf(out, size, nearest ? "; did you mean %s?" : ".", nearest);
+}
+
+enum oa_error oa_refuse_mechanism(const struct oa_reader *r, const struct oa_word *w, bool component)
+{
+    const char *names[MOST_NAMES];
+    int count = mechanism_names(component, names);
+    char here[96], hint[96] = ".";
+    struct oa_reader at_word = *r;
+    at_word.at = w->at;
+    oa_found_here(&at_word, here, sizeof here);
+    if (w->text[0])
+        suggest(w->text, names, count, hint, sizeof hint);
+    const char *wanted = component ? "a mechanism that can be mixed" : "a mechanism";
+    struct oa_text list;
+    oa_text_init(&list, r->context);
+    join(names, count, &list);
+    enum oa_error e =
+        oa_refuse(r, w->at, "%s where %s is expected%s Valid here: %s", here, wanted, hint, list.s ? list.s : "");
+    oa_text_free(&list);
+    return e;
+}
+
+/* ---- choices ------------------------------------------------------------------------------------------------- */
+
+bool oa_choice_word(const char *choices, int i, char *word, size_t size)
+{
+    const char *s = choices;
+    for (; i > 0 && s; i--) {
+        s = strchr(s, '|');
+        s = s ? s + 1 : NULL;
+    }
+    if (!s)
+        return false;
+    snprintf(word, size, "%.*s", (int)strcspn(s, "|"), s);
+    return true;
+}
+
+static int choice_index(const char *choices, const char *wanted)
+{
+    char word[64];
+    if (strcmp(wanted, "favor#") == 0) /* the name of the paper's method, with its symmetric features */
+        wanted = "sderf";
+    for (int i = 0; oa_choice_word(choices, i, word, sizeof word); i++) {
+        if (strcmp(word, wanted) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* ---- what would be valid ------------------------------------------------------------------------------------- */
+
+/* One option as it is written: tie · scale=none|jl · window=<integer> · current|previous (only bare words). */
+static void describe_option(const struct oa_argument *a, struct oa_text *out)
+{
+    static const char *const shapes[] = { [OA_VALUE_INT] = "<integer>",
+                                          [OA_VALUE_REAL] = "<number>",
+                                          [OA_VALUE_TEXT] = "<text>",
+                                          [OA_VALUE_REALS] = "<number>/<number>…" };
+    if (a->kind == OA_VALUE_FLAG)
+        oa_text_printf(out, "%s", a->key);
+    else if (a->kind == OA_VALUE_CHOICE)
+        oa_text_printf(out, "%s%s%s", a->key, a->key[0] ? "=" : "", a->choices);
+    else
+        oa_text_printf(out, "%s=%s", a->key, shapes[a->kind]);
+}
+
+static void describe_options(const struct oa_mechanism *m, struct oa_text *out)
+{
+    for (const struct oa_argument *a = m->arguments; a->key; a++) {
+        oa_text_printf(out, "%s", a == m->arguments ? "" : ", ");
+        describe_option(a, out);
+    }
+    if (strcmp(m->name, MIXTURE) == 0)
+        oa_text_printf(out, ", and mechanisms that can be mixed");
+}
+
+/* Every key and choice word of a mechanism, for the nearest spelling; the words lie in `room`. */
+static int option_names(const struct oa_mechanism *m, char room[][64], const char **names, bool keys_only)
+{
+    int count = 0;
+    for (const struct oa_argument *a = m->arguments; a->key && count < MOST_NAMES; a++) {
+        if (a->key[0])
+            names[count++] = a->key;
+        if (a->kind != OA_VALUE_CHOICE || keys_only)
+            continue;
+        for (int i = 0; count < MOST_NAMES && oa_choice_word(a->choices, i, room[count], 64); i++, count++)
+            names[count] = room[count];
+    }
+    return count;
+}
+
+static enum oa_error refuse_option(const struct oa_reader *r, const struct oa_mechanism *m, const struct oa_word *w,
+                                   bool key)
+{
+    char room[MOST_NAMES][64], hint[96];
+    const char *names[2 * MOST_NAMES];
+    int count = option_names(m, room, names, key);
+    if (strcmp(m->name, MIXTURE) == 0 && !key)
+        count += mechanism_names(true, names + count);
+    suggest(w->text, names, count, hint, sizeof hint);
+    struct oa_text list;
+    oa_text_init(&list, r->context);
+    describe_options(m, &list);
+    enum oa_error e =
+        oa_refuse(r, w->at, "%s has no option \"%s\"%s Valid here: %s", m->name, w->text, hint, list.s ? list.s : "");
+    oa_text_free(&list);
+    return e;
+}
+
+/* ---- values -------------------------------------------------------------------------------------------------- */
+
+static bool parse_integer(const char *text, double *out)
+{
+    size_t sign = text[0] == '-';
+    size_t digits = strspn(text + sign, "0123456789");
+    if (digits == 0 || digits > 15 || text[sign + digits])
+        return false;
+    *out = (double)strtoll(text, NULL, 10);
+    return true;
+}
+
+static enum oa_error set_number(const struct oa_reader *r, const struct oa_argument *a, struct oa_value *v, size_t at,
+                                const char *text)
+{
+    bool whole = a->kind == OA_VALUE_INT,
+         good = whole ? parse_integer(text, &v->number) : oa_parse_real(text, &v->number) && isfinite(v->number);
+    if (!good)
+        return oa_refuse(r, at, "%s is \"%s\"; %s from %.10g to %.10g is expected.", a->key, text,
+                         whole ? "an integer" : "a number", a->low, a->high);
+    if (v->number < a->low || v->number > a->high)
+        return oa_refuse(r, at, "%s is %s; it must lie between %.10g and %.10g.", a->key, text, a->low, a->high);
+    return OA_OK;
+}
+
+static enum oa_error set_choice(const struct oa_reader *r, const struct oa_argument *a, struct oa_value *v, size_t at,
+                                const char *text)
+{
+    int i = choice_index(a->choices, text);
+    v->number = i;
+    if (i >= 0)
+        return OA_OK;
+    char room[MOST_NAMES][64], hint[96];
+    const char *names[MOST_NAMES];
+    int count = 0;
+    while (count < MOST_NAMES && oa_choice_word(a->choices, count, room[count], sizeof room[0])) {
+        names[count] = room[count];
+        count++;
+    }
+    suggest(text, names, count, hint, sizeof hint);
+    return oa_refuse(r, at, "%s has no value \"%s\"%s Valid here: %s", a->key, text, hint, a->choices);
+}
+
+/* Numbers with / between them, kept in canonical form: 0.30 / 0.7 becomes 0.3/0.7. */
+static enum oa_error set_reals(const struct oa_reader *r, const struct oa_argument *a, struct oa_value *v, size_t at,
+                               const char *text)
+{
+    struct oa_text canonical;
+    oa_text_init(&canonical, r->context);
+    bool good = true;
+    v->number = 0;
+    while (good) {
+        text += strspn(text, " \t\r\n");
+        size_t n = strcspn(text, "/ \t\r\n");
+        char number[40];
+        double value;
+        snprintf(number, sizeof number, "%.*s", (int)(n < sizeof number ? n : 0), text);
+        good = oa_parse_real(number, &value) && isfinite(value);
+        oa_text_printf(&canonical, v->number > 0 ? "/" : "");
+        if (good)
+            oa_text_real(&canonical, value);
+        v->number++;
+        text += n;
+        text += strspn(text, " \t\r\n");
+        if (*text != '/')
+            break;
+        text++;
+    }
+    good = good && *text == 0 && canonical.s && canonical.length < sizeof v->text;
+    snprintf(v->text, sizeof v->text, "%s", good ? canonical.s : "");
+    oa_text_free(&canonical);
+    return good ? OA_OK : oa_refuse(r, at, "%s takes numbers with / between them, like %s=0.3/0.7.", a->key, a->key);
+}
+
+static enum oa_error set_value(const struct oa_reader *r, const struct oa_argument *a, struct oa_value *v, size_t at,
+                               const char *text)
+{
+    switch (a->kind) {
+    case OA_VALUE_INT:
+    case OA_VALUE_REAL:
+        return set_number(r, a, v, at, text);
+    case OA_VALUE_CHOICE:
+        return set_choice(r, a, v, at, text);
+    case OA_VALUE_REALS:
+        return set_reals(r, a, v, at, text);
+    case OA_VALUE_TEXT:
+        snprintf(v->text, sizeof v->text, "%s", text);
+        return OA_OK;
+    default:
+        return oa_refuse(r, at, "%s is a flag and takes no value: write %s alone.", a->key, a->key);
+    }
+}
+
+/* ---- options of an atom -------------------------------------------------------------------------------------- */
+
+void oa_atom_start(struct oa_atom *a, const struct oa_mechanism *m, const char *preset)
+{
+    *a = (struct oa_atom){ .mechanism = m };
+    for (int i = 0; m->arguments[i].key; i++) {
+        const struct oa_argument *row = &m->arguments[i];
+        if (row->kind != OA_VALUE_CHOICE && row->fallback)
+            oa_parse_real(row->fallback, &a->value[i].number);
+        if (preset && strcmp(row->key, preset) == 0)
+            a->value[i].number = 1;
+    }
+}
+
+static enum oa_error refuse_twice(const struct oa_reader *r, size_t at, const struct oa_argument *a)
+{
+    return oa_refuse(r, at, "%s is given twice.", a->key[0] ? a->key : a->choices);
+}
+
+enum oa_error oa_set_option(struct oa_reader *r, struct oa_atom *a, const struct oa_word *key)
+{
+    const struct oa_argument *row = a->mechanism->arguments;
+    int i = 0;
+    while (row[i].key && (row[i].key[0] == 0 || strcmp(row[i].key, key->text) != 0))
+        i++;
+    if (!row[i].key)
+        return refuse_option(r, a->mechanism, key, true);
+    if (a->value[i].given)
+        return refuse_twice(r, key->at, &row[i]);
+    char value[256];
+    struct oa_word w = oa_read_value(r, value, sizeof value);
+    if (!value[0])
+        return oa_refuse(r, w.at, "%s= needs a value of 1 to %zu bytes.", key->text, sizeof value - 1);
+    a->value[i].given = true;
+    return set_value(r, &row[i], &a->value[i], w.at, value);
+}
+
+/* The option that a bare word sets: a flag of that name, or the choice that has it among its words. A word of two
+ * choices needs its key. */
+enum oa_error oa_set_word(const struct oa_reader *r, struct oa_atom *a, const struct oa_word *w)
+{
+    const struct oa_argument *row = a->mechanism->arguments;
+    int found = -1, number = 1;
+    for (int i = 0; row[i].key; i++) {
+        int choice = row[i].kind == OA_VALUE_CHOICE ? choice_index(row[i].choices, w->text) : -1;
+        bool flag = row[i].kind == OA_VALUE_FLAG && strcmp(row[i].key, w->text) == 0;
+        if (choice < 0 && !flag) {
+            if (strcmp(row[i].key, w->text) == 0)
+                return oa_refuse(r, w->at, "%s needs a value: %s=…", w->text, w->text);
+            continue;
+        }
+        if (found >= 0)
+            return oa_refuse(r, w->at, "\"%s\" is a value of several options; say which: %s=%s or %s=%s.", w->text,
+                             row[found].key, w->text, row[i].key, w->text);
+        found = i;
+        number = flag ? 1 : choice;
+    }
+    if (found < 0)
+        return refuse_option(r, a->mechanism, w, false);
+    if (a->value[found].given)
+        return refuse_twice(r, w->at, &row[found]);
+    a->value[found].given = true;
+    a->value[found].number = number;
+    return OA_OK;
+}

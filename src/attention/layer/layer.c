@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The attention layer: groups of heads, each with its mechanism, between a value projection and an output projection.
+ *
+ *     v_g = x_kv W_V⁽ᵍ⁾ᵀ,   o = [mechanism_0(x, v_0) | mechanism_1(x, v_1) | …],   y = o W_Oᵀ + b
+ *
+ * Shapes: x [B·T, D], memory [B·S, D], value.weight [H_g·V, D], o [B·T, ΣH·V], output.weight [D, ΣH·V], y [B·T, D].
+ * Rows of padding are replaced by zeros by selection on the way in and on the way out, so that whatever they hold, NaN
+ * included, reaches no result and no gradient. In cross-attention every query is real.
+ */
+#include "attention/attention.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- helpers for mechanisms ----------------------------------------------------------------------------------- */
+
+bool oa_keys_elsewhere(const struct oa_group *g, const struct oa_layer_input *in)
+{
+    return in->memory || g->shape.cross;
+}
+
+oa_tensor *oa_key_input(const struct oa_group *g, const struct oa_layer_input *in)
+{
+    return oa_keys_elsewhere(g, in) ? in->memory : in->x;
+}
+
+struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct oa_layer_input *in)
+{
+    return (struct oa_attention_shape){ .batch = in->batch,
+                                        .queries = in->queries,
+                                        .keys = g->shape.cross ? in->keys : in->queries,
+                                        .heads = g->shape.heads,
+                                        .value_width = g->shape.value_width,
+                                        .causal = g->shape.causal,
+                                        .key_lengths = in->lengths,
+                                        .query_lengths = g->shape.cross ? NULL : in->lengths };
+}
+
+long oa_group_length(const struct oa_group *g)
+{
+    return g->shape.memory_length > g->shape.length ? g->shape.memory_length : g->shape.length;
+}
+
+struct oa_parameter *oa_group_parameter(struct oa_group *g, const char *name, const struct oa_parameter *p)
+{
+    struct oa_parameter named = *p;
+    snprintf(named.name, sizeof named.name, "%s%s", g->prefix, name);
+    return oa_store_add(g->store, &named);
+}
+
+struct oa_layer_shape oa_even_shape(long width, long heads, long length)
+{
+    long each = width % heads ? 0 : width / heads;
+    return (struct oa_layer_shape){ .width = width,
+                                    .heads = heads,
+                                    .head_width = each,
+                                    .value_width = each,
+                                    .length = length,
+                                    .memory_length = length };
+}
+
+/* ---- what cannot be right is refused --------------------------------------------------------------------------- */
+
+static enum oa_error check_modes(oa_context *c, const struct oa_group *g)
+{
+    const struct oa_mechanism *m = g->mechanism;
+    if (g->shape.causal && !(m->can & OA_CAN_CAUSAL))
+        return oa_fail(c, OA_UNSUPPORTED,
+                       "%s has no causal form: a token would see later ones; it cannot stand in a "
+                       "causal stack (a language model, a decoder)",
+                       m->name);
+    if (g->shape.cross && !(m->can & OA_CAN_CROSS))
+        return oa_fail(c, OA_UNSUPPORTED,
+                       "%s is for self-attention only: queries and keys must be %s; as cross-attention take softmax, "
+                       "linear or another that has it",
+                       m->name, m->self_only ? m->self_only : "positions of one sequence");
+    return m->check ? m->check(c, g) : OA_OK;
+}
+
+static enum oa_error check_shape(oa_context *c, const struct oa_layer_shape *s)
+{
+    if (s->causal && s->cross)
+        return oa_fail(c, OA_ARGUMENT,
+                       "cross-attention is never causal: the memory is complete before the first query");
+    if (s->width < 1 || s->heads < 1)
+        return oa_fail(c, OA_SHAPE, "an attention layer of width %ld with %ld heads: both must be at least 1", s->width,
+                       s->heads);
+    return OA_OK;
+}
+
+static enum oa_error check_widths(oa_context *c, const struct oa_group *g)
+{
+    bool queries = g->mechanism->can & OA_HAS_QUERIES;
+    if (g->shape.value_width < 1 || (queries && g->shape.head_width < 1))
+        return oa_fail(c, OA_SHAPE,
+                       "%s: heads of width %ld with values of width %ld; both must be at least 1: the model width %ld "
+                       "must divide by its %d heads",
+                       g->mechanism->name, g->shape.head_width, g->shape.value_width, g->shape.width, g->layer_heads);
+    return OA_OK;
+}
+
+/* ---- opening -------------------------------------------------------------------------------------------------- */
+
+struct opening {
+    void (*refine)(void *argument, struct oa_group *g);
+    void *argument;
+};
+
+void oa_value_parameters(struct oa_group *g)
+{
+    long out = g->shape.heads * g->shape.value_width;
+    struct oa_parameter w = { .dims = 2,
+                              .dim = { out, g->shape.width },
+                              .trainable = true,
+                              .decay = true,
+                              .matrix = true,
+                              .init = OA_INIT_NORMAL,
+                              .scale = 1 / sqrt((double)g->shape.width) };
+    struct oa_parameter b = { .dims = 1, .dim = { out }, .trainable = true };
+    g->value = oa_group_parameter(g, "value.weight", &w);
+    if (g->shape.bias)
+        g->value_bias = oa_group_parameter(g, "value.bias", &b);
+}
+
+static enum oa_error open_group(struct oa_group *g, const struct opening *how);
+
+static enum oa_error open_components(struct oa_group *g, const struct opening *how)
+{
+    if (g->atom->children == 0)
+        return OA_OK;
+    g->component = oa_alloc(g->context, (size_t)g->atom->children * sizeof *g->component);
+    if (!g->component)
+        return OA_NO_MEMORY;
+    for (int c = 0; c < g->atom->children; c++) {
+        struct oa_group *child = &g->component[c];
+        *child = (struct oa_group){ .mechanism = g->atom->child[c].mechanism,
+                                    .atom = &g->atom->child[c],
+                                    .shape = g->shape,
+                                    .layer = g->layer,
+                                    .first_head = g->first_head,
+                                    .layer_heads = g->layer_heads,
+                                    .store = g->store,
+                                    .context = g->context,
+                                    .no_value = true };
+        snprintf(child->prefix, sizeof child->prefix, "%.100smix.%d.", g->prefix, c);
+        g->components++;
+        OA_TRY(open_group(child, how));
+    }
+    return OA_OK;
+}
+
+/* The order of registration is the order of the parameters in the flat arrays and in saved files. */
+static enum oa_error open_group(struct oa_group *g, const struct opening *how)
+{
+    if (how->refine)
+        how->refine(how->argument, g);
+    if (g->mechanism->head_width)
+        g->shape.head_width = g->mechanism->head_width(g->atom);
+    OA_TRY(check_widths(g->context, g));
+    OA_TRY(check_modes(g->context, g));
+    OA_TRY(open_components(g, how));
+    if (g->mechanism->can & OA_HAS_QUERIES)
+        OA_TRY(oa_project_parameters(g));
+    if (!g->no_value)
+        oa_value_parameters(g);
+    if (g->mechanism->parameters)
+        OA_TRY(g->mechanism->parameters(g));
+    return oa_status(g->context);
+}
+
+static void start_group(struct oa_layer *l, int index, int number, int first_head, int heads, struct oa_store *store,
+                        const char *prefix)
+{
+    const struct oa_layer_spec *spec = &l->spec->layer[number % l->spec->layers];
+    struct oa_group *g = &l->group[index];
+    *g = (struct oa_group){ .mechanism = spec->group[index].atom.mechanism,
+                            .atom = &spec->group[index].atom,
+                            .shape = l->shape,
+                            .layer = number,
+                            .first_head = first_head,
+                            .layer_heads = (int)l->shape.heads,
+                            .store = store,
+                            .context = l->context };
+    g->no_value = (g->mechanism->can & OA_OWN_VALUES) && !oa_atom_flag(g->atom, "value");
+    g->shape.heads = heads;
+    if (l->groups > 1)
+        snprintf(g->prefix, sizeof g->prefix, "%.90sgroup.%d.", prefix, index);
+    else
+        snprintf(g->prefix, sizeof g->prefix, "%.90s", prefix);
+}
+
+static enum oa_error open_groups(struct oa_layer *l, int number, struct oa_store *store, const char *prefix,
+                                 const struct opening *how, int *count)
+{
+    const struct oa_layer_spec *spec = &l->spec->layer[number % l->spec->layers];
+    OA_TRY(oa_spec_heads(l->context, spec, (int)l->shape.heads, count));
+    l->group = oa_alloc(l->context, (size_t)spec->groups * sizeof *l->group);
+    if (!l->group)
+        return OA_NO_MEMORY;
+    l->groups = spec->groups;
+    for (int g = 0, head = 0; g < l->groups; head += count[g++]) {
+        start_group(l, g, number, head, count[g], store, prefix);
+        OA_TRY(open_group(&l->group[g], how));
+    }
+    return OA_OK;
+}
+
+/* Width of all heads' values side by side. */
+static long values_width(const struct oa_layer *l)
+{
+    long sum = 0;
+    for (int g = 0; g < l->groups; g++)
+        sum += l->group[g].shape.heads * l->group[g].shape.value_width;
+    return sum;
+}
+
+static enum oa_error open_output(struct oa_layer *l, struct oa_store *store, const char *prefix)
+{
+    long in = values_width(l), D = l->shape.width;
+    double scale = l->shape.init_scale > 0 ? l->shape.init_scale : 1;
+    struct oa_parameter w = { .dims = 2,
+                              .dim = { D, in },
+                              .trainable = true,
+                              .decay = true,
+                              .matrix = true,
+                              .init = OA_INIT_NORMAL,
+                              .scale = scale / sqrt((double)in) };
+    struct oa_parameter b = { .dims = 1, .dim = { D }, .trainable = true };
+    snprintf(w.name, sizeof w.name, "%.90soutput.weight", prefix);
+    snprintf(b.name, sizeof b.name, "%.90soutput.bias", prefix);
+    l->output = oa_store_add(store, &w);
+    if (l->shape.bias)
+        l->output_bias = oa_store_add(store, &b);
+    return oa_status(l->context);
+}
+
+enum oa_error oa_layer_open_refined(oa_context *c, const struct oa_spec *spec, int number,
+                                    const struct oa_layer_shape *shape, struct oa_store *store, const char *prefix,
+                                    void (*refine)(void *argument, struct oa_group *g), void *argument,
+                                    struct oa_layer *out)
+{
+    struct opening how = { refine, argument };
+    *out = (struct oa_layer){ .shape = *shape, .spec = spec, .context = c };
+    OA_TRY(check_shape(c, shape));
+    int *count = oa_alloc(c, (size_t)spec->layer[number % spec->layers].groups * sizeof *count);
+    if (!count)
+        return OA_NO_MEMORY;
+    enum oa_error e = open_groups(out, number, store, prefix, &how, count);
+    oa_free(count);
+    return e == OA_OK ? open_output(out, store, prefix) : e;
+}
+
+enum oa_error oa_layer_open(oa_context *c, const struct oa_spec *spec, int number, const struct oa_layer_shape *shape,
+                            struct oa_store *store, const char *prefix, struct oa_layer *out)
+{
+    return oa_layer_open_refined(c, spec, number, shape, store, prefix, NULL, NULL, out);
+}
+
+void oa_layer_close(struct oa_layer *l)
+{
+    for (int g = 0; l->group && g < l->groups; g++) {
+        oa_free(l->group[g].component);
+        oa_free(l->group[g].layout);
+    }
+    oa_free(l->group);
+    *l = (struct oa_layer){ 0 };
+}
+
+/* ---- forward -------------------------------------------------------------------------------------------------- */
+
+static enum oa_error check_group_input(const struct oa_group *g, const struct oa_layer_input *in)
+{
+    long N = oa_group_length(g), longest = in->state ? in->state->tokens + in->queries : in->queries;
+    if (in->memory && in->keys > longest)
+        longest = in->keys;
+    if (g->mechanism->can & OA_BOUND_LENGTH && longest > N)
+        return oa_fail(g->context, OA_SHAPE,
+                       "a sequence of %ld tokens is longer than the tables of %s, which end at N = %ld", longest,
+                       g->mechanism->name, N);
+    if (g->needs_words && !in->words)
+        return oa_fail(g->context, OA_ARGUMENT, "%s(unit=word) needs the word numbers of the tokens (word_ids)",
+                       g->mechanism->name);
+    for (int c = 0; c < g->components; c++)
+        OA_TRY(check_group_input(&g->component[c], in));
+    return OA_OK;
+}
+
+static enum oa_error check_input(const struct oa_layer *l, const struct oa_layer_input *in)
+{
+    if (l->shape.cross != (in->memory != NULL))
+        return oa_fail(l->context, OA_INTERNAL, "attention layer: memory is %s", in->memory ? "given" : "missing");
+    for (int g = 0; g < l->groups; g++)
+        OA_TRY(check_group_input(&l->group[g], in));
+    return in->state ? oa_layer_state_check(l, in) : OA_OK;
+}
+
+static void run_group(oa_tape *t, const struct oa_layer *l, int index, const struct oa_layer_input *in, oa_tensor *o,
+                      long column)
+{
+    const struct oa_group *g = &l->group[index];
+    oa_tensor *v = g->value ? oa_linear(t, oa_key_input(g, in), g->value, g->value_bias) : NULL;
+    oa_tensor *view = l->groups == 1 ? o : oa_columns(t, o, column, g->shape.heads * g->shape.value_width);
+    oa_state_begin(t, in->state ? &in->state[index] : NULL);
+    if (oa_status(t->context) == OA_OK)
+        g->mechanism->forward(t, g, in, v, view);
+    oa_tape_wrote(t, view);
+    oa_state_begin(t, NULL);
+    if (in->state)
+        in->state[index].tokens += in->queries;
+}
+
+/* Lengths and words where the device reads them. Padding leaves the input that the lengths are about: the memory, or x
+ * itself. Decoding reads the memory once. */
+static struct oa_layer_input without_padding(oa_tape *t, const struct oa_layer_input *in)
+{
+    struct oa_layer_input real = *in;
+    real.lengths = oa_tape_lend(t, in->lengths, (size_t)in->batch * sizeof *in->lengths);
+    real.words = oa_tape_lend(t, in->words, (size_t)(in->batch * in->queries) * sizeof *in->words);
+    if (in->state && in->state->tokens > 0)
+        real.memory = NULL;
+    else if (in->lengths && in->memory)
+        real.memory = oa_select_rows(t, in->memory, in->keys, real.lengths);
+    else if (in->lengths && !in->memory)
+        real.x = oa_select_rows(t, in->x, in->queries, real.lengths);
+    return real;
+}
+
+oa_tensor *oa_layer_forward(oa_tape *t, const struct oa_layer *l, const struct oa_layer_input *in)
+{
+    if (oa_status(t->context) != OA_OK || check_input(l, in) != OA_OK)
+        return NULL;
+    struct oa_layer_input real = without_padding(t, in);
+    oa_tensor *o = oa_tensor_new(t, in->batch * in->queries, values_width(l));
+    long column = 0;
+    for (int g = 0; g < l->groups && oa_status(t->context) == OA_OK; g++) {
+        run_group(t, l, g, &real, o, column);
+        column += l->group[g].shape.heads * l->group[g].shape.value_width;
+    }
+    if (oa_status(t->context) != OA_OK)
+        return NULL;
+    oa_tensor *y = oa_linear(t, o, l->output, l->output_bias);
+    bool padded = in->lengths && !in->memory;
+    return padded ? oa_select_rows(t, y, in->queries, real.lengths) : y;
+}
+
+/* ---- training -------------------------------------------------------------------------------------------------- */
+
+enum oa_error oa_layer_after_step(const struct oa_layer *l, long step)
+{
+    for (int g = 0; g < l->groups; g++) {
+        if (l->group[g].mechanism->after_step)
+            OA_TRY(l->group[g].mechanism->after_step(&l->group[g], step));
+    }
+    return OA_OK;
+}
+
+/* ---- cost ----------------------------------------------------------------------------------------------------- */
+
+static double projection_flops(const struct oa_group *g, long queries, long keys)
+{
+    double sum = g->mechanism->can & OA_HAS_QUERIES ? oa_project_flops(g, queries, keys) : 0;
+    for (int c = 0; c < g->components; c++)
+        sum += projection_flops(&g->component[c], queries, keys);
+    if (g->value)
+        sum += 2 * (double)keys * (double)g->value->count;
+    return sum;
+}
+
+double oa_layer_flops(const struct oa_layer *l, long queries, long keys)
+{
+    double sum = 2 * (double)queries * (double)l->output->count;
+    for (int g = 0; g < l->groups; g++) {
+        sum += projection_flops(&l->group[g], queries, keys);
+        sum += l->group[g].mechanism->flops(&l->group[g], queries, keys);
+    }
+    return sum;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Queries and keys (contract.md §1, the projection options), the same for every mechanism that has them:
+ *
+ *     q = s t_h Λ_h (x W_Q),   k = s (x W_K),   s = √(D/K) for scale=jl, else 1
+ *
+ * W_Q, W_K are learned, or frozen random matrices (generator.c) without bias. With `tie` keys use W_Q; the trainable
+ * scalar t_h and diagonal Λ_h belong to the queries only. Rotary positions come last, on what is scored: they commute
+ * with s and t_h, but not with Λ_h, whose channels they mix.
+ *
+ * Frozen projections that are chains of fast transforms (SRHT, HD3, permutations) are kept and run as such.
+ *
+ * Shapes: query.weight, key.weight [H·K, D]; t [H]; Λ [H, K]; q [B·T, H·K], k [B·S, H·K].
+ */
+#include "attention/attention.h"
+#include "attention/projections/chains.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- parameters ---------------------------------------------------------------------------------------------- */
+
+static const struct oa_argument *row_of(const struct oa_group *g, const char *key)
+{
+    const struct oa_argument *a = g->mechanism->arguments;
+    while (strcmp(a->key, key) != 0)
+        a++;
+    return a;
+}
+
+/* Removes the first occurrence of `word`, and the digits and the dot after it. */
+static void cut_number(char *text, const char *word)
+{
+    char *at = strstr(text, word);
+    if (!at)
+        return;
+    char *end = at + strlen(word);
+    end += strspn(end, "0123456789");
+    end += *end == '.';
+    memmove(at, end, strlen(end) + 1);
+}
+
+/* share=layers leaves the number of the layer out of the stream's name; slice leaves out the group, since all heads of
+ * the layer take columns of one matrix. */
+static void name_stream(const struct oa_group *g, const char *name, char *out, size_t size)
+{
+    snprintf(out, size, "init/%s%s", g->prefix, name);
+    if (oa_atom_is(g->atom, "share", "layers"))
+        cut_number(out, "layers.");
+    if (oa_atom_is(g->atom, "qk", "slice"))
+        cut_number(out, "group.");
+}
+
+enum { KIND_SIZE = 32 };
+enum { KIND, WIDTH, HEADS, HEAD_WIDTH, FIRST_HEAD, LAYER_HEADS };
+
+/* The word for qk, taken from the list of the mechanism's table. */
+static void kind_word(const char *choices, long index, char *word, size_t size)
+{
+    for (; index > 0; index--)
+        choices = strchr(choices, '|') + 1;
+    snprintf(word, size, "%.*s", (int)strcspn(choices, "|"), choices);
+}
+
+static struct oa_projection_shape shape_of(const struct oa_group *g, const char *kind)
+{
+    return (struct oa_projection_shape){ .kind = kind,
+                                         .d = g->shape.width,
+                                         .heads = g->shape.heads,
+                                         .width = g->shape.head_width,
+                                         .first_head = g->first_head,
+                                         .layer_heads = g->layer_heads };
+}
+
+/* The shape that `freeze` wrote down; `kind` receives the word. */
+static struct oa_projection_shape frozen_shape(const struct oa_parameter *p, char kind[KIND_SIZE])
+{
+    const long *a = p->fill_argument;
+    kind_word(OA_QK_LEARNED, a[KIND], kind, KIND_SIZE);
+    return (struct oa_projection_shape){ .kind = kind,
+                                         .d = a[WIDTH],
+                                         .heads = a[HEADS],
+                                         .width = a[HEAD_WIDTH],
+                                         .first_head = a[FIRST_HEAD],
+                                         .layer_heads = a[LAYER_HEADS] };
+}
+
+static enum oa_error fill_matrix(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out)
+{
+    char kind[KIND_SIZE];
+    struct oa_projection_shape shape = frozen_shape(p, kind);
+    return oa_generate_projection(c, &shape, oa_stream_named(seed, p->stream), out);
+}
+
+static enum oa_error fill_chains(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out)
+{
+    char kind[KIND_SIZE];
+    struct oa_projection_shape shape = frozen_shape(p, kind);
+    return oa_generate_chains(c, &shape, oa_stream_named(seed, p->stream), out);
+}
+
+/* False: the projection is kept as a matrix. */
+static bool chain_of(const struct oa_parameter *p, struct oa_chain *chain)
+{
+    char kind[KIND_SIZE];
+    struct oa_projection_shape shape = frozen_shape(p, kind);
+    return p->fill == fill_chains && oa_projection_chain(&shape, chain);
+}
+
+static long kind_index(const char *kind)
+{
+    char word[KIND_SIZE];
+    long i = 0;
+    for (kind_word(OA_QK_LEARNED, i, word, sizeof word); strcmp(word, kind) != 0;)
+        kind_word(OA_QK_LEARNED, ++i, word, sizeof word);
+    return i;
+}
+
+static void freeze(const struct oa_group *g, const char *kind, const char *name, struct oa_parameter *p)
+{
+    const long arguments[] = {
+        [KIND] = kind_index(kind),          [WIDTH] = g->shape.width,     [HEADS] = g->shape.heads,
+        [HEAD_WIDTH] = g->shape.head_width, [FIRST_HEAD] = g->first_head, [LAYER_HEADS] = g->layer_heads,
+    };
+    p->trainable = p->decay = false;
+    p->init = OA_INIT_CUSTOM;
+    p->fill = fill_matrix;
+    memcpy(p->fill_argument, arguments, sizeof arguments);
+    name_stream(g, name, p->stream, sizeof p->stream);
+}
+
+/* A chain takes the place of its matrix: "query.weight" becomes "query.transform" [H, numbers of a chain], which is
+ * made again from the seed; files hold the matrix. */
+static void keep_as_chain(const struct oa_group *g, const struct oa_chain *chain, struct oa_parameter *p, char *name,
+                          size_t size)
+{
+    p->fill = fill_chains;
+    p->expand = fill_matrix;
+    memcpy(p->expanded, p->dim, sizeof p->expanded);
+    p->matrix = false;
+    p->dim[0] = g->shape.heads;
+    p->dim[1] = oa_chain_numbers(chain);
+    snprintf(name + strcspn(name, "."), size - strcspn(name, "."), ".transform");
+}
+
+static struct oa_parameter *add_weight(struct oa_group *g, const char *kind, const char *name)
+{
+    struct oa_parameter p = { .dims = 2,
+                              .dim = { g->shape.heads * g->shape.head_width, g->shape.width },
+                              .trainable = true,
+                              .decay = true,
+                              .matrix = true,
+                              .init = OA_INIT_NORMAL,
+                              .scale = 1 / sqrt((double)g->shape.width) };
+    char kept[32];
+    struct oa_chain chain;
+    struct oa_projection_shape shape = shape_of(g, kind);
+    snprintf(kept, sizeof kept, "%s", name);
+    if (strcmp(kind, "learned") != 0)
+        freeze(g, kind, name, &p);
+    if (!g->stored_weights && oa_projection_chain(&shape, &chain))
+        keep_as_chain(g, &chain, &p, kept, sizeof kept);
+    return oa_group_parameter(g, kept, &p);
+}
+
+static struct oa_parameter *add_bias(struct oa_group *g, const char *name)
+{
+    struct oa_parameter p = { .dims = 1, .dim = { g->shape.heads * g->shape.head_width }, .trainable = true };
+    return oa_group_parameter(g, name, &p);
+}
+
+static void add_factors(struct oa_group *g)
+{
+    struct oa_parameter p = { .dims = 1, .dim = { g->shape.heads }, .trainable = true, .init = OA_INIT_ONE };
+    if (oa_atom_flag(g->atom, "temperature"))
+        g->temperature = oa_group_parameter(g, "query.temperature", &p);
+    p.dims = 2;
+    p.dim[1] = g->shape.head_width;
+    if (oa_atom_flag(g->atom, "diagonal"))
+        g->diagonal = oa_group_parameter(g, "query.diagonal", &p);
+}
+
+enum oa_error oa_project_weights(struct oa_group *g)
+{
+    char kind[KIND_SIZE];
+    kind_word(row_of(g, "qk")->choices, (long)oa_atom_value(g->atom, "qk")->number, kind, sizeof kind);
+    bool learned = strcmp(kind, "learned") == 0, tie = oa_atom_flag(g->atom, "tie");
+    struct oa_projection_shape shape = shape_of(g, kind);
+    if (!learned)
+        OA_TRY(oa_projection_check(g->context, &shape));
+    g->query = add_weight(g, kind, "query.weight");
+    g->key = tie ? NULL : add_weight(g, kind, "key.weight");
+    if (learned && g->shape.bias)
+        g->query_bias = add_bias(g, "query.bias");
+    if (learned && g->shape.bias && !tie)
+        g->key_bias = add_bias(g, "key.bias");
+    return oa_status(g->context);
+}
+
+enum oa_error oa_project_parameters(struct oa_group *g)
+{
+    OA_TRY(oa_project_weights(g));
+    add_factors(g);
+    return oa_status(g->context);
+}
+
+bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size)
+{
+    if (!oa_atom_is(a, "share", "layers") || !oa_atom_is(a, "qk", "learned"))
+        return false;
+    snprintf(sentence, size,
+             "share=layers is for frozen projections: one draw for all layers; give qk=haar or another.");
+    return true;
+}
+
+/* ---- forward ------------------------------------------------------------------------------------------------- */
+
+static oa_tensor *turn(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *x, long length)
+{
+    return in->cosine ? oa_rotate(t, x, length, g->shape.heads, in->cosine, in->sine) : x;
+}
+
+static oa_tensor *project_rows(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b)
+{
+    struct oa_chain chain;
+    return w && chain_of(w, &chain) ? oa_transform_op(t, x, w, &chain) : oa_linear(t, x, w, b);
+}
+
+/* Rotation happens in place. Under `tie` queries and keys come from one product; when the queries alone have factors,
+ * the keys are copied (scaled by s) before they turn, because the product is what the gradient of the factors needs. */
+void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor **q, oa_tensor **k)
+{
+    bool elsewhere = oa_keys_elsewhere(g, in);
+    long H = g->shape.heads, keys = elsewhere ? in->keys : in->queries;
+    bool tie = g->key == NULL, one = tie && !elsewhere, factors = g->temperature || g->diagonal;
+    double s = oa_atom_is(g->atom, "scale", "jl") ? sqrt((double)g->shape.width / (double)g->shape.head_width) : 1;
+    *q = project_rows(t, in->x, g->query, g->query_bias);
+    *k = one ? *q : project_rows(t, oa_key_input(g, in), tie ? g->query : g->key, tie ? g->query_bias : g->key_bias);
+    if (s != 1 || (one && factors && in->cosine))
+        *k = oa_scale_heads(t, *k, H, s, NULL, NULL);
+    if (one && !factors) {
+        *q = *k = turn(t, g, in, *k, keys);
+        return;
+    }
+    if (s != 1 || factors)
+        *q = oa_scale_heads(t, *q, H, s, g->temperature, g->diagonal);
+    *q = turn(t, g, in, *q, in->queries);
+    *k = turn(t, g, in, *k, keys);
+}
+
+static double project_flops(const struct oa_group *g, const struct oa_parameter *w, long rows)
+{
+    struct oa_chain chain;
+    if (chain_of(w, &chain))
+        return oa_transform_flops(&(struct oa_transform){ .chain = chain, .rows = rows, .heads = g->shape.heads });
+    return 2 * (double)rows * (double)w->count;
+}
+
+double oa_project_flops(const struct oa_group *g, long queries, long keys)
+{
+    bool one = g->key == NULL && !g->shape.cross;
+    const struct oa_parameter *key = g->key ? g->key : g->query;
+    return project_flops(g, g->query, queries) + (one ? 0 : project_flops(g, key, keys));
+}
+
+/* ---- as a matrix --------------------------------------------------------------------------------------------- */
+
+enum oa_error oa_project_matrix(const struct oa_group *g, const struct oa_parameter *w, double *matrix)
+{
+    struct oa_chain chain;
+    if (!chain_of(w, &chain)) {
+        for (long i = 0; i < w->count; i++)
+            matrix[i] = oa_parameter_at(g, w, i);
+        return OA_OK;
+    }
+    long n = oa_chain_numbers(&chain);
+    double *numbers = oa_alloc(g->context, (size_t)(n + chain.width) * sizeof *numbers);
+    if (!numbers)
+        return OA_NO_MEMORY;
+    for (long h = 0; h < g->shape.heads; h++) {
+        for (long i = 0; i < n; i++)
+            numbers[i] = oa_parameter_at(g, w, h * n + i);
+        for (long l = 0; l < chain.out; l++)
+            oa_chain_column(&chain, numbers, l, numbers + n, matrix + (h * chain.out + l) * chain.width);
+    }
+    oa_free(numbers);
+    return OA_OK;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files written so that a crash at any moment leaves the old file or the new one: the bytes go into a file of a name
+ * of its own in the same folder, which takes the place of the old one when it is complete and on the disk.
+ */
+#include "base/context.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PIECE ((size_t)1 << 30) /* bytes a call of write at most */
+
+enum oa_error oa_write_all(oa_context *c, int fd, const char *path, const char *data, size_t length, size_t before)
+{
+    for (size_t done = 0; done < length;) {
+        size_t wanted = length - done < PIECE ? length - done : PIECE;
+        ssize_t n = write(fd, data + done, wanted);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN) {
+            bool ready;
+            OA_TRY(oa_wait_a_moment(c, path, fd, POLLOUT, &ready));
+            continue;
+        }
+        if (n < 0) {
+            int code = errno;
+            return oa_fail(c, OA_IO, "cannot write %s: %s after %zu bytes, with %zu more to write at least; %s", path,
+                           strerror(code), before + done, length - done, oa_remedy(code));
+        }
+        done += (size_t)n;
+    }
+    return OA_OK;
+}
+
+/* ---- names --------------------------------------------------------------------------------------------------- */
+
+/* Renaming over a device or a pipe would destroy it (think of /dev/null), so these are written to directly. */
+static bool is_special(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+}
+
+/* Where the file will be: a symbolic link stays, and what it points to is replaced. */
+static enum oa_error find_place(struct oa_new_file *f)
+{
+    struct stat about;
+    bool link = lstat(f->path, &about) == 0 && S_ISLNK(about.st_mode);
+    char *target = link ? realpath(f->path, NULL) : NULL;
+    if (link && !target)
+        return oa_fail(f->context, OA_IO, "cannot write %s: it is a symbolic link to nothing (%s); remove it", f->path,
+                       strerror(errno));
+    f->place = oa_copy_text(f->context, target ? target : f->path);
+    free(target);
+    return f->place ? OA_OK : OA_NO_MEMORY;
+}
+
+/* Makes NAME.PID-N.tmp with the first N that is free. Nothing that is there already is opened, least of all through a
+ * symbolic link that somebody laid under a name that can be guessed. */
+static int make_temporary(struct oa_new_file *f, size_t room)
+{
+    enum { NAMES = 10000 };
+    for (int n = 0; n < NAMES; n++) {
+        snprintf(f->temporary, room, "%s.%ld-%d.tmp", f->place, (long)getpid(), n);
+        int fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+static bool is_temporary(const char *name)
+{
+    long pid;
+    int n, end = 0;
+    const char *tail = strrchr(name, '.');
+    if (!tail || strcmp(tail, ".tmp") != 0)
+        return false;
+    while (tail > name && strchr("0123456789-", tail[-1]))
+        tail--;
+    return tail > name && tail[-1] == '.' && sscanf(tail, "%ld-%d.tmp%n", &pid, &n, &end) == 2 && end && !tail[end];
+}
+
+void oa_folder_sweep(const char *folder)
+{
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (is_temporary(e->d_name))
+            unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        closedir(d);
+}
+
+/* ---- a new file ---------------------------------------------------------------------------------------------- */
+
+enum oa_error oa_new_file_open(struct oa_new_file *f, oa_context *c, const char *path)
+{
+    *f = (struct oa_new_file){ .context = c, .path = path, .fd = -1 };
+    if (is_special(path))
+        return oa_special_open(c, path, &f->fd);
+    OA_TRY(find_place(f));
+    size_t room = strlen(f->place) + 64;
+    f->temporary = oa_alloc(c, room);
+    if (!f->temporary)
+        return OA_NO_MEMORY;
+    f->fd = make_temporary(f, room);
+    if (f->fd >= 0)
+        return OA_OK;
+    enum oa_error e = oa_fail_system(c, errno, "write", path);
+    oa_free(f->temporary);
+    f->temporary = NULL; /* not ours to remove */
+    return e;
+}
+
+enum oa_error oa_new_file_add(struct oa_new_file *f, const void *data, size_t length)
+{
+    OA_TRY(oa_write_all(f->context, f->fd, f->path, data, length, f->written));
+    f->written += length;
+    return OA_OK;
+}
+
+/* The name itself is on the disk only when its folder is. Some file systems cannot sync a folder: nothing to be done.
+ */
+static enum oa_error sync_folder(oa_context *c, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = oa_copy_text(c, slash ? path : ".");
+    if (!folder)
+        return OA_NO_MEMORY;
+    if (slash)
+        folder[slash == path ? 1 : slash - path] = 0;
+    enum oa_error e = OA_OK;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        if (fsync(fd) != 0 && errno != EINVAL)
+            e = oa_fail_system(c, errno, "sync the folder", folder);
+        close(fd);
+    }
+    oa_free(folder);
+    return e;
+}
+
+static enum oa_error put_in_place(struct oa_new_file *f)
+{
+    if (fsync(f->fd) != 0)
+        return oa_fail_system(f->context, errno, "write", f->path);
+    int code = close(f->fd) == 0 ? 0 : errno;
+    f->fd = -1;
+    if (code)
+        return oa_fail_system(f->context, code, "write", f->path);
+    if (rename(f->temporary, f->place) != 0)
+        return oa_fail_system(f->context, errno, "write", f->path);
+    return OA_OK;
+}
+
+enum oa_error oa_new_file_finish(struct oa_new_file *f, enum oa_error so_far)
+{
+    enum oa_error e = so_far;
+    if (e == OA_OK && f->temporary)
+        e = put_in_place(f);
+    if (f->fd >= 0)
+        close(f->fd);
+    if (e != OA_OK && f->temporary)
+        unlink(f->temporary);
+    else if (f->temporary)
+        e = sync_folder(f->context, f->place);
+    oa_free(f->temporary);
+    oa_free(f->place);
+    return e;
+}
+
+enum oa_error oa_file_write(oa_context *c, const char *path, const void *data, size_t length)
+{
+    struct oa_new_file f;
+    enum oa_error e = oa_new_file_open(&f, c, path);
+    if (e == OA_OK)
+        e = oa_new_file_add(&f, data, length);
+    return oa_new_file_finish(&f, e);
+}
+
+enum oa_error oa_file_append(oa_context *c, const char *path, const void *data, size_t length)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return oa_fail_system(c, errno, "write", path);
+    enum oa_error e = oa_write_all(c, fd, path, data, length, 0);
+    if (close(fd) != 0 && e == OA_OK)
+        e = oa_fail_system(c, errno, "write", path);
+    return e;
+}

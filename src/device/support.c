@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The forms of supports, and what is asked of any of them. */
+#include "device/support_functions.h"
+
+const struct oa_support_functions *oa_support_functions(const struct oa_support *s)
+{
+    static const struct oa_support_functions *const forms[OA_SUPPORT_FORMS] = {
+        [OA_SUPPORT_WINDOW] = &oa_support_window,
+        [OA_SUPPORT_DILATED] = &oa_support_dilated,
+        [OA_SUPPORT_GLOBAL] = &oa_support_global,
+        [OA_SUPPORT_BLOCKS] = &oa_support_block,
+        [OA_SUPPORT_LAYOUT] = &oa_support_block_list,
+        [OA_SUPPORT_POOLED] = &oa_support_block_list,
+        [OA_SUPPORT_KEY_SETS] = &oa_support_key_sets,
+        [OA_SUPPORT_NEAR] = &oa_support_near,
+        [OA_SUPPORT_CLASS_BEFORE] = &oa_support_class_before,
+        [OA_SUPPORT_CLASS_AFTER] = &oa_support_class_after,
+        [OA_SUPPORT_SUMMARY_BEFORE] = &oa_support_summary_before,
+        [OA_SUPPORT_SUMMARY_AFTER] = &oa_support_summary_after,
+    };
+    return forms[s->form];
+}
+
+bool oa_support_visible(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j)
+{
+    const struct oa_support_functions *f = oa_support_functions(s);
+    long low = 0, high = a->keys;
+    if (f && f->visible)
+        return f->visible(s, a, head, i, j);
+    if (f)
+        f->row(s, a, head, i, &low, &high);
+    return j >= low && j < high;
+}
+
+double oa_support_pairs(const struct oa_support *s, const struct oa_attention_shape *a, long head)
+{
+    const struct oa_support_functions *f = oa_support_functions(s);
+    double n = (double)a->queries, past = (double)a->first;
+    if (f)
+        return f->pairs(s, a, head);
+    return a->causal ? n * (n + 1) / 2 + n * past : n * (double)a->keys;
+}

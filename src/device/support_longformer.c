@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The supports of Longformer, with global tokens 0 … g−1: query i ≥ g sees the window of `local` (dilation 1) and the
+ * global tokens; the rows of the global tokens see everything or, where another call of the engine serves them,
+ * nothing.
+ */
+#include "device/support_functions.h"
+
+enum { WINDOW, GLOBAL, GLOBAL_ROWS };
+
+static long reach_back(const struct oa_support *s, const struct oa_attention_shape *a)
+{
+    return a->causal ? s->parameter[WINDOW] - 1 : s->parameter[WINDOW];
+}
+
+static long reach_ahead(const struct oa_support *s, const struct oa_attention_shape *a)
+{
+    return a->causal ? 0 : s->parameter[WINDOW];
+}
+
+static void range(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1,
+                  long *low, long *high)
+{
+    long g = s->parameter[GLOBAL];
+    bool all = i0 < g && s->parameter[GLOBAL_ROWS];
+    (void)head;
+    *low = 0;
+    *high = oa_min(all ? a->keys : oa_max(g, i1 + reach_ahead(s, a)), a->keys);
+    if (i1 <= g && !s->parameter[GLOBAL_ROWS])
+        *high = 0;
+}
+
+static bool empty(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1, long j0,
+                  long j1)
+{
+    long g = s->parameter[GLOBAL];
+    (void)head;
+    if (i0 < g && s->parameter[GLOBAL_ROWS])
+        return false;
+    if (i1 <= g)
+        return true;
+    return j0 >= g && (j1 - 1 < oa_max(i0, g) - reach_back(s, a) || j0 > i1 - 1 + reach_ahead(s, a));
+}
+
+/* Causality is the engine's: the keys ahead do not spoil a tile. */
+static bool full(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i0, long i1, long j0,
+                 long j1)
+{
+    long g = s->parameter[GLOBAL];
+    (void)head;
+    if (i0 < g && !s->parameter[GLOBAL_ROWS])
+        return false;
+    if (i1 <= g || j1 <= g)
+        return true;
+    return oa_max(j0, g) >= i1 - 1 - reach_back(s, a) && (a->causal || j1 - 1 <= oa_max(i0, g) + reach_ahead(s, a));
+}
+
+static bool visible(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j)
+{
+    (void)head;
+    if (i < s->parameter[GLOBAL])
+        return s->parameter[GLOBAL_ROWS];
+    return j < s->parameter[GLOBAL] || (i - j <= reach_back(s, a) && j - i <= reach_ahead(s, a));
+}
+
+static long row_pairs(const struct oa_support *s, const struct oa_attention_shape *a, long i)
+{
+    long g = s->parameter[GLOBAL];
+    if (i < g)
+        return s->parameter[GLOBAL_ROWS] ? (a->causal ? i + 1 : a->keys) : 0;
+    long first = oa_max(0, i - reach_back(s, a)), last = oa_min(a->keys - 1, i + reach_ahead(s, a));
+    return last - first + 1 + oa_min(g, first);
+}
+
+static double pairs(const struct oa_support *s, const struct oa_attention_shape *a, long head)
+{
+    double sum = 0;
+    (void)head;
+    for (long i = 0; i < a->queries; i++)
+        sum += (double)row_pairs(s, a, i);
+    return sum;
+}
+
+const struct oa_support_functions oa_support_global = {
+    .range = range, .empty = empty, .full = full, .visible = visible, .pairs = pairs
+};
+
+struct oa_support oa_support_longformer(long window, long global, bool global_rows)
+{
+    return (struct oa_support){ .form = OA_SUPPORT_GLOBAL,
+                                .parameter = { [WINDOW] = window, [GLOBAL] = global, [GLOBAL_ROWS] = global_rows },
+                                .horizon = { .span = window, .sinks = global } };
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What one layer costs to run: a forward and a backward pass, and a sequence token by token, on the counting device
+ * with dry arenas, so that what is said is what would happen.
+ */
+#include "explain/explain.h"
+
+#include <math.h>
+#include <string.h>
+
+static void *dry_rows(struct oa_arena *a, const struct oa_shown *s)
+{
+    return oa_arena_take(a, (size_t)(s->shape.length * s->shape.width) * s->rig.device->kernels.act_size);
+}
+
+static void pass(struct oa_shown *s, struct oa_arena *inputs, const int32_t *words, struct oa_show_cost *out)
+{
+    oa_tape *t = &s->rig.tape;
+    long n = s->shape.length, width = s->shape.width;
+    double before = s->rig.device->flops, computed = s->rig.device->computed;
+    oa_tape_reset(t, true, false, (struct oa_stream){ 0 });
+    struct oa_layer_input in = { .x = oa_tensor_from(t, dry_rows(inputs, s), n, width, width, true),
+                                 .batch = 1,
+                                 .queries = n,
+                                 .keys = n,
+                                 .words = words };
+    oa_tensor *y = oa_layer_forward(t, &s->rig.layer, &in);
+    if (!y)
+        return;
+    out->forward = s->rig.device->flops - before;
+    y->gradient = dry_rows(inputs, s);
+    oa_tape_backward(t);
+    out->training = s->rig.device->flops - before;
+    out->computed = s->rig.device->computed - computed;
+    out->memory = (double)(t->arena.peak + s->rig.device->scratch.peak);
+}
+
+/* The next `count` tokens of a sequence that is decoded. */
+static void decode(struct oa_shown *s, struct oa_arena *inputs, struct oa_state *state, long count)
+{
+    oa_tape *t = &s->rig.tape;
+    long width = s->shape.width;
+    oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
+    struct oa_layer_input in = { .x = oa_tensor_from(t, dry_rows(inputs, s), count, width, width, false),
+                                 .batch = 1,
+                                 .queries = count,
+                                 .keys = count,
+                                 .state = state };
+    oa_layer_forward(t, &s->rig.layer, &in);
+}
+
+/* In two halves. */
+static void decode_all(struct oa_shown *s, struct oa_arena *inputs, struct oa_show_cost *out)
+{
+    long n = s->shape.length, half = n / 2;
+    struct oa_state *state = NULL;
+    if (oa_layer_state_open(&s->rig.layer, n, &state) != OA_OK) {
+        if (oa_status(s->context) == OA_UNSUPPORTED)
+            oa_clear_error(s->context);
+        return;
+    }
+    if (half > 0)
+        decode(s, inputs, state, half);
+    out->state_half = oa_layer_state_numbers(&s->rig.layer, state);
+    decode(s, inputs, state, n - half);
+    out->state = oa_layer_state_numbers(&s->rig.layer, state);
+    oa_layer_state_close(&s->rig.layer, state);
+}
+
+/* One pass of softmax attention in the place of the layer. */
+static enum oa_error count_softmax(const struct oa_shown *s, struct oa_show_cost *out)
+{
+    struct oa_shown softmax = { .context = s->context, .shape = s->shape };
+    struct oa_show_cost cost = { 0 };
+    struct oa_arena inputs;
+    oa_arena_init(&inputs, s->context, true);
+    if (oa_rig_open(s->context, "softmax", OA_PRECISION_F32, true, &softmax.rig) == OA_OK &&
+        oa_show_mode(&softmax, s->can[OA_MODE_CAUSAL] ? OA_MODE_CAUSAL : OA_MODE_BOTH) == OA_OK &&
+        oa_store_allocate(&softmax.rig.store, 1, true) == OA_OK)
+        pass(&softmax, &inputs, NULL, &cost);
+    out->softmax = cost.computed;
+    oa_arena_free(&inputs);
+    oa_show_close(&softmax);
+    return oa_status(s->context);
+}
+
+enum oa_error oa_show_cost(struct oa_shown *s, struct oa_show_cost *out)
+{
+    struct oa_arena inputs;
+    size_t bytes = (size_t)s->shape.length * sizeof(int32_t);
+    int32_t *words = oa_alloc(s->context, bytes);
+    *out = (struct oa_show_cost){ .state = NAN };
+    s->rig.device->scratch.peak = 0; /* of the layers before this one */
+    if (!words)
+        return OA_NO_MEMORY;
+    memset(words, 0, bytes);
+    oa_arena_init(&inputs, s->context, true);
+    if (oa_store_allocate(&s->rig.store, 1, true) == OA_OK) {
+        pass(s, &inputs, words, out);
+        count_softmax(s, out);
+        if (s->can[OA_MODE_CAUSAL])
+            decode_all(s, &inputs, out);
+    }
+    oa_arena_free(&inputs);
+    oa_free(words);
+    if (oa_stop_requested(s->context))
+        return oa_fail(s->context, OA_INTERRUPTED, "the explanation was stopped");
+    return oa_status(s->context);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The explanation of an attention, and the list of mechanisms, as JSON.
+ */
+#include "explain/explain.h"
+
+#include "print/print.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+static enum oa_error finish(oa_context *c, json_t *root, struct oa_text *out)
+{
+    oa_json_text(root, out);
+    json_decref(root);
+    return oa_status(c);
+}
+
+/* ---- mechanisms ------------------------------------------------------------------------------------------------ */
+
+static json_t *sentences(const char *text)
+{
+    json_t *array = json_array();
+    for (const char *s = text ? text : ""; *s; s += s[0] == '\n') {
+        size_t n = strcspn(s, "\n");
+        json_array_append_new(array, json_stringn(s, n));
+        s += n;
+    }
+    return array;
+}
+
+static void add_words(json_t *object, const struct oa_mechanism *m)
+{
+    json_object_set_new(object, "name", json_string(m->name));
+    json_object_set_new(object, "title", json_string(m->title));
+    json_object_set_new(object, "formula", json_string(m->formula));
+    json_object_set_new(object, "cost", json_string(m->cost));
+    json_object_set_new(object, "decoding", json_string(m->state));
+    json_object_set_new(object, "caveats", m->caveats ? json_string(m->caveats) : json_null());
+    json_object_set_new(object, "mistakes", sentences(m->mistakes));
+    json_object_set_new(object, "citation", json_string(m->citation));
+}
+
+static json_t *capabilities(unsigned can)
+{
+    static const struct {
+        unsigned flag;
+        const char *name;
+    } rows[] = { { OA_CAN_CAUSAL, "causal" },         { OA_CAN_CROSS, "cross" },
+                 { OA_CAN_MIX, "mixture" },           { OA_HAS_QUERIES, "queries" },
+                 { OA_BOUND_LENGTH, "bound_length" }, { OA_ORDER, "order" },
+                 { OA_LINEAR_TIME, "linear_time" },   { OA_HAS_WEIGHTS, "weights" },
+                 { OA_OWN_VALUES, "own_values" },     { OA_DROPS, "dropout" },
+                 { OA_POSITIVE, "positive" },         { OA_AVERAGES, "averages" } };
+    json_t *object = json_object();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        json_object_set_new(object, rows[i].name, json_boolean(can & rows[i].flag));
+    return object;
+}
+
+static json_t *argument(const struct oa_argument *a)
+{
+    static const char *const kinds[] = {
+        [OA_VALUE_INT] = "integer",   [OA_VALUE_REAL] = "number", [OA_VALUE_FLAG] = "flag",
+        [OA_VALUE_CHOICE] = "choice", [OA_VALUE_TEXT] = "text",   [OA_VALUE_REALS] = "numbers"
+    };
+    json_t *object = json_pack("{s:s, s:s, s:s}", "key", a->key, "kind", kinds[a->kind], "help", a->help);
+    json_t *choices = a->choices ? json_array() : json_null();
+    for (const char *w = a->choices ? a->choices : ""; *w; w += *w == '|') {
+        size_t n = strcspn(w, "|");
+        json_array_append_new(choices, json_stringn(w, n));
+        w += n;
+    }
+    json_object_set_new(object, "choices", choices);
+    json_object_set_new(object, "default", a->fallback ? json_string(a->fallback) : json_null());
+    if (a->choices)
+        json_object_set(object, "default", json_array_get(choices, 0));
+    return object;
+}
+
+enum oa_error oa_attention_list_json(oa_context *c, struct oa_text *out)
+{
+    const struct oa_mechanism *m;
+    json_t *root = json_array();
+    for (int i = 0; (m = oa_mechanism_at(i)); i++) {
+        json_t *object = json_object(), *arguments = json_array();
+        add_words(object, m);
+        for (const struct oa_argument *a = m->arguments; a->key; a++)
+            json_array_append_new(arguments, argument(a));
+        json_object_set_new(object, "can", capabilities(m->can));
+        json_object_set_new(object, "options", arguments);
+        json_array_append_new(root, object);
+    }
+    return finish(c, root, out);
+}
+
+/* ---- an explanation -------------------------------------------------------------------------------------------- */
+
+static json_t *text_of_atom(oa_context *c, const struct oa_atom *a)
+{
+    struct oa_text text;
+    oa_text_init(&text, c);
+    oa_atom_print(a, &text);
+    json_t *value = json_string(text.s ? text.s : "");
+    oa_text_free(&text);
+    return value;
+}
+
+static json_t *options_in_force(oa_context *c, const struct oa_atom *a)
+{
+    json_t *object = json_object();
+    for (int i = 0; a->mechanism->arguments[i].key; i++) {
+        const char *key = a->mechanism->arguments[i].key;
+        struct oa_text text;
+        bool is_default;
+        oa_text_init(&text, c);
+        if (oa_show_option(a, i, &text, &is_default) && text.s)
+            json_object_set_new(
+                object, key[0] ? key : "kind",
+                json_pack("{s:s, s:b}", "value", text.s + strlen(key) + (key[0] != 0), "default", (int)is_default));
+        oa_text_free(&text);
+    }
+    return object;
+}
+
+static void add_parameters(json_t *object, const struct oa_shown *s, const char *prefix)
+{
+    long trainable, frozen;
+    oa_show_parameters(s, prefix, &trainable, &frozen);
+    json_object_set_new(object, "trainable", json_integer(trainable));
+    json_object_set_new(object, "frozen", json_integer(frozen));
+}
+
+static json_t *group(const struct oa_shown *s, const struct oa_group *g)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "spec", text_of_atom(s->context, g->atom));
+    if (!g->no_value)
+        json_object_set_new(object, "heads", json_pack("[i, i]", g->first_head, (int)g->shape.heads));
+    add_words(object, g->mechanism);
+    json_object_set_new(object, "options", options_in_force(s->context, g->atom));
+    add_parameters(object, s, g->prefix);
+    if (g->components == 0)
+        return object;
+    json_t *components = json_array();
+    for (int c = 0; c < g->components; c++)
+        json_array_append_new(components, group(s, &g->component[c]));
+    json_object_set_new(object, "components", components);
+    return object;
+}
+
+static json_t *layer(struct oa_shown *s)
+{
+    struct oa_show_cost cost;
+    json_t *object = json_object(), *modes = json_object(), *groups = json_array();
+    oa_show_cost(s, &cost);
+    add_parameters(object, s, NULL);
+    json_object_set_new(object, "flops", json_real(cost.forward));
+    json_object_set_new(object, "training_flops", json_real(cost.training));
+    json_object_set_new(object, "computed_of_softmax", json_real(cost.computed / cost.softmax));
+    json_object_set_new(object, "training_memory", json_real(cost.memory));
+    json_object_set_new(object, "decoding",
+                        isfinite(cost.state) ? json_pack("{s:f, s:f}", "state_numbers", cost.state,
+                                                         "state_numbers_half_way", cost.state_half)
+                                             : json_null());
+    for (int m = 0; m < OA_MODES; m++)
+        json_object_set_new(modes, oa_mode_name((enum oa_mode)m),
+                            s->can[m] ? json_true() : json_pack("{s:s}", "refused", s->why_not[m]));
+    json_object_set_new(object, "modes", modes);
+    for (int g = 0; g < s->rig.layer.groups; g++)
+        json_array_append_new(groups, group(s, &s->rig.layer.group[g]));
+    json_object_set_new(object, "groups", groups);
+    return object;
+}
+
+static enum oa_error explain(struct oa_shown *s, struct oa_text *out)
+{
+    struct oa_text spec;
+    json_t *root = json_object(), *layers = json_array();
+    oa_text_init(&spec, s->context);
+    oa_spec_print(&s->rig.spec, &spec);
+    json_object_set_new(root, "spec", json_string(spec.s ? spec.s : ""));
+    oa_text_free(&spec);
+    json_object_set_new(root, "shape",
+                        json_pack("{s:I, s:I, s:I, s:b}", "width", (json_int_t)s->shape.width, "heads",
+                                  (json_int_t)s->shape.heads, "length", (json_int_t)s->shape.length, "bias",
+                                  (int)s->shape.bias));
+    json_object_set_new(root, "heads_changed", json_boolean(s->more_heads));
+    json_object_set_new(root, "layers", layers);
+    for (int l = 0; l < s->rig.spec.layers; l++) {
+        enum oa_error e = oa_show_layer(s, l);
+        if (e != OA_OK) {
+            json_decref(root);
+            return e;
+        }
+        json_array_append_new(layers, layer(s));
+    }
+    return finish(s->context, root, out);
+}
+
+enum oa_error oa_attention_explain_json(oa_context *c, const char *spec, const struct oa_options *o,
+                                        struct oa_text *out)
+{
+    struct oa_shown s;
+    enum oa_error e = oa_show_open(c, spec, o, &s);
+    if (e == OA_OK)
+        e = explain(&s, out);
+    oa_show_close(&s);
+    return e;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tokenizers of sacreBLEU: 13a is mteval-v13a.pl of WMT, intl the international one of mteval-v14.pl (Unicode's
+ * punctuation and symbols), char single characters, none white space alone.
+ */
+#include "metrics/metrics_parts.h"
+
+#include <utf8proc.h>
+
+static bool tokens_13a(struct oa_arena *a, struct oa_line *text)
+{
+    return oa_replace(a, text, "<skipped>", "") && oa_replace(a, text, "-\n", "") && oa_replace(a, text, "\n", " ") &&
+           oa_unescape(a, text) && oa_split_punctuation(a, text, false);
+}
+
+/* ---- international --------------------------------------------------------------------------------------------- */
+
+/* The first letter of the category: 'P' punctuation, 'S' symbol, 'N' number … */
+static char category(uint32_t code)
+{
+    return utf8proc_category_string((utf8proc_int32_t)code)[0];
+}
+
+static char *copy(char *out, struct oa_line point)
+{
+    return (char *)mempcpy(out, point.s, point.length);
+}
+
+static char *blank(char *out)
+{
+    *out++ = ' ';
+    return out;
+}
+
+/* s/(\P{N})(\p{P})/$1 $2 /g */
+static char *punctuation_after_no_number(char *out, const char *s, const char *end)
+{
+    struct oa_line rest = { s, (size_t)(end - s) }, first, second;
+    uint32_t x, y;
+    while ((first = oa_next_point(&rest, &x)).length) {
+        struct oa_line behind = rest;
+        second = oa_next_point(&behind, &y);
+        out = copy(out, first);
+        if (second.length && category(x) != 'N' && category(y) == 'P') {
+            out = blank(copy(blank(out), second));
+            rest = behind;
+        }
+    }
+    return out;
+}
+
+/* s/(\p{P})(\P{N})/ $1 $2/g */
+static char *punctuation_before_no_number(char *out, const char *s, const char *end)
+{
+    struct oa_line rest = { s, (size_t)(end - s) }, first, second;
+    uint32_t x, y;
+    while ((first = oa_next_point(&rest, &x)).length) {
+        struct oa_line behind = rest;
+        second = oa_next_point(&behind, &y);
+        if (second.length && category(x) == 'P' && category(y) != 'N') {
+            out = copy(blank(copy(blank(out), first)), second);
+            rest = behind;
+        } else {
+            out = copy(out, first);
+        }
+    }
+    return out;
+}
+
+/* s/(\p{S})/ $1 /g */
+static char *symbols(char *out, const char *s, const char *end)
+{
+    struct oa_line rest = { s, (size_t)(end - s) }, point;
+    uint32_t code;
+    while ((point = oa_next_point(&rest, &code)).length)
+        out = category(code) == 'S' ? blank(copy(blank(out), point)) : copy(out, point);
+    return out;
+}
+
+static bool tokens_intl(struct oa_arena *a, struct oa_line *text)
+{
+    return oa_rewrite(a, text, 3, punctuation_after_no_number) &&
+           oa_rewrite(a, text, 3, punctuation_before_no_number) && oa_rewrite(a, text, 3, symbols);
+}
+
+/* ---- characters ------------------------------------------------------------------------------------------------ */
+
+static char *characters(char *out, const char *s, const char *end)
+{
+    struct oa_line rest = { s, (size_t)(end - s) }, point;
+    uint32_t code;
+    while ((point = oa_next_point(&rest, &code)).length)
+        out = blank(copy(out, point));
+    return out;
+}
+
+bool oa_bleu_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text, struct oa_words *out)
+{
+    if (o->bleu_lowercase)
+        text = oa_python_lower(a, text);
+    if (!text.s)
+        return false;
+    text = oa_python_rstrip(text);
+    bool done = o->bleu_tokens == OA_TOKENS_13A    ? tokens_13a(a, &text)
+                : o->bleu_tokens == OA_TOKENS_INTL ? tokens_intl(a, &text)
+                : o->bleu_tokens == OA_TOKENS_CHAR ? oa_rewrite(a, &text, 2, characters)
+                                                   : true;
+    return done && oa_python_split(a, text, out);
+}

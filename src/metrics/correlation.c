@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Correlations, as SciPy 1.17.1.
+ */
+#include "metrics/metrics_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static bool is_constant(const double *x, long n)
+{
+    for (long i = 1; i < n; i++)
+        if (x[i] != x[0])
+            return false;
+    return true;
+}
+
+static double mean_of(const double *x, long n)
+{
+    return oa_numpy_mean(x, n, false);
+}
+
+static double largest_distance(const double *x, long n, double from)
+{
+    double most = 0;
+    for (long i = 0; i < n; i++)
+        most = fmax(most, fabs(x[i] - from));
+    return most;
+}
+
+/* Σ (x − x̄)(y − ȳ), each divided by its largest distance from the mean, so that no square overflows. */
+static double product(const double *x, const double *y, long n)
+{
+    double mx = mean_of(x, n), my = mean_of(y, n), sum = 0;
+    double far_x = largest_distance(x, n, mx), far_y = largest_distance(y, n, my);
+    for (long i = 0; i < n; i++)
+        sum += (x[i] - mx) / far_x * ((y[i] - my) / far_y);
+    return sum;
+}
+
+static enum oa_error check_count(oa_context *c, long n)
+{
+    if (n >= 2)
+        return OA_OK;
+    return oa_fail(c, OA_ARGUMENT, "a correlation needs 2 pairs of numbers at least, and there is %ld", n);
+}
+
+enum oa_error oa_pearson(oa_context *c, const double *x, const double *y, long n, double *r)
+{
+    OA_TRY(check_count(c, n));
+    *r = NAN;
+    if (is_constant(x, n) || is_constant(y, n))
+        return OA_OK;
+    *r = product(x, y, n) / (sqrt(product(x, x, n)) * sqrt(product(y, y, n)));
+    *r = fmin(fmax(*r, -1), 1);
+    if (n == 2)
+        *r = round(*r);
+    return OA_OK;
+}
+
+/* ---- ranks ------------------------------------------------------------------------------------------------------- */
+
+struct place {
+    double value;
+    long at;
+};
+
+static int ascending(const void *a, const void *b)
+{
+    double x = ((const struct place *)a)->value, y = ((const struct place *)b)->value;
+    return (x > y) - (x < y);
+}
+
+/* Ranks from 1; equal values share the mean of theirs. */
+static void rank(const double *x, long n, struct place *place, double *out)
+{
+    for (long i = 0; i < n; i++)
+        place[i] = (struct place){ x[i], i };
+    qsort(place, (size_t)n, sizeof *place, ascending);
+    for (long i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && place[end].value == place[i].value;)
+            end++;
+        for (long k = i; k < end; k++)
+            out[place[k].at] = 0.5 * (double)(i + 1 + end);
+    }
+}
+
+enum oa_error oa_spearman(oa_context *c, const double *x, const double *y, long n, double *r)
+{
+    OA_TRY(check_count(c, n));
+    struct place *place = oa_alloc(c, (size_t)n * sizeof *place);
+    double *ranks = oa_alloc(c, 2 * (size_t)n * sizeof *ranks);
+    enum oa_error e = place && ranks ? OA_OK : OA_NO_MEMORY;
+    if (e == OA_OK) {
+        rank(x, n, place, ranks);
+        rank(y, n, place, ranks + n);
+        e = oa_pearson(c, ranks, ranks + n, n, r);
+    }
+    oa_free(place);
+    oa_free(ranks);
+    return e;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Translation edit rate (Snover et al., AMTA 2006), as sacreBLEU 2.6.0, which follows Tercom.
+ *
+ * Statistics of a segment: edits to the reference that needs the fewest; mean length of the references.
+ */
+#include "metrics/metrics_parts.h"
+
+static int statistics(const struct oa_metric_options *o)
+{
+    (void)o;
+    return 2;
+}
+
+/* Words with a blank between, as a text again. */
+static struct oa_line joined(struct oa_arena *a, const struct oa_words *words)
+{
+    struct oa_line text = { .length = 0 };
+    size_t room = 1;
+    for (long i = 0; i < words->count; i++)
+        room += words->word[i].length + 1;
+    char *out = oa_arena_take(a, room);
+    text.s = out;
+    for (long i = 0; out && i < words->count; i++) {
+        memcpy(out + text.length, words->word[i].s, words->word[i].length);
+        text.length += words->word[i].length;
+        out[text.length++] = ' ';
+    }
+    return text;
+}
+
+/* sacreBLEU normalises references twice. That matters: of "it's\tme" the first pass makes "it's me", since it looks for
+ * a blank behind 's, and only the second one "it 's me". */
+static bool reference_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
+                            struct oa_words *out)
+{
+    if (!oa_ter_words(o, a, text, out))
+        return false;
+    if (!o->ter_normalized)
+        return true;
+    text = joined(a, out);
+    return text.s && oa_ter_words(o, a, text, out);
+}
+
+static bool segment(const struct oa_metric_options *o, const struct oa_segment *s, struct oa_arena *a, double *out)
+{
+    struct oa_ids_of ids;
+    long best = LONG_MAX, lengths = 0, edits;
+    struct oa_words *words = oa_arena_take(a, (size_t)(1 + s->references) * sizeof *words);
+    if (!words || !oa_ter_words(o, a, s->hypothesis, &words[0]))
+        return false;
+    for (int r = 0; r < s->references; r++)
+        if (!reference_words(o, a, s->reference[r], &words[1 + r]))
+            return false;
+    if (!oa_number_words(a, words, 1 + s->references, &ids))
+        return false;
+    for (int r = 1; r < ids.texts; r++) {
+        if (!oa_ter_edits(a, &ids, r, &edits))
+            return false;
+        best = edits < best ? edits : best;
+        lengths += ids.length[r];
+    }
+    out[0] = (double)best;
+    out[1] = (double)lengths / s->references;
+    return true;
+}
+
+static double score(const struct oa_metric_options *o, const double *sum, bool single)
+{
+    (void)o;
+    if (sum[1] > 0)
+        return oa_rounded(100 * oa_rounded(sum[0] / sum[1], single), single);
+    return sum[0] > 0 ? 100 : 0;
+}
+
+static void signature(const struct oa_metric_options *o, struct oa_text *out)
+{
+    oa_text_printf(out, "case:%s|tok:tercom|norm:%s|punct:%s|asian:%s", o->ter_case_sensitive ? "mixed" : "lc",
+                   o->ter_normalized ? "yes" : "no", o->ter_no_punctuation ? "no" : "yes", o->ter_asian ? "yes" : "no");
+}
+
+const struct oa_metric oa_ter = {
+    .name = "ter",
+    .package = "2.6.0",
+    .heading = "TER",
+    .less_is_better = true,
+    .statistics = statistics,
+    .segment = segment,
+    .score = score,
+    .resampled = OA_RESAMPLED_FLOAT,
+    .signature = signature,
+};

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files of lines. Nothing is dropped in silence: what is no text, no line or no number is refused with its place.
+ */
+#include "data/data.h"
+#include "metrics/metrics_parts.h"
+
+#include <math.h>
+
+/* Offset of the first byte that is no UTF-8, or the length. */
+static size_t valid_length(struct oa_line line)
+{
+    uint32_t code;
+    size_t i = 0;
+    for (int n; i < line.length; i += (size_t)n) {
+        n = oa_utf8_decode(line.s + i, line.length - i, &code);
+        if (n == 0)
+            break;
+    }
+    return i;
+}
+
+static long count_lines(const char *data, size_t length)
+{
+    long count = length > 0 && data[length - 1] != '\n';
+    for (size_t i = 0; i < length; i++)
+        count += data[i] == '\n';
+    return count;
+}
+
+static enum oa_error check_text(oa_context *c, const struct oa_lines *lines, long i)
+{
+    struct oa_line line = lines->line[i];
+    size_t valid = valid_length(line);
+    if (valid == line.length)
+        return OA_OK;
+    return oa_fail(c, OA_FORMAT, "%s: line %ld is not UTF-8: byte %zu of it is 0x%02X; convert the file (iconv)",
+                   lines->name, i + 1, valid + 1, (unsigned)(uint8_t)line.s[valid]);
+}
+
+static enum oa_error cut_lines(oa_context *c, struct oa_lines *out, size_t length)
+{
+    const char *s = out->data, *end = s + length;
+    for (long i = 0; i < out->count; i++) {
+        const char *next = memchr(s, '\n', (size_t)(end - s));
+        out->line[i] = (struct oa_line){ s, (size_t)((next ? next : end) - s) };
+        OA_TRY(check_text(c, out, i));
+        out->line[i] = oa_python_rstrip(out->line[i]);
+        s = next ? next + 1 : end;
+    }
+    return OA_OK;
+}
+
+enum oa_error oa_lines_read(oa_context *c, const char *path, struct oa_lines *out)
+{
+    size_t length;
+    *out = (struct oa_lines){ .name = path };
+    OA_TRY(oa_file_read(c, path, &out->data, &length));
+    out->count = count_lines(out->data, length);
+    if (out->count == 0)
+        return oa_fail(c, OA_FORMAT, "%s is empty: there is no line to score", path);
+    out->line = oa_alloc(c, (size_t)out->count * sizeof *out->line);
+    return out->line ? cut_lines(c, out, length) : OA_NO_MEMORY;
+}
+
+void oa_lines_free(struct oa_lines *lines)
+{
+    oa_free(lines->line);
+    oa_free(lines->data);
+    lines->line = NULL;
+    lines->data = NULL;
+}
+
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+
+enum { LONGEST_NUMBER = 64 };
+
+static bool parse(struct oa_line line, double *value)
+{
+    char text[LONGEST_NUMBER];
+    while (line.length && (*line.s == ' ' || *line.s == '\t')) {
+        line.s++;
+        line.length--;
+    }
+    if (line.length >= sizeof text)
+        return false;
+    memcpy(text, line.s, line.length);
+    text[line.length] = 0;
+    return oa_parse_real(text, value) && isfinite(*value);
+}
+
+enum oa_error oa_lines_numbers(oa_context *c, const struct oa_lines *lines, double **out)
+{
+    *out = oa_alloc(c, (size_t)lines->count * sizeof **out);
+    if (!*out)
+        return OA_NO_MEMORY;
+    for (long i = 0; i < lines->count; i++)
+        if (!parse(lines->line[i], &(*out)[i]))
+            return oa_fail(c, OA_FORMAT, "%s: line %ld is \"%.*s\", not a finite number", lines->name, i + 1,
+                           lines->line[i].length > 40 ? 40 : (int)lines->line[i].length, lines->line[i].s);
+    return OA_OK;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Numbers for words and for pairs of numbers, from 0 on in the order in which they come: two tables with open
+ * addressing, twice as large as what they can hold.
+ */
+#include "metrics/metrics_parts.h"
+
+static size_t slots_for(long most)
+{
+    size_t slots = 16;
+    while (slots < 2 * (size_t)most)
+        slots *= 2;
+    return slots;
+}
+
+/* A mixer of 64 bits (SplitMix64's finaliser). */
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* ---- pairs ----------------------------------------------------------------------------------------------------- */
+
+bool oa_pairs_begin(struct oa_arena *a, long most, struct oa_pairs *out)
+{
+    size_t slots = slots_for(most);
+    *out = (struct oa_pairs){ .mask = slots - 1 };
+    out->key = oa_arena_take(a, slots * sizeof *out->key);
+    out->id = oa_arena_take(a, slots * sizeof *out->id);
+    if (!out->key || !out->id)
+        return false;
+    memset(out->id, -1, slots * sizeof *out->id);
+    return true;
+}
+
+int32_t oa_pairs_id(struct oa_pairs *p, uint32_t x, uint32_t y)
+{
+    uint64_t key = (uint64_t)x << 32 | y;
+    size_t slot = mix(key) & p->mask;
+    while (p->id[slot] >= 0 && p->key[slot] != key)
+        slot = (slot + 1) & p->mask;
+    if (p->id[slot] < 0) {
+        p->key[slot] = key;
+        p->id[slot] = p->count++;
+    }
+    return p->id[slot];
+}
+
+/* ---- words ----------------------------------------------------------------------------------------------------- */
+
+struct table {
+    struct oa_line *word;
+    int32_t *id;
+    size_t mask;
+    int32_t count;
+};
+
+static bool same(struct oa_line x, struct oa_line y)
+{
+    return x.length == y.length && memcmp(x.s, y.s, x.length) == 0;
+}
+
+static uint64_t hash_of(struct oa_line word)
+{
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+    for (size_t i = 0; i < word.length; i++)
+        hash = (hash ^ (uint8_t)word.s[i]) * 0x100000001b3u;
+    return mix(hash);
+}
+
+static int32_t word_id(struct table *t, struct oa_line word)
+{
+    size_t slot = hash_of(word) & t->mask;
+    while (t->id[slot] >= 0 && !same(t->word[slot], word))
+        slot = (slot + 1) & t->mask;
+    if (t->id[slot] < 0) {
+        t->word[slot] = word;
+        t->id[slot] = t->count++;
+    }
+    return t->id[slot];
+}
+
+static bool table_begin(struct oa_arena *a, long most, struct table *t)
+{
+    size_t slots = slots_for(most);
+    *t = (struct table){ .mask = slots - 1 };
+    t->word = oa_arena_take(a, slots * sizeof *t->word);
+    t->id = oa_arena_take(a, slots * sizeof *t->id);
+    if (!t->word || !t->id)
+        return false;
+    memset(t->id, -1, slots * sizeof *t->id);
+    return true;
+}
+
+static bool ids_begin(struct oa_arena *a, const struct oa_words *text, int texts, struct oa_ids_of *out)
+{
+    *out = (struct oa_ids_of){ .texts = texts };
+    out->id = oa_arena_take(a, (size_t)texts * sizeof *out->id);
+    out->length = oa_arena_take(a, (size_t)texts * sizeof *out->length);
+    if (!out->id || !out->length)
+        return false;
+    for (int t = 0; t < texts; t++) {
+        out->length[t] = text[t].count;
+        out->id[t] = oa_arena_take(a, ((size_t)text[t].count + 1) * sizeof **out->id);
+        if (!out->id[t])
+            return false;
+    }
+    return true;
+}
+
+bool oa_number_words(struct oa_arena *a, const struct oa_words *text, int texts, struct oa_ids_of *out)
+{
+    struct table table;
+    long all = 0;
+    for (int t = 0; t < texts; t++)
+        all += text[t].count;
+    if (!ids_begin(a, text, texts, out) || !table_begin(a, all, &table))
+        return false;
+    for (int t = 0; t < texts; t++)
+        for (long i = 0; i < text[t].count; i++)
+            out->id[t][i] = word_id(&table, text[t].word[i]);
+    out->distinct = table.count;
+    return true;
+}

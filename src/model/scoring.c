@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the model expects: log-odds of the next token, and how surprised each token of a text leaves it.
+ */
+#include "model/model.h"
+
+#include <math.h>
+
+enum { ROWS = 64 }; /* of logits that exist at a time: a large vocabulary would take more memory than the model */
+
+const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden, long first, long rows)
+{
+    struct oa_device *d = m->device;
+    struct oa_gemm g = { .m = rows,
+                         .n = m->vocabulary,
+                         .k = hidden->cols,
+                         .lda = hidden->ld,
+                         .ldb = hidden->cols,
+                         .ldc = m->vocabulary,
+                         .tb = true,
+                         .real_out = true };
+    void *logits = oa_tape_take(t, (size_t)(rows * m->vocabulary) * d->kernels.real_size);
+    if (logits)
+        d->ops->gemm(d, &g, oa_act_at(d, hidden->data, first * hidden->ld), m->embedding->act, logits);
+    return logits;
+}
+
+/* −log softmax(row)[target] = log Σ e^(row − top) − (row[target] − top) */
+static double surprise(struct oa_device *d, const void *logits, long start, long count, int32_t target)
+{
+    double top = -INFINITY, sum = 0;
+    for (long i = 0; i < count; i++)
+        top = fmax(top, oa_real_get(d, logits, start + i));
+    for (long i = 0; i < count; i++)
+        sum += exp(oa_real_get(d, logits, start + i) - top);
+    return log(sum) - (oa_real_get(d, logits, start + target) - top);
+}
+
+static enum oa_error score_rows(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden, long first, long rows,
+                                const int32_t *targets, double *nats)
+{
+    const void *logits = oa_model_logits(t, m, hidden, first, rows);
+    struct oa_view v;
+    OA_TRY(oa_status(m->context));
+    size_t bytes = (size_t)(rows * m->vocabulary) * m->device->kernels.real_size;
+    const void *host = oa_view_open(&v, m->device, logits, bytes, OA_VIEW_READ);
+    for (long i = 0; host && i < rows; i++)
+        nats[i] = surprise(m->device, host, i * m->vocabulary, m->vocabulary, targets[i]);
+    oa_view_close(&v);
+    return oa_status(m->context);
+}
+
+/* n tokens ids, each predicting the one behind it. */
+static enum oa_error score_window(oa_tape *t, struct oa_model *m, const int32_t *ids, long n, double *nats)
+{
+    oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
+    const oa_tensor *hidden = oa_model_hidden(t, m, ids, 1, n, NULL);
+    OA_TRY(oa_status(m->context));
+    for (long i = 0; i < n; i += ROWS)
+        OA_TRY(score_rows(t, m, hidden, i, oa_min(ROWS, n - i), ids + i + 1, nats + i));
+    return OA_OK;
+}
+
+enum oa_error oa_model_score(oa_tape *t, struct oa_model *m, const int32_t *ids, long n, double *nats)
+{
+    long context = m->options.model_context;
+    for (long i = 0; i + 1 < n; i += context) {
+        if (oa_stop_requested(m->context))
+            return oa_fail(m->context, OA_INTERRUPTED, "stopped after %ld of %ld tokens", i, n);
+        OA_TRY(score_window(t, m, ids + i, oa_min(context, n - 1 - i), nats + i));
+    }
+    return OA_OK;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A forest plot: one row for each difference, its 95 % interval as a bar, a line at 0. The range follows the middle of
+ * the field; a bar that leaves it ends in an arrow, and its numbers stand in the note.
+ */
+#include "print/svg.h"
+
+#include <math.h>
+
+enum { NARROW = 560, ROW = 34, TALL_ROW = 50 };
+
+/* ---- range ---- */
+
+static double reach(const struct oa_span *s)
+{
+    return fabs(s->mean) + (isfinite(s->half) ? s->half : 0);
+}
+
+/* The middle value of all reaches. */
+static double median_reach(const struct oa_interval_chart *c)
+{
+    for (int i = 0; i < c->count; i++) {
+        int below = 0, equal = 0;
+        for (int j = 0; j < c->count; j++) {
+            below += reach(&c->spans[j]) < reach(&c->spans[i]);
+            equal += reach(&c->spans[j]) == reach(&c->spans[i]);
+        }
+        if (below <= c->count / 2 && below + equal > c->count / 2)
+            return reach(&c->spans[i]);
+    }
+    return 0;
+}
+
+static struct oa_axis find_range(const struct oa_interval_chart *c)
+{
+    struct oa_axis x = { .low = 0, .high = 0 };
+    double limit = 4 * median_reach(c);
+    for (int i = 0; i < c->count; i++) {
+        double half = isfinite(c->spans[i].half) ? c->spans[i].half : 0;
+        oa_axis_include(&x, fmax(c->spans[i].mean - half, -limit));
+        oa_axis_include(&x, fmin(c->spans[i].mean + half, limit));
+    }
+    oa_axis_pad(&x, 0.06);
+    return x;
+}
+
+/* ---- rows ---- */
+
+static void draw_arrow(struct oa_svg *g, double x, double y, int toward, int color)
+{
+    oa_text_printf(g->out, "<path class=\"arrow c%d\" data-series=\"%d\" d=\"M%.1f %.1fl%d -5v10z\"/>",
+                   color % OA_COLORS, color, x, y, -9 * toward);
+}
+
+static void draw_bar(struct oa_svg *g, const struct oa_span *s, const struct oa_axis *x, double y)
+{
+    double half = isfinite(s->half) ? s->half : 0;
+    double left = oa_axis_at(x, s->mean - half), right = oa_axis_at(x, s->mean + half), at = oa_axis_at(x, s->mean);
+    double from = fmin(fmax(left, g->left), g->right), to = fmax(fmin(right, g->right), g->left);
+    oa_text_printf(g->out, "<path class=\"span c%d\" data-series=\"%d\" d=\"M%.1f %.1fH%.1f\"/>", s->color % OA_COLORS,
+                   s->color, from, y, to);
+    if (left < g->left - 0.5)
+        draw_arrow(g, g->left, y, -1, s->color);
+    if (right > g->right + 0.5)
+        draw_arrow(g, g->right, y, 1, s->color);
+    if (at >= g->left - 0.5 && at <= g->right + 0.5)
+        oa_text_printf(g->out, "<circle class=\"point c%d\" data-series=\"%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>",
+                       s->color % OA_COLORS, s->color, at, y);
+    oa_text_printf(g->out, "\n");
+}
+
+/* A piece in each row: in a narrow chart it would otherwise run through the names. */
+static void draw_zero(struct oa_svg *g, const struct oa_axis *x, double top, double bottom)
+{
+    oa_text_printf(g->out, "<path class=\"zero\" d=\"M%.1f %.1fV%.1f\"/>", oa_axis_at(x, 0), top, bottom);
+}
+
+static void draw_wide_row(struct oa_svg *g, const struct oa_span *s, const struct oa_axis *x, double y)
+{
+    oa_svg_name(g, 2, y, "start", s->name, s->color);
+    draw_zero(g, x, y - ROW / 2.0, y + ROW / 2.0);
+    draw_bar(g, s, x, y);
+    if (s->note)
+        oa_svg_text(g, g->right + 22, y, "start", "note", s->note);
+    if (s->verdict)
+        oa_svg_text(g, g->width - 2, y, "end", "note", s->verdict);
+}
+
+static void draw_narrow_row(struct oa_svg *g, const struct oa_span *s, const struct oa_axis *x, double y)
+{
+    oa_svg_name(g, 2, y - 22, "start", s->name, s->color);
+    draw_zero(g, x, y - 14, y + 6);
+    draw_bar(g, s, x, y - 4);
+    if (s->verdict)
+        oa_svg_text(g, g->width - 2, y - 22, "end", "note", s->verdict);
+}
+
+static double text_width(const char *text)
+{
+    return text ? OA_SVG_TEXT_ADVANCE * oa_text_width(text) : 0;
+}
+
+static void find_widths(const struct oa_interval_chart *c, double *names, double *notes)
+{
+    double verdicts = 0;
+    *names = 60;
+    *notes = 0;
+    for (int i = 0; i < c->count; i++) {
+        *names = fmax(*names, oa_svg_name_width(c->spans[i].name));
+        *notes = fmax(*notes, text_width(c->spans[i].note));
+        verdicts = fmax(verdicts, text_width(c->spans[i].verdict));
+    }
+    *notes += verdicts + (verdicts > 0 ? 18 : 0);
+}
+
+static void lay_out(const struct oa_interval_chart *c, bool narrow, struct oa_svg *g)
+{
+    double names, notes;
+    find_widths(c, &names, &notes);
+    g->top = 8;
+    g->bottom = g->top + c->count * (narrow ? TALL_ROW : ROW) + 6;
+    g->height = g->bottom + 46;
+    g->left = narrow ? 10 : names + 24;
+    g->right = narrow ? g->width - 10 : g->width - notes - 24;
+}
+
+void oa_svg_intervals(const struct oa_interval_chart *c, struct oa_text *out)
+{
+    struct oa_svg g = { .out = out, .width = c->width ? c->width : 960 };
+    bool narrow = g.width < NARROW;
+    int row = narrow ? TALL_ROW : ROW;
+    struct oa_axis x = find_range(c);
+    lay_out(c, narrow, &g);
+    x.from = g.left;
+    x.to = g.right;
+    oa_svg_begin(&g, c->title, c->description, c->standalone);
+    oa_svg_axes(&g, &x, NULL, c->x_label, NULL);
+    for (int i = 0; i < c->count; i++) {
+        double y = g.top + row * i + (narrow ? row - 10 : row / 2.0);
+        if (narrow)
+            draw_narrow_row(&g, &c->spans[i], &x, y);
+        else
+            draw_wide_row(&g, &c->spans[i], &x, y);
+    }
+    oa_svg_end(&g);
+}

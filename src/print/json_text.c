@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * JSON values as text. jansson's own printer gives 17 digits to every number (0.1 becomes 0.10000000000000001) and a
+ * line to every point of a curve; a file that people open deserves better.
+ */
+#include "print/print.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add(const json_t *value, int depth, struct oa_text *out);
+
+static void add_string(const char *text, struct oa_text *out)
+{
+    json_t *value = json_string(text);
+    char *quoted = value ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
+    if (quoted)
+        oa_text_add(out, quoted, strlen(quoted));
+    else
+        oa_fail(out->context, OA_NO_MEMORY, "no memory left to write JSON");
+    free(quoted);
+    json_decref(value);
+}
+
+/* Whole numbers are written in full: 1000, not 1e+03. */
+static void add_real(double x, struct oa_text *out)
+{
+    if (x == floor(x) && fabs(x) < 1e15)
+        oa_text_printf(out, "%.0f", x);
+    else
+        oa_text_real(out, x);
+}
+
+/* Everything on one line: a depth that stays below 0. */
+enum { ONE_LINE = -1000000 };
+
+static void new_line(int depth, struct oa_text *out)
+{
+    if (depth >= 0)
+        oa_text_printf(out, "\n%*s", 2 * depth, "");
+}
+
+static const char *comma(int depth)
+{
+    return depth >= 0 ? "," : ", ";
+}
+
+static void add_object(const json_t *object, int depth, struct oa_text *out)
+{
+    const char *key, *between = "";
+    json_t *value;
+    oa_text_printf(out, "{");
+    json_object_foreach((json_t *)object, key, value)
+    {
+        oa_text_printf(out, "%s", between);
+        new_line(depth + 1, out);
+        add_string(key, out);
+        oa_text_printf(out, ": ");
+        add(value, depth + 1, out);
+        between = comma(depth);
+    }
+    if (*between)
+        new_line(depth, out);
+    oa_text_printf(out, "}");
+}
+
+static void add_array(const json_t *array, int depth, struct oa_text *out)
+{
+    bool lines = json_is_object(json_array_get(array, 0));
+    oa_text_printf(out, "[");
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        if (i)
+            oa_text_printf(out, "%s", lines ? comma(depth) : ", ");
+        if (lines)
+            new_line(depth + 1, out);
+        add(json_array_get(array, i), depth + 1, out);
+    }
+    if (lines)
+        new_line(depth, out);
+    oa_text_printf(out, "]");
+}
+
+static void add(const json_t *value, int depth, struct oa_text *out)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        add_object(value, depth, out);
+        break;
+    case JSON_ARRAY:
+        add_array(value, depth, out);
+        break;
+    case JSON_STRING:
+        add_string(json_string_value(value), out);
+        break;
+    case JSON_INTEGER:
+        oa_text_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        break;
+    case JSON_REAL:
+        add_real(json_real_value(value), out);
+        break;
+    default:
+        oa_text_printf(out, json_is_true(value) ? "true" : json_is_false(value) ? "false" : "null");
+    }
+}
+
+static void print(const json_t *value, int depth, struct oa_text *out)
+{
+    if (value)
+        add(value, depth, out);
+    else
+        oa_fail(out->context, OA_NO_MEMORY, "no memory left to write JSON");
+    oa_text_printf(out, "\n");
+}
+
+void oa_json_text(const json_t *value, struct oa_text *out)
+{
+    print(value, 0, out);
+}
+
+void oa_json_line_text(const json_t *value, struct oa_text *out)
+{
+    print(value, ONE_LINE, out);
+}

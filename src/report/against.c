@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every attention against one that was named beforehand, the floor or a baseline: paired differences over the seeds, t
+ * tests, and Holm's correction over these tests alone. The one is not chosen from the data, so nothing of what
+ * summary.c says about the choice of its reference applies here. With a margin, within which a difference does not
+ * matter, equivalence is tested too, and comes first: what is worse by less than the margin is as good.
+ */
+#include "report/report.h"
+
+#include <math.h>
+
+static const double level = 0.05;
+
+const char *oa_against_name(enum oa_against_verdict v)
+{
+    static const char *const names[] = { [OA_AGAINST_NONE] = "",
+                                         [OA_AGAINST_BETTER] = "better",
+                                         [OA_AGAINST_WORSE] = "worse",
+                                         [OA_AGAINST_EQUIVALENT] = "as good",
+                                         [OA_AGAINST_IDENTICAL] = "identical",
+                                         [OA_AGAINST_UNRESOLVED] = "not resolved",
+                                         [OA_AGAINST_UNJUDGED] = "cannot be judged",
+                                         [OA_AGAINST_ONE_SEED] = "one seed" };
+    return names[v];
+}
+
+struct oa_against oa_against_nothing(void)
+{
+    return (struct oa_against){ .difference = oa_estimate_of(NULL, 0), .p = NAN, .holm = NAN, .equivalence = NAN };
+}
+
+static enum oa_against_verdict verdict_of(const struct oa_against *a)
+{
+    if (a->difference.n < 1)
+        return OA_AGAINST_NONE;
+    if (a->difference.n < 2)
+        return OA_AGAINST_ONE_SEED;
+    if (a->difference.sd == 0)
+        return a->difference.mean == 0 ? OA_AGAINST_IDENTICAL : OA_AGAINST_UNJUDGED;
+    if (a->equivalence < level)
+        return OA_AGAINST_EQUIVALENT;
+    if (!(a->holm < level && fabs(a->difference.mean) > a->difference.half))
+        return OA_AGAINST_UNRESOLVED;
+    return a->difference.mean < 0 ? OA_AGAINST_BETTER : OA_AGAINST_WORSE;
+}
+
+/* ---- a family of comparisons ---- */
+
+static void judge_at_one_look(struct oa_against *a, int n, double margin, double *p, double *adjusted)
+{
+    for (int i = 0; i < n; i++)
+        p[i] = a[i].p = oa_t_test(&a[i].difference);
+    oa_holm(p, n, adjusted, NULL);
+    for (int i = 0; i < n; i++) {
+        a[i].holm = adjusted[i];
+        p[i] = margin > 0 ? oa_equivalence_test(&a[i].difference, margin) : NAN;
+    }
+    oa_holm(p, n, adjusted, NULL);
+    for (int i = 0; i < n; i++) {
+        a[i].equivalence = adjusted[i];
+        a[i].verdict = verdict_of(&a[i]);
+    }
+}
+
+enum oa_relevance oa_relevance_of(double mean, double half, double margin)
+{
+    if (!(half < INFINITY)) /* also NaN */
+        return OA_RELEVANCE_OPEN;
+    if (mean - half > margin)
+        return OA_RELEVANCE_WORSE;
+    if (mean + half < -margin)
+        return OA_RELEVANCE_BETTER;
+    if (mean - half > -margin && mean + half < margin)
+        return OA_RELEVANCE_EQUIVALENT;
+    return OA_RELEVANCE_OPEN;
+}
+
+/* Intervals that cover at all numbers of seeds together, each at its share of the level (Bonferroni), instead of tests
+ * at one: what they say stays true however often one looks and adds seeds. */
+static void judge_at_any_look(struct oa_against *a, int comparisons, double margin)
+{
+    static const enum oa_against_verdict verdicts[] = { [OA_RELEVANCE_OPEN] = OA_AGAINST_UNRESOLVED,
+                                                        [OA_RELEVANCE_BETTER] = OA_AGAINST_BETTER,
+                                                        [OA_RELEVANCE_WORSE] = OA_AGAINST_WORSE,
+                                                        [OA_RELEVANCE_EQUIVALENT] = OA_AGAINST_EQUIVALENT };
+    a->p = a->holm = a->equivalence = NAN;
+    a->verdict = verdict_of(a);
+    if (a->difference.n < 2 || a->difference.sd == 0)
+        return;
+    a->difference.half = oa_anytime_half(&a->difference, level / comparisons);
+    a->verdict = verdicts[oa_relevance_of(a->difference.mean, a->difference.half, margin)];
+}
+
+enum oa_error oa_judge_family(oa_context *c, struct oa_against *a, int n, double margin, int any_look)
+{
+    for (int i = 0; i < n && any_look; i++)
+        judge_at_any_look(&a[i], any_look, margin);
+    if (any_look)
+        return OA_OK;
+    double *room = oa_alloc(c, (2 * (size_t)n + 1) * sizeof *room);
+    if (room)
+        judge_at_one_look(a, n, margin, room, room + n);
+    oa_free(room);
+    return oa_status(c);
+}
+
+/* ---- against one that is fixed ---- */
+
+static bool compared(const struct oa_summary *s, int i, int fixed)
+{
+    return i != fixed && i != s->floor && !s->entries[i].failed && !s->entries[fixed].failed;
+}
+
+enum oa_error oa_compare_against(oa_context *c, const struct oa_contest *k, const struct oa_summary *s, int fixed,
+                                 double margin, bool any_looks, struct oa_against *out)
+{
+    double *scratch = oa_alloc(c, ((size_t)s->seeds + 1) * sizeof *scratch);
+    int others = 0; /* also those that failed: the level must not depend on what was measured */
+    for (int i = 0; i < s->count && scratch; i++) {
+        out[i] = oa_against_nothing();
+        others += i != fixed && i != s->floor;
+        if (fixed >= 0 && compared(s, i, fixed))
+            out[i].difference = oa_paired(&k->entries[i], &k->entries[fixed], s->seeds, scratch);
+    }
+    oa_free(scratch);
+    OA_TRY(oa_status(c));
+    return oa_judge_family(c, out, s->count, margin, any_looks ? others : 0);
+}

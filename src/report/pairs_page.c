@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The section of report.html with every attention against every other. Colours say what the words in the cells say. */
+#include "report/page.h"
+
+#include <math.h>
+
+static bool shown(const struct oa_summary *s, int i)
+{
+    return i != s->floor && !s->entries[i].failed;
+}
+
+static const char *class_of(enum oa_against_verdict v)
+{
+    return v == OA_AGAINST_BETTER       ? "better"
+           : v == OA_AGAINST_WORSE      ? "worse"
+           : v == OA_AGAINST_EQUIVALENT ? "good"
+           : v == OA_AGAINST_IDENTICAL  ? "good"
+                                        : "open";
+}
+
+static void add_p(double p, struct oa_text *out)
+{
+    if (p < 0.0001)
+        oa_text_printf(out, "<small>p &lt; 0.0001</small>");
+    else if (!isnan(p))
+        oa_text_printf(out, "<small>p = %.4f</small>", p);
+}
+
+static void add_cell(const struct oa_against *a, struct oa_text *out)
+{
+    char low[OA_NUMBER], high[OA_NUMBER];
+    const struct oa_estimate *d = &a->difference;
+    oa_text_printf(out, "<td class=\"%s\"><b>%s</b>%s", class_of(a->verdict), oa_against_name(a->verdict),
+                   oa_number_signed(low, d->mean, 4));
+    if (isfinite(d->half) && d->sd > 0)
+        oa_text_printf(out, "<small>%s … %s</small>", oa_number_signed(low, d->mean - d->half, 4),
+                       oa_number_signed(high, d->mean + d->half, 4));
+    add_p(a->holm, out);
+    oa_text_printf(out, "</td>");
+}
+
+static void add_row(const struct oa_contest *k, const struct oa_summary *s, int i, int number, struct oa_text *out)
+{
+    oa_text_printf(out, "<tr><th scope=\"row\">%d&#160; ", number);
+    oa_page_name(k, i, out);
+    oa_text_printf(out, "</th>");
+    for (int o = 0; o < s->count; o++) {
+        int j = s->order[o];
+        if (i == j)
+            oa_text_printf(out, "<td class=\"self\">–</td>");
+        else if (shown(s, j))
+            add_cell(&s->pairs[i * s->count + j], out);
+    }
+    oa_text_printf(out, "</tr>\n");
+}
+
+static int add_head(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    int n = 0;
+    oa_text_printf(out, "<thead><tr><th scope=\"col\">the row against …</th>");
+    for (int o = 0; o < s->count; o++)
+        if (shown(s, s->order[o])) {
+            oa_text_printf(out, "<th scope=\"col\" title=\"");
+            oa_html_text(out, oa_entry_name(&k->entries[s->order[o]]));
+            oa_text_printf(out, "\">%d</th>", ++n);
+        }
+    oa_text_printf(out, "</tr></thead>\n");
+    return n;
+}
+
+static void add_text(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    oa_text_printf(out,
+                   "<section id=\"pairs\">\n<h2>Every two of them</h2>\n<p>The row’s loss minus the column’s, seed by "
+                   "seed: below 0 the row is better. ");
+    if (k->any_looks)
+        oa_text_printf(out, "Intervals are anytime-valid: all %d together, at all numbers of seeds, hold with 95 %%.",
+                       oa_pairs_of(s));
+    else
+        oa_text_printf(out, "Small: the 95 %% interval, and the p of a paired t test, Holm-corrected over all pairs. "
+                            "Corrected for more comparisons, p is larger here than in the table of results.");
+    if (k->margin > 0)
+        oa_text_printf(out, " As good: within %g nats a token.", k->margin);
+    oa_text_printf(out, "</p>\n");
+}
+
+void oa_page_pairs(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    int number = 0;
+    if (s->seeds < 2 || oa_pairs_of(s) < 2)
+        return;
+    add_text(k, s, out);
+    oa_text_printf(out, "<div class=\"panel\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                        "aria-label=\"Every two of them\"><table class=\"pairs\">\n");
+    add_head(k, s, out);
+    oa_text_printf(out, "<tbody>\n");
+    for (int o = 0; o < s->count; o++)
+        if (shown(s, s->order[o]))
+            add_row(k, s, s->order[o], ++number, out);
+    oa_text_printf(out, "</tbody></table></div></div>\n</section>\n");
+}

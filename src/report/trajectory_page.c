@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The section of report.html that shows each interval as seeds were added, a chart for each attention. */
+#include "report/page.h"
+
+#include <math.h>
+
+struct room {
+    double *scratch, *x, *mean, *low, *high;
+    struct oa_estimate *looks;
+};
+
+static bool open_room(oa_context *c, int seeds, struct room *r)
+{
+    size_t n = (size_t)seeds + 1;
+    *r =
+        (struct room){ .scratch = oa_alloc(c, 5 * n * sizeof *r->scratch), .looks = oa_alloc(c, n * sizeof *r->looks) };
+    r->x = r->scratch ? r->scratch + n : NULL;
+    r->mean = r->x ? r->x + n : NULL;
+    r->low = r->mean ? r->mean + n : NULL;
+    r->high = r->low ? r->low + n : NULL;
+    return r->scratch && r->looks;
+}
+
+static void fill(struct room *r, int n)
+{
+    for (int i = 0; i < n; i++) {
+        r->x[i] = r->looks[i].n;
+        r->mean[i] = r->looks[i].mean;
+        r->low[i] = r->looks[i].mean - r->looks[i].half;
+        r->high[i] = r->looks[i].mean + r->looks[i].half;
+    }
+}
+
+/* The first intervals are endless or very wide: the axis holds what is three times as wide as the last, and the margin.
+ */
+static void draw(const char *name, int color, double margin, const struct room *r, int n, struct oa_text *out)
+{
+    double levels[] = { 0, margin, -margin }, reach = 3 * r->looks[n - 1].half;
+    struct oa_series series = {
+        .x = r->x, .y = r->mean, .low = r->low, .high = r->high, .count = n, .color = color, .dots = n <= 12
+    };
+    struct oa_line_chart chart = { .title = name,
+                                   .description =
+                                       "The mean difference after each seed, with its anytime-valid interval",
+                                   .x_label = "seeds",
+                                   .y_label = "difference, nats/token",
+                                   .y_least = fmin(-margin, r->mean[n - 1] - (isfinite(reach) ? reach : 0)),
+                                   .y_most = fmax(margin, r->mean[n - 1] + (isfinite(reach) ? reach : 0)),
+                                   .levels = levels,
+                                   .level_count = margin > 0 ? 3 : 1,
+                                   .series = &series,
+                                   .count = 1,
+                                   .width = 470,
+                                   .height = 280 };
+    oa_svg_lines(&chart, out);
+}
+
+static void add_chart(const struct oa_contest *k, const struct oa_summary *s, int i, struct room *r,
+                      struct oa_text *out)
+{
+    char low[OA_NUMBER], high[OA_NUMBER];
+    int n = oa_trajectory(k, s, i, r->scratch, r->looks);
+    if (n == 0)
+        return;
+    fill(r, n);
+    oa_text_printf(out, "<figure><figcaption><b>");
+    oa_html_text(out, oa_entry_name(&k->entries[i]));
+    oa_text_printf(out, "</b>after %d seeds: ", r->looks[n - 1].n);
+    if (isfinite(r->looks[n - 1].half))
+        oa_text_printf(out, "%s … %s", oa_number_signed(low, r->low[n - 1], 4),
+                       oa_number_signed(high, r->high[n - 1], 4));
+    else
+        oa_text_printf(out, "no value is excluded");
+    oa_text_printf(out, "</figcaption>\n");
+    draw(oa_entry_name(&k->entries[i]), i, k->margin, r, n, out);
+    oa_text_printf(out, "</figure>\n");
+}
+
+static void add_head(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    oa_text_printf(out,
+                   "<section id=\"trajectories\">\n<h2>As seeds were added</h2>\n<p>The loss of each attention minus "
+                   "that of ");
+    oa_html_text(out, oa_entry_name(&k->entries[oa_held_against(k, s)]));
+    oa_text_printf(
+        out,
+        ", after each seed, with the anytime-valid interval of its mean: all of them, at all numbers of seeds, "
+        "hold together with 95 %%. Lines across: 0%s.</p>\n<div class=\"pair\">\n",
+        k->margin > 0 ? " and the margin on both sides" : "");
+}
+
+void oa_page_trajectories(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    struct room r;
+    if (!k->any_looks || s->seeds < 2 || oa_held_against(k, s) < 0 || s->entries[oa_held_against(k, s)].failed)
+        return;
+    if (open_room(out->context, s->seeds, &r)) {
+        add_head(k, s, out);
+        for (int o = 0; o < s->count; o++)
+            add_chart(k, s, s->order[o], &r, out);
+        oa_text_printf(out, "</div>\n</section>\n");
+    }
+    oa_free(r.scratch);
+    oa_free(r.looks);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The section of report.html about tuning: how the loss depends on what was tuned, attention by attention. */
+#include "report/page.h"
+#include "report/tuning.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- curves of sensitivity ----------------------------------------------------------------------------------- */
+
+/* A line of the chart: the losses of the cells that differ from the chosen one in this option alone, by rising value.
+ */
+struct curve {
+    double x[OA_GRID_VALUES], y[OA_GRID_VALUES];
+    int count, chosen; /* place of the chosen value */
+};
+
+static double number_of(const char *value)
+{
+    double x = NAN;
+    oa_parse_real(value, &x);
+    return x;
+}
+
+/* The cell that has value v of the option, and of the others what `cell` has. */
+static int with_value(const struct oa_grid *g, int cell, int option, int v)
+{
+    int step = 1;
+    for (int i = g->options - 1; i > option; i--)
+        step *= g->option[i].count;
+    return cell + (v - oa_grid_at(g, cell, option)) * step;
+}
+
+static void add_point(struct curve *c, double x, double y, bool chosen)
+{
+    int at = c->count++;
+    for (; at > 0 && c->x[at - 1] > x; at--) {
+        c->x[at] = c->x[at - 1];
+        c->y[at] = c->y[at - 1];
+    }
+    c->chosen = chosen ? at : c->chosen + (at <= c->chosen);
+    c->x[at] = x;
+    c->y[at] = y;
+}
+
+static void make_curve(const struct oa_contest *k, int entry, int option, struct curve *out)
+{
+    const struct oa_grid *g = &k->tuning.grid;
+    int chosen = k->entries[entry].chosen;
+    *out = (struct curve){ .chosen = -1 };
+    for (int v = 0; v < g->option[option].count; v++)
+        add_point(out, number_of(g->option[option].value[v]), oa_trial_loss(k, entry, with_value(g, chosen, option, v)),
+                  v == oa_grid_at(g, chosen, option));
+}
+
+/* Rates that are tried as 1e-3, 3e-3, 1e-2 belong on a logarithmic axis. */
+static bool spread_out(const struct curve *c)
+{
+    return c->count > 1 && c->x[0] > 0 && c->x[c->count - 1] >= 4 * c->x[0];
+}
+
+/* Whoever is far above what anything settled for would press the rest flat. */
+static double top_of(const struct curve *curves, int count)
+{
+    double most = 0;
+    for (int i = 0; i < count; i++)
+        most = fmax(most, curves[i].y[curves[i].chosen]);
+    return 1.5 * most;
+}
+
+static bool is_cut(const struct curve *curves, int count, double top)
+{
+    for (int i = 0; i < count; i++)
+        for (int p = 0; p < curves[i].count; p++)
+            if (isfinite(curves[i].y[p]) && curves[i].y[p] > top)
+                return true;
+    return false;
+}
+
+/* Two series for each attention: its line, and a mark where it settled. */
+static void collect_series(const struct oa_contest *k, const struct curve *curves, struct oa_series *series)
+{
+    for (int i = 0; i < k->count; i++) {
+        const struct curve *c = &curves[i];
+        series[2 * i] = (struct oa_series){
+            .name = oa_entry_name(&k->entries[i]), .x = c->x, .y = c->y, .count = c->count, .color = i
+        };
+        series[2 * i + 1] = (struct oa_series){
+            .x = &c->x[c->chosen], .y = &c->y[c->chosen], .count = 1, .color = i, .dots = true, .loose = true
+        };
+    }
+}
+
+static void draw(const struct oa_contest *k, int option, const struct curve *curves, const struct oa_series *series,
+                 struct oa_text *out)
+{
+    const char *key = k->tuning.grid.option[option].key;
+    struct oa_line_chart chart = { .title = "Loss of tuning runs against what was tuned",
+                                   .description = key,
+                                   .x_label = key,
+                                   .y_label = "loss on the held-out part, nats/token",
+                                   .x_log = spread_out(curves),
+                                   .y_top = top_of(curves, k->count),
+                                   .series = series,
+                                   .count = 2 * k->count };
+    oa_text_printf(out, "<figure id=\"sensitivity-%d\">\n<figcaption><b>Sensitivity to %s</b>", option + 1, key);
+    oa_text_printf(out,
+                   "A dot: what the attention has in the contest.%s Runs that diverged are not drawn.%s</figcaption>\n",
+                   k->tuning.grid.options > 1 ? " The other options are as chosen." : "",
+                   is_cut(curves, k->count, chart.y_top) ? " Losses far above are cut off." : "");
+    oa_text_printf(out, "<div class=\"wide\">");
+    oa_svg_lines(&chart, out);
+    oa_text_printf(out, "</div>\n<div class=\"narrow\">");
+    chart.width = 380;
+    chart.height = 360;
+    oa_svg_lines(&chart, out);
+    oa_text_printf(out, "</div>\n</figure>\n");
+}
+
+static void add_chart(const struct oa_contest *k, int option, struct oa_text *out)
+{
+    struct curve *curves = oa_alloc(out->context, ((size_t)k->count + 1) * sizeof *curves);
+    struct oa_series *series = oa_alloc(out->context, (2 * (size_t)k->count + 1) * sizeof *series);
+    for (int i = 0; curves && i < k->count; i++)
+        make_curve(k, i, option, &curves[i]);
+    if (curves && series) {
+        collect_series(k, curves, series);
+        draw(k, option, curves, series, out);
+    }
+    oa_free(curves);
+    oa_free(series);
+}
+
+/* ---- tables -------------------------------------------------------------------------------------------------- */
+
+static void add_loss(double loss, struct oa_table *t)
+{
+    char number[OA_NUMBER];
+    if (isinf(loss))
+        oa_table_cell(t, "diverged");
+    else
+        oa_table_cell(t, "%s", oa_number_fixed(number, loss, 4));
+}
+
+static const struct oa_column chosen_columns[] = {
+    { "attention", false, false },
+    { "chosen", false, false },
+    { "loss, held-out part\nnats/token", true, false },
+    { "at an edge", false, false },
+    { "runs", true, false },
+    { "steps", true, false },
+    { "training\nFLOPs", true, false },
+    { "processor\ntime", true, false },
+};
+enum { CHOSEN_COLUMNS = sizeof chosen_columns / sizeof *chosen_columns };
+
+static void add_edges(const struct oa_contest *k, int entry, struct oa_table *t)
+{
+    struct oa_text edges;
+    oa_text_init(&edges, t->context);
+    oa_trial_edges(k, entry, &edges);
+    oa_table_cell(t, "%s", edges.length ? edges.s : "–");
+    oa_text_free(&edges);
+}
+
+static void add_chosen(const struct oa_contest *k, int entry, struct oa_table *t)
+{
+    char name[OA_GRID_NAME], number[OA_NUMBER];
+    struct oa_trial_cost cost = { 0 };
+    oa_trial_cost(k, entry, &cost);
+    oa_table_cell(t, "%s", oa_entry_name(&k->entries[entry]));
+    oa_table_cell(t, "%s", oa_tuned_values(k, entry, name));
+    add_loss(oa_trial_loss(k, entry, k->entries[entry].chosen), t);
+    add_edges(k, entry, t);
+    oa_table_cell(t, "%d", cost.runs);
+    oa_table_cell(t, "%s", oa_number_si(number, cost.steps));
+    oa_table_cell(t, "%s", oa_number_si(number, cost.flops));
+    oa_table_cell(t, "%s", oa_number_seconds(number, cost.processor_seconds));
+}
+
+static void add_choices(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    struct oa_table t;
+    oa_table_init(&t, out->context, chosen_columns, CHOSEN_COLUMNS);
+    for (int i = 0; i < s->count; i++)
+        add_chosen(k, s->order[i], &t);
+    oa_table_html(&t, "What each attention has, and what finding it took", out);
+    oa_table_free(&t);
+}
+
+/* A row for each value or combination, a column for each attention. */
+static void add_every_loss(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    struct oa_table t;
+    char name[OA_GRID_NAME];
+    struct oa_column *columns = oa_alloc(out->context, ((size_t)s->count + 1) * sizeof *columns);
+    if (!columns)
+        return;
+    columns[0] = (struct oa_column){ "tried", false, false };
+    for (int i = 0; i < s->count; i++)
+        columns[i + 1] = (struct oa_column){ oa_entry_name(&k->entries[s->order[i]]), true, false };
+    oa_table_init(&t, out->context, columns, s->count + 1);
+    for (int cell = 0; cell < k->tuning.grid.cells; cell++) {
+        oa_table_cell(&t, "%s", oa_grid_name(&k->tuning.grid, cell, name));
+        for (int i = 0; i < s->count; i++)
+            add_loss(oa_trial_loss(k, s->order[i], cell), &t);
+    }
+    oa_text_printf(out, "<details><summary>The loss with everything that was tried</summary>\n");
+    oa_table_html(&t, "Loss on the held-out part in nats a token, mean over the seeds of tuning", out);
+    oa_text_printf(out, "</details>\n");
+    oa_table_free(&t);
+    oa_free(columns);
+}
+
+/* ---- the section --------------------------------------------------------------------------------------------- */
+
+void oa_page_tuning(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    struct oa_text notes;
+    if (!k->tuning.grid.options)
+        return;
+    oa_text_init(&notes, out->context);
+    oa_tuning_notes(k, s, &notes);
+    oa_text_printf(out, "<section id=\"tuning\">\n<h2>Tuning</h2>\n<p>");
+    oa_html_text(out, notes.s ? notes.s : "");
+    oa_text_printf(out, "</p>\n");
+    oa_text_free(&notes);
+    for (int i = 0; i < k->tuning.grid.options; i++)
+        if (k->tuning.grid.option[i].number)
+            add_chart(k, i, out);
+    oa_text_printf(out, "<div class=\"panel\">\n");
+    add_choices(k, s, out);
+    add_every_loss(k, s, out);
+    oa_text_printf(out, "</div>\n</section>\n");
+}

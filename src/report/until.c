@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which runs a contest wants next that goes on until its questions are answered. The questions: how does each attention
+ * stand to the baseline, or, where there is none, to the one with the lowest loss? A question is open while the
+ * anytime-valid interval of the difference neither leaves the margin nor lies within it. A function of the finished
+ * runs and of nothing else: whoever has the same runs asks for the same ones.
+ *
+ * With a baseline the intervals are Bonferroni-corrected over the comparisons with it. Without, over all pairs: who has
+ * the lowest loss is found in the same data, may change from round to round, and whichever it is, what is said of the
+ * others must hold. So together, at all looks and for normal differences, the statements are true with 95 %.
+ */
+#include "report/report.h"
+
+bool oa_question_open(const struct oa_contest *k, const struct oa_summary *s, int entry)
+{
+    if (k->baseline)
+        return s->entries[entry].baseline.verdict == OA_AGAINST_UNRESOLVED;
+    return s->entries[entry].verdict == OA_VERDICT_UNRESOLVED;
+}
+
+static bool failed(const struct oa_entry *e, int made)
+{
+    for (int i = 0; i < made; i++)
+        if (!oa_run_finished(&e->runs[i]))
+            return true;
+    return false;
+}
+
+/* The seeds that everything gets, the floor too; a run that diverged already says what there is to say. */
+static bool lacks_seeds(const struct oa_contest *k, int entry)
+{
+    int made = oa_runs_made(&k->entries[entry], k->seeds);
+    return made < k->until.least && !failed(&k->entries[entry], made);
+}
+
+/* The next seed of the two that a question is between, for whichever of them has fewer. */
+static void want_pair(const struct oa_contest *k, int entry, int fixed, bool *wanted)
+{
+    int one = oa_runs_made(&k->entries[entry], k->seeds), other = oa_runs_made(&k->entries[fixed], k->seeds);
+    int both = one < other ? one : other;
+    if (both >= k->until.most)
+        return;
+    wanted[entry] = wanted[entry] || one == both;
+    wanted[fixed] = wanted[fixed] || other == both;
+}
+
+static void decide(const struct oa_contest *k, const struct oa_summary *s, bool *wanted)
+{
+    int lacking = 0;
+    for (int i = 0; i < k->count; i++)
+        lacking += wanted[i] = lacks_seeds(k, i);
+    for (int i = 0; i < k->count && !lacking; i++)
+        if (oa_question_open(k, s, i))
+            want_pair(k, i, k->baseline ? k->baseline - 1 : s->reference, wanted);
+}
+
+/* Seed by seed, as contests are made. */
+static int collect(const struct oa_contest *k, const bool *wanted, struct oa_cell *cells)
+{
+    int n = 0;
+    for (int seed = 0; seed < k->until.most; seed++)
+        for (int i = 0; i < k->count; i++)
+            if (wanted[i] && oa_runs_made(&k->entries[i], k->seeds) == seed)
+                cells[n++] = (struct oa_cell){ .entry = i, .seed = seed };
+    return n;
+}
+
+enum oa_error oa_until_wanted(oa_context *c, const struct oa_contest *k, const struct oa_summary *s,
+                              struct oa_cell *cells, int *count)
+{
+    bool *wanted = oa_alloc(c, ((size_t)k->count + 1) * sizeof *wanted);
+    if (!wanted)
+        return OA_NO_MEMORY;
+    decide(k, s, wanted);
+    *count = collect(k, wanted, cells);
+    oa_free(wanted);
+    return OA_OK;
+}
+
+enum oa_ending oa_until_ending(const struct oa_contest *k, const struct oa_summary *s)
+{
+    for (int i = 0; i < k->count; i++)
+        if (oa_question_open(k, s, i))
+            return OA_ENDING_SEEDS;
+    return OA_ENDING_RESOLVED;
+}
+
+const char *oa_ending_name(enum oa_ending ending)
+{
+    static const char *const names[] = { [OA_ENDING_NONE] = "",
+                                         [OA_ENDING_RESOLVED] = "resolved",
+                                         [OA_ENDING_SEEDS] = "seeds used up",
+                                         [OA_ENDING_BUDGET] = "budget used up" };
+    return names[ending];
+}

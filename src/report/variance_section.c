@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where the spread comes from, as people read it: a table in text, Markdown and HTML, and a bar chart. */
+#include "print/svg.h"
+#include "report/page.h"
+#include "report/variance.h"
+
+#include <math.h>
+
+/* ---- the table ---- */
+
+static const struct oa_column columns[] = {
+    { "attention", false, true },      { "what varies", false, false },      { "standard\ndeviation", true, false },
+    { "95 %\ninterval", true, false }, { "share of\nthe sum", true, false }, { "sum /\ntogether", true, false },
+    { "\nvalues", true, false },
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static bool is_known(const struct oa_vary *v, enum oa_chance s)
+{
+    return v->varied[s] || v->idle[s];
+}
+
+static void add_part(struct oa_table *t, double x, double factor, int decimals, const char *unit)
+{
+    char number[OA_NUMBER];
+    oa_table_cell(t, "%s%s", oa_number_fixed(number, factor * x, decimals), isfinite(x) ? unit : "");
+}
+
+static void add_row(struct oa_table *t, const char *name, const char *what, const struct oa_spread *s, double ratio)
+{
+    char low[OA_NUMBER], high[OA_NUMBER];
+    oa_table_cell(t, "%s", name);
+    oa_table_cell(t, "%s", what);
+    add_part(t, s->sd, 1, 4, "");
+    if (s->variance > 0)
+        oa_table_cell(t, "%s … %s", oa_number_fixed(low, s->low, 4), oa_number_fixed(high, s->high, 4));
+    else
+        oa_table_cell(t, "–");
+    add_part(t, s->share, 100, 0, " %");
+    add_part(t, ratio, 1, 2, "");
+    oa_table_cell(t, "%d", s->n);
+}
+
+static void add_rows(const struct oa_contest *k, const char *name, const struct oa_variances *x, struct oa_table *t)
+{
+    for (int s = 0; s < OA_CHANCES; s++)
+        if (is_known(&k->vary, s))
+            add_row(t, name, oa_chance_says(s), &x->source[s], (double)NAN);
+    add_row(t, name, "together", &x->together, x->ratio);
+}
+
+static const char *name_of(const struct oa_contest *k, int number)
+{
+    return number < 0 ? "pooled" : oa_entry_name(&k->entries[number]);
+}
+
+/* The pooled ones come first: number -1. */
+static bool variances_at(const struct oa_contest *k, int number, struct oa_variances *x)
+{
+    return number < 0 ? oa_variances_pooled(k, x) : oa_variances_of(k, number, x);
+}
+
+static void make_table(const struct oa_contest *k, oa_context *c, struct oa_table *t)
+{
+    struct oa_variances x;
+    oa_table_init(t, c, columns, COLUMNS);
+    for (int i = -1; i < k->count; i++)
+        if (variances_at(k, i, &x))
+            add_rows(k, name_of(k, i), &x, t);
+}
+
+static void add_notes(const struct oa_contest *k, struct oa_text *out)
+{
+    oa_text_printf(
+        out,
+        "Standard deviations of the validation loss (95 %% intervals by chi-square), and shares of the sum of "
+        "their variances: %d values of one source alone, the others as in the first seed's run, and all "
+        "together over the contest's seeds, where the split of the text does not vary. ",
+        k->vary.values);
+    if (k->vary.idle[OA_CHANCE_DROPOUT])
+        oa_text_printf(out, "Dropout is 0 and has no spread: no run was needed. ");
+    oa_text_printf(
+        out, "Pooled: means of variances; attentions share seeds, so its interval is as wide as that of one. Sum / "
+             "together: the variances of initial values, batch order and dropout alone against that together. What "
+             "is not near 1 beyond luck are interactions, which runs of one source alone cannot show, nor what a "
+             "source does around another first run.\n");
+}
+
+static const char heading[] = "Where the spread comes from";
+
+void oa_variances_table(const struct oa_contest *k, int limit, struct oa_text *out)
+{
+    struct oa_table t;
+    if (!k->vary.values)
+        return;
+    make_table(k, out->context, &t);
+    oa_text_printf(out, "\n%s:\n\n", heading);
+    oa_table_text(&t, limit, out);
+    add_notes(k, out);
+    oa_table_free(&t);
+}
+
+void oa_variances_markdown(const struct oa_contest *k, struct oa_text *out)
+{
+    struct oa_table t;
+    if (!k->vary.values)
+        return;
+    make_table(k, out->context, &t);
+    oa_text_printf(out, "\n%s:\n\n", heading);
+    oa_table_markdown(&t, out);
+    oa_text_printf(out, "\n");
+    add_notes(k, out);
+    oa_table_free(&t);
+}
+
+/* ---- the bar chart ---- */
+
+enum { WIDTH = 960, LABELS = 150, BAR = 14, GAP = 4, GROUP = 30 };
+
+struct bars {
+    struct oa_svg svg;
+    struct oa_axis x;
+    double y; /* top of the next bar */
+};
+
+static void draw_bar(struct bars *b, const char *label, const struct oa_spread *s, int color)
+{
+    double zero = oa_axis_at(&b->x, 0), middle = b->y + BAR / 2.0;
+    if (isnan(s->sd))
+        return;
+    oa_svg_text(&b->svg, b->svg.left - 10, middle, "end", "note", label);
+    oa_text_printf(b->svg.out, "<rect class=\"share c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>",
+                   color % OA_COLORS, zero, b->y, oa_axis_at(&b->x, s->sd) - zero, BAR);
+    if (s->variance > 0)
+        oa_text_printf(b->svg.out, "<path class=\"whisker\" d=\"M%.1f %.1fH%.1f\"/>", oa_axis_at(&b->x, s->low), middle,
+                       fmin(oa_axis_at(&b->x, s->high), b->svg.right));
+    oa_text_printf(b->svg.out, "\n");
+    b->y += BAR + GAP;
+}
+
+static void draw_group(struct bars *b, const struct oa_contest *k, const char *name, const struct oa_variances *x)
+{
+    oa_svg_text(&b->svg, 2, b->y + GROUP / 2.0, "start", "label", name);
+    b->y += GROUP;
+    for (int s = 0; s < OA_CHANCES; s++)
+        if (is_known(&k->vary, s))
+            draw_bar(b, oa_chance_says(s), &x->source[s], s);
+    draw_bar(b, "together", &x->together, OA_CHANCES);
+}
+
+static int count_bars(const struct oa_contest *k, const struct oa_variances *x)
+{
+    int bars = !isnan(x->together.sd);
+    for (int s = 0; s < OA_CHANCES; s++)
+        bars += is_known(&k->vary, s) && !isnan(x->source[s].sd);
+    return bars;
+}
+
+/* Intervals of few values are long: they may leave the picture, deviations may not. */
+static void measure(const struct oa_contest *k, struct bars *b)
+{
+    struct oa_variances x;
+    double longest = 0, height = 8;
+    for (int i = -1; i < k->count; i++) {
+        if (!variances_at(k, i, &x))
+            continue;
+        for (int s = 0; s < OA_CHANCES; s++)
+            longest = fmax(longest, x.source[s].sd);
+        longest = fmax(longest, x.together.sd);
+        height += GROUP + count_bars(k, &x) * (BAR + GAP);
+    }
+    b->x = (struct oa_axis){ .low = 0, .high = longest > 0 ? 2 * longest : 1 };
+    b->svg.top = 8;
+    b->svg.bottom = height + 6;
+    b->svg.height = b->svg.bottom + 46;
+    b->svg.left = LABELS;
+    b->svg.right = WIDTH - 24;
+    b->x.from = b->svg.left;
+    b->x.to = b->svg.right;
+    b->y = b->svg.top;
+}
+
+static void draw_chart(const struct oa_contest *k, struct oa_text *out)
+{
+    struct bars b = { .svg = { .out = out, .width = WIDTH } };
+    struct oa_variances x;
+    measure(k, &b);
+    oa_svg_begin(&b.svg, heading,
+                 "Bars: standard deviations of the validation loss by source of chance, with 95 % intervals", false);
+    oa_svg_axes(&b.svg, &b.x, NULL, "standard deviation of the validation loss, nats/token", NULL);
+    for (int i = -1; i < k->count; i++)
+        if (variances_at(k, i, &x))
+            draw_group(&b, k, name_of(k, i), &x);
+    oa_svg_end(&b.svg);
+}
+
+/* ---- the page ---- */
+
+void oa_page_variances(const struct oa_contest *k, struct oa_text *out)
+{
+    struct oa_table t;
+    struct oa_text notes;
+    if (!k->vary.values)
+        return;
+    oa_text_init(&notes, out->context);
+    add_notes(k, &notes);
+    make_table(k, out->context, &t);
+    oa_text_printf(out, "<section id=\"spread\">\n<h2>%s</h2>\n<p>", heading);
+    oa_html_text(out, notes.s ? notes.s : "");
+    oa_text_printf(out, "</p>\n<figure class=\"panel\"><div class=\"scroll\">\n");
+    draw_chart(k, out);
+    oa_text_printf(out, "</div></figure>\n<div class=\"panel\">\n");
+    oa_table_html(&t, heading, out);
+    oa_text_printf(out, "</div>\n</section>\n");
+    oa_table_free(&t);
+    oa_text_free(&notes);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Statistics of small samples: mean, deviation, interval, t test, equivalence, Holm's correction, the size of a sample
+ * that would resolve a difference.
+ *
+ * Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979).
+ */
+#include "statistics/statistics.h"
+
+#include <math.h>
+
+/* Relative to the first value, so that equal values give exactly that value and a deviation of exactly 0. */
+double oa_mean(const double *x, int n)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += x[i] - x[0];
+    return n < 1 ? NAN : x[0] + sum / n;
+}
+
+double oa_deviation(const double *x, int n)
+{
+    double mean = oa_mean(x, n), sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += (x[i] - mean) * (x[i] - mean);
+    return n < 2 ? NAN : sqrt(sum / (n - 1));
+}
+
+struct oa_estimate oa_estimate_of(const double *x, int n)
+{
+    struct oa_estimate e = { .n = n, .mean = oa_mean(x, n), .sd = oa_deviation(x, n), .half = NAN };
+    if (n >= 2)
+        e.half = oa_t_quantile(0.975, n - 1) * e.sd / sqrt(n);
+    return e;
+}
+
+double oa_t_test(const struct oa_estimate *e)
+{
+    if (e->n < 2 || e->sd == 0)
+        return NAN;
+    return 2 * oa_t_cdf(-fabs(e->mean) / (e->sd / sqrt(e->n)), e->n - 1);
+}
+
+double oa_equivalence_test(const struct oa_estimate *e, double margin)
+{
+    if (e->n < 2 || e->sd == 0)
+        return NAN;
+    return 1 - oa_t_cdf((margin - fabs(e->mean)) / (e->sd / sqrt(e->n)), e->n - 1);
+}
+
+/* The value that follows p[last] in rising order, equal ones in their own order; last = -1: the first. -1: no more. */
+static int next_in_order(const double *p, int n, int last)
+{
+    int next = -1;
+    for (int i = 0; i < n; i++) {
+        bool after = last < 0 || p[i] > p[last] || (p[i] == p[last] && i > last);
+        if (!isnan(p[i]) && after && (next < 0 || p[i] < p[next]))
+            next = i;
+    }
+    return next;
+}
+
+/* adjusted(k) = max over j <= k of min(1, (m - j + 1) p(j)), k = 1 … m in rising order of p. */
+void oa_holm(const double *p, int n, double *adjusted, int *factor)
+{
+    int left = 0;
+    for (int i = 0; i < n; i++) {
+        left += !isnan(p[i]);
+        adjusted[i] = NAN;
+        if (factor)
+            factor[i] = 0;
+    }
+    double largest = 0;
+    for (int i = next_in_order(p, n, -1); i >= 0; i = next_in_order(p, n, i), left--) {
+        largest = fmax(largest, fmin(1, left * p[i]));
+        adjusted[i] = largest;
+        if (factor)
+            factor[i] = left;
+    }
+}
+
+static double power_with(int n, double mean, double sd, double level)
+{
+    return oa_t_power(fabs(mean) / sd * sqrt(n), n - 1, oa_t_quantile(1 - level / 2, n - 1));
+}
+
+/* Power grows with n: the smallest n is found by halving. */
+int oa_seeds_needed(double mean, double sd, double level)
+{
+    int low = 1, high = OA_SEEDS_CAP + 1; /* low is too few */
+    if (mean == 0)
+        return high;
+    if (sd == 0)
+        return 2;
+    while (high - low > 1) {
+        int n = low + (high - low) / 2;
+        if (power_with(n, mean, sd, level) >= 0.8)
+            high = n;
+        else
+            low = n;
+    }
+    return high;
+}
+
+struct oa_seeds_range oa_seeds_range(const struct oa_estimate *e, double level)
+{
+    static const double outside = 0.1; /* on either side */
+    struct oa_seeds_range none = { .low = 2, .high = OA_SEEDS_CAP + 1 };
+    if (e->n < 2 || e->sd == 0)
+        return none;
+    double root = sqrt(e->n), t = fabs(e->mean) / e->sd * root;
+    bool may_be_none = oa_t_cdf(-t, e->n - 1) >= outside; /* no effect at all is in the interval */
+    double least = may_be_none ? 0 : oa_t_noncentrality(t, e->n - 1, outside) / root;
+    double most = oa_t_noncentrality(t, e->n - 1, 1 - outside) / root;
+    return (struct oa_seeds_range){ .low = oa_seeds_needed(most, 1, level), .high = oa_seeds_needed(least, 1, level) };
+}

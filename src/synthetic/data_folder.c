@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The folder of a data set: whether it is one. */
+#include "base/seal.h"
+#include "synthetic/data_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+static bool is_ours(const char *name, const json_t *names)
+{
+    static const char *const always[] = { ".", "..", ".lock" };
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        if (strcmp(name, always[i]) == 0)
+            return true;
+    return json_object_get(names, name) || (json_object_size(names) && strcmp(name, OA_DATA_RECORD) == 0);
+}
+
+static enum oa_error check_names(oa_context *c, const char *folder, const json_t *names)
+{
+    enum oa_error e = OA_OK;
+    DIR *d = opendir(folder);
+    if (!d)
+        return oa_fail(c, OA_IO, "cannot read the folder %s: %s", folder, strerror(errno));
+    for (struct dirent *entry; e == OA_OK && (entry = readdir(d));)
+        if (!is_ours(entry->d_name, names))
+            e = oa_fail(c, OA_ARGUMENT,
+                        "%s holds \"%s\", which is of no data set that this program made there; choose another folder",
+                        folder, entry->d_name);
+    closedir(d);
+    return e;
+}
+
+/* The files that a data.json lists. Its seal is no signature, and what it lists may be removed. */
+static enum oa_error files_of(oa_context *c, const char *path, const json_t *record, json_t **names)
+{
+    const char *name;
+    json_t *value, *files = json_object_get(record, "files");
+    if (!json_is_object(files))
+        return oa_fail(c, OA_FORMAT, "%s lists no files of a data set; choose another folder", path);
+    json_object_foreach(files, name, value) if (!oa_data_name_known(name)) return oa_fail(
+        c, OA_FORMAT, "%s lists \"%s\", which no data set has; choose another folder", path, name);
+    *names = json_incref(files);
+    return OA_OK;
+}
+
+static enum oa_error read_record(oa_context *c, const char *path, json_t **names)
+{
+    json_t *record;
+    OA_TRY(oa_sealed_read(c, path, "choose another folder", &record));
+    enum oa_error e = files_of(c, path, record, names);
+    json_decref(record);
+    return e;
+}
+
+static enum oa_error listed(oa_context *c, const char *folder, json_t **names)
+{
+    struct oa_text path;
+    *names = NULL;
+    oa_text_init(&path, c);
+    oa_text_printf(&path, "%s/%s", folder, OA_DATA_RECORD);
+    enum oa_error e = oa_status(c);
+    if (e == OA_OK && oa_file_exists(path.s))
+        e = read_record(c, path.s, names);
+    else if (e == OA_OK)
+        *names = json_object();
+    oa_text_free(&path);
+    return e;
+}
+
+enum oa_error oa_data_folder_names(oa_context *c, const char *folder, json_t **names)
+{
+    OA_TRY(listed(c, folder, names));
+    enum oa_error e = check_names(c, folder, *names);
+    if (e != OA_OK) {
+        json_decref(*names);
+        *names = NULL;
+    }
+    return e;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A data set: its parts are drawn into files that lie beside their final names; when all are there, data.json says that
+ * the folder is being filled, the files take their places, those of an older data set go, and data.json says what it is
+ * now. A program that is killed in between leaves a folder that is known as one of a data set, and not as a whole one.
+ */
+#include "base/seal.h"
+#include "synthetic/data_files.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { BETWEEN = 256 }; /* examples from one report of progress to the next */
+
+struct making {
+    oa_context *context;
+    const struct oa_synthetic_plan *plan;
+    const char *folder;
+    oa_synthetic_progress *progress;
+    void *argument;
+    struct oa_drawing *drawing;
+    struct oa_data_files files[OA_DATA_SETS];
+    enum oa_synthetic_part part; /* that is being drawn */
+    long done, shortest, longest;
+    long *count[OA_DATA_SETS]; /* of each label; NULL: no labels */
+    long labels;
+};
+
+/* ---- drawing ---- */
+
+static enum oa_error take(void *argument, const struct oa_example *e)
+{
+    struct making *m = argument;
+    const long *examples = m->plan->examples;
+    m->shortest = m->done == 0 || e->words < m->shortest ? e->words : m->shortest;
+    m->longest = e->words > m->longest ? e->words : m->longest;
+    m->done++;
+    if (m->labels)
+        m->count[m->part][e->label]++;
+    if (m->progress && m->done % BETWEEN == 0)
+        m->progress(m->argument, m->done, examples[0] + examples[1] + examples[2]);
+    return oa_data_files_add(&m->files[m->part], e);
+}
+
+static enum oa_error draw_part(struct making *m)
+{
+    if (m->plan->examples[m->part] == 0)
+        return OA_OK;
+    OA_TRY(oa_data_files_begin(m->context, m->folder, m->plan->task->form, m->part, &m->files[m->part]));
+    OA_TRY(oa_drawing_part(m->drawing, m->part, take, m));
+    return oa_data_files_flush(&m->files[m->part]);
+}
+
+static enum oa_error draw_all(struct making *m)
+{
+    m->labels = m->plan->task->labels ? m->plan->task->labels(m->plan->size) : 0;
+    for (int i = 0; i < OA_DATA_SETS; i++)
+        m->count[i] = oa_alloc(m->context, (size_t)(m->labels + 1) * sizeof(long));
+    OA_TRY(oa_status(m->context));
+    OA_TRY(oa_drawing_open(m->context, m->plan, &m->drawing));
+    for (int i = OA_DATA_SETS; i-- > 0;) {
+        m->part = (enum oa_synthetic_part)i;
+        OA_TRY(draw_part(m));
+    }
+    return OA_OK;
+}
+
+/* ---- what the data set is ---- */
+
+/* The share of the test examples that have the most frequent label of training; null when that says nothing. */
+static json_t *guessing(const struct making *m)
+{
+    const long *train = m->count[OA_TRAIN_SET], *test = m->count[OA_TEST_SET], *examples = m->plan->examples;
+    long best = 0;
+    for (long i = 1; i < m->labels; i++)
+        best = train[i] > train[best] ? i : best;
+    if (!m->labels || !examples[OA_TRAIN_SET] || !examples[OA_TEST_SET])
+        return json_null();
+    return json_real((double)test[best] / (double)examples[OA_TEST_SET]);
+}
+
+static json_t *sizes(const struct oa_synthetic_plan *p)
+{
+    json_t *o = json_object();
+    for (int i = 0; i < OA_SIZES; i++)
+        if (p->size[i])
+            json_object_set_new(o, oa_size_names[i], json_integer(p->size[i]));
+    return o;
+}
+
+static json_t *describe(const struct making *m)
+{
+    const struct oa_synthetic_plan *p = m->plan;
+    long not_taken, repeated;
+    json_t *examples = json_object();
+    oa_drawing_thrown(m->drawing, &not_taken, &repeated);
+    for (int i = 0; i < OA_DATA_SETS; i++)
+        json_object_set_new(examples, oa_set_names[i], json_integer(p->examples[i]));
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:o}", "task", p->task->name, "version",
+                     ORTHANT_VERSION, "seed", (json_int_t)p->seed, "options", sizes(p), "examples", examples,
+                     "thrown_away", "not_taken", (json_int_t)not_taken, "repeated", (json_int_t)repeated, "words",
+                     "shortest", (json_int_t)m->shortest, "longest", (json_int_t)m->longest, "guessing", guessing(m));
+}
+
+/* ---- the folder ---- */
+
+static enum oa_error write_record(const struct making *m, json_t *record, bool complete, json_t *files)
+{
+    struct oa_text path;
+    json_object_set_new(record, "complete", json_boolean(complete));
+    json_object_set(record, "files", files);
+    oa_text_init(&path, m->context);
+    oa_text_printf(&path, "%s/%s", m->folder, OA_DATA_RECORD);
+    enum oa_error e = oa_status(m->context);
+    if (e == OA_OK)
+        e = oa_sealed_write(m->context, path.s, record);
+    oa_text_free(&path);
+    json_object_del(record, "seal");
+    return e;
+}
+
+/* The names of the old files and of the new ones, without digests. */
+static json_t *all_names(const struct making *m, json_t *old)
+{
+    json_t *names = json_object();
+    const char *name;
+    json_t *value;
+    json_object_foreach(old, name, value) json_object_set_new(names, name, json_null());
+    for (int i = 0; i < OA_DATA_SETS; i++)
+        for (int j = 0; j < OA_FILES_OF_PART; j++)
+            if (m->files[i].file[j].open)
+                json_object_set_new(names, m->files[i].file[j].name, json_null());
+    return names;
+}
+
+static void remove_old(const struct making *m, json_t *old, const json_t *files)
+{
+    const char *name;
+    json_t *value;
+    struct oa_text path;
+    oa_text_init(&path, m->context);
+    json_object_foreach(old, name, value)
+    {
+        oa_text_cut(&path, 0);
+        oa_text_printf(&path, "%s/%s", m->folder, name);
+        if (path.s && !json_object_get(files, name))
+            unlink(path.s);
+    }
+    oa_text_free(&path);
+}
+
+static enum oa_error end_files(struct making *m, enum oa_error so_far, json_t *files)
+{
+    for (int i = 0; i < OA_DATA_SETS; i++)
+        so_far = oa_data_files_end(&m->files[i], so_far, files);
+    return so_far;
+}
+
+static enum oa_error put_in_place(struct making *m, json_t *old, json_t *record)
+{
+    json_t *files = json_object(), *names = all_names(m, old);
+    enum oa_error e = end_files(m, write_record(m, record, false, names), files);
+    if (e == OA_OK) {
+        remove_old(m, old, files);
+        e = write_record(m, record, true, files);
+    }
+    json_decref(names);
+    json_decref(files);
+    return e;
+}
+
+static enum oa_error make(struct making *m, json_t *old, json_t **record)
+{
+    OA_TRY(draw_all(m));
+    *record = describe(m);
+    enum oa_error e = *record ? put_in_place(m, old, *record) : oa_fail(m->context, OA_NO_MEMORY, "out of memory");
+    if (e == OA_OK)
+        return OA_OK;
+    json_decref(*record);
+    *record = NULL;
+    return e;
+}
+
+static void free_making(struct making *m)
+{
+    end_files(m, OA_INTERNAL, NULL); /* those that are open after a failure */
+    oa_drawing_close(m->drawing);
+    for (int i = 0; i < OA_DATA_SETS; i++)
+        oa_free(m->count[i]);
+}
+
+enum oa_error oa_synthetic_write(oa_context *c, const struct oa_synthetic_plan *plan, const char *folder,
+                                 oa_synthetic_progress *progress, void *argument, json_t **record)
+{
+    struct making m = { .context = c, .plan = plan, .folder = folder, .progress = progress, .argument = argument };
+    struct oa_lock *lock;
+    json_t *old;
+    *record = NULL;
+    OA_TRY(oa_folder_lock(c, folder, &lock));
+    enum oa_error e = oa_data_folder_names(c, folder, &old);
+    if (e == OA_OK) {
+        e = make(&m, old, record);
+        free_making(&m);
+        json_decref(old);
+    }
+    oa_folder_unlock(lock);
+    return e;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Drawing. A block of examples is drawn on all threads, each until the rule takes a draw; then, one after another, an
+ * input that was there before is drawn again. Attempt a of example i has the stream (seed, "data/TASK/PART") → i → a,
+ * so that threads and blocks have no part in what comes out.
+ */
+#include "synthetic/seen_inputs.h"
+#include "synthetic/synthetic.h"
+
+#include <string.h>
+
+enum { BLOCK = 256, MOST_ATTEMPTS = 1 << 27 };
+
+struct slot {
+    struct oa_example example;
+    uint64_t number;  /* of the example in its part */
+    uint64_t attempt; /* the next one */
+    bool found;
+};
+
+struct oa_drawing {
+    oa_context *context;
+    const struct oa_synthetic_plan *plan;
+    struct oa_seen seen;
+    struct oa_stream stream; /* of the part */
+    struct slot slot[BLOCK];
+    int32_t *room; /* of all slots */
+    long not_taken, repeated;
+};
+
+static long all_examples(const struct oa_synthetic_plan *p)
+{
+    return p->examples[0] + p->examples[1] + p->examples[2];
+}
+
+enum oa_error oa_drawing_open(oa_context *c, const struct oa_synthetic_plan *plan, struct oa_drawing **out)
+{
+    size_t room = (size_t)(plan->size[OA_MOST] + plan->size[OA_ALPHABET]);
+    struct oa_drawing *d = *out = oa_alloc(c, sizeof *d);
+    if (!d)
+        return OA_NO_MEMORY;
+    d->context = c;
+    d->plan = plan;
+    for (int i = 0; i < BLOCK; i++) {
+        oa_text_init(&d->slot[i].example.input, c);
+        oa_text_init(&d->slot[i].example.output, c);
+    }
+    d->room = oa_alloc(c, BLOCK * room * sizeof *d->room);
+    if (!d->room)
+        return OA_NO_MEMORY;
+    for (int i = 0; i < BLOCK; i++)
+        d->slot[i].example.room = d->room + (size_t)i * room;
+    return oa_seen_open(c, all_examples(plan), &d->seen);
+}
+
+void oa_drawing_close(struct oa_drawing *d)
+{
+    if (!d)
+        return;
+    for (int i = 0; i < BLOCK; i++) {
+        oa_text_free(&d->slot[i].example.input);
+        oa_text_free(&d->slot[i].example.output);
+    }
+    oa_seen_close(&d->seen);
+    oa_free(d->room);
+    oa_free(d);
+}
+
+/* ---- one example ---- */
+
+static bool try_once(const struct oa_drawing *d, struct slot *s)
+{
+    struct oa_stream stream = oa_stream_child(oa_stream_child(d->stream, s->number), s->attempt++);
+    struct oa_dice dice = oa_dice_of(stream);
+    oa_text_cut(&s->example.input, 0);
+    oa_text_cut(&s->example.output, 0);
+    return d->plan->task->draw(d->plan->size, &dice, &s->example);
+}
+
+/* Until the rule takes a draw, a stop is asked for, memory is gone or it makes no sense any more. */
+static void search(void *argument, long item, const struct oa_worker *worker)
+{
+    struct oa_drawing *d = argument;
+    struct slot *s = &d->slot[item];
+    (void)worker;
+    s->found = false;
+    while (!s->found && s->attempt < MOST_ATTEMPTS && oa_status(d->context) == OA_OK && !oa_stop_requested(d->context))
+        s->found = try_once(d, s);
+}
+
+static enum oa_error explain_why_not(const struct oa_drawing *d, enum oa_synthetic_part part, const struct slot *s)
+{
+    int signal = oa_stop_requested(d->context);
+    OA_TRY(oa_status(d->context));
+    if (signal)
+        return oa_fail(d->context, OA_INTERRUPTED, "stopped by signal %d", signal);
+    return oa_fail(d->context, OA_ARGUMENT,
+                   "%s: %ld draws gave no example %ld of the part \"%s\" that is not there already; ask for fewer, or "
+                   "give other lengths",
+                   d->plan->task->name, (long)MOST_ATTEMPTS, (long)s->number + 1, oa_set_names[part]);
+}
+
+/* Draws again while the input was there before. */
+static enum oa_error settle(struct oa_drawing *d, enum oa_synthetic_part part, long item)
+{
+    struct slot *s = &d->slot[item];
+    long repeated = 0;
+    while (s->found && !oa_seen_add(&d->seen, s->example.input.s, s->example.input.length)) {
+        repeated++;
+        search(d, item, NULL);
+    }
+    if (!s->found || oa_status(d->context) != OA_OK)
+        return explain_why_not(d, part, s);
+    d->repeated += repeated;
+    d->not_taken += (long)s->attempt - 1 - repeated;
+    return OA_OK;
+}
+
+/* ---- all of a part ---- */
+
+static enum oa_error draw_block(struct oa_drawing *d, enum oa_synthetic_part part, long first, long count,
+                                oa_synthetic_take *take, void *argument)
+{
+    for (long i = 0; i < count; i++) {
+        d->slot[i].number = (uint64_t)(first + i);
+        d->slot[i].attempt = 0;
+    }
+    oa_parallel(d->context, count, search, d);
+    for (long i = 0; i < count; i++) {
+        OA_TRY(settle(d, part, i));
+        OA_TRY(take(argument, &d->slot[i].example));
+    }
+    return OA_OK;
+}
+
+enum oa_error oa_drawing_part(struct oa_drawing *d, enum oa_synthetic_part part, oa_synthetic_take *take,
+                              void *argument)
+{
+    char name[64];
+    snprintf(name, sizeof name, "data/%s/%s", d->plan->task->name, oa_set_names[part]);
+    d->stream = oa_stream_named(d->plan->seed, name);
+    for (long first = 0, all = d->plan->examples[part]; first < all; first += BLOCK)
+        OA_TRY(draw_block(d, part, first, all - first < BLOCK ? all - first : BLOCK, take, argument));
+    return OA_OK;
+}
+
+void oa_drawing_thrown(const struct oa_drawing *d, long *not_taken, long *repeated)
+{
+    *not_taken = d->not_taken;
+    *repeated = d->repeated;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What to do about a training that diverged. Only what these options leave open is advised: clipping where there is
+ * none, a warm-up where it is short, another update rule than plain gradient steps, more digits than bf16 has. */
+#include "train/train.h"
+
+#include <string.h>
+
+enum { MOST = 5 };
+
+/* Without a warm-up AdamW's first steps have their full length, whatever the gradient. */
+static bool short_warmup(const struct oa_options *o)
+{
+    return o->train_warmup < 100 && o->train_warmup < o->train_steps / 10 + 1;
+}
+
+const char *oa_divergence_advice(const struct oa_options *o, char out[OA_ADVICE])
+{
+    char advice[MOST][64];
+    int n = 0, length = 0;
+    snprintf(advice[n++], sizeof *advice, "lower train.lr (it is %g)", o->train_lr);
+    if (o->train_clip == 0)
+        snprintf(advice[n++], sizeof *advice, "clip the gradients (train.clip is 0)");
+    if (short_warmup(o))
+        snprintf(advice[n++], sizeof *advice, "raise train.warmup (it is %ld)", o->train_warmup);
+    if (strcmp(o->train_optimizer, "sgd") == 0)
+        snprintf(advice[n++], sizeof *advice, "use another train.optimizer than sgd");
+    if (strcmp(o->train_precision, "bf16") == 0)
+        snprintf(advice[n++], sizeof *advice, "train with train.precision f32");
+    for (int i = 0; i < n; i++)
+        length += snprintf(out + length, (size_t)(OA_ADVICE - length), "%s%s",
+                           i == 0       ? ""
+                           : i + 1 == n ? ", or "
+                                        : ", ",
+                           advice[i]);
+    out[0] = 'L';
+    return out;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/fingerprint.h"
+
+#include <string.h>
+
+/* Options that decide no number of a run; "*" at the end: all that begin so. What data.* names is compared by its
+ * content; compare.* says which runs there are, and what it makes of their options is in these. */
+static const char *const free_options[] = { "data.train",       "data.valid",        "data.valid_fraction",
+                                            "data.split_seed",  "data.tokenizer",    "generate.*",
+                                            "compare.*",        "train.checkpoint*", "train.save_frozen",
+                                            "train.tensorboard" };
+
+bool oa_fingerprint_has(const char *key)
+{
+    for (size_t i = 0; i < sizeof free_options / sizeof *free_options; i++) {
+        const char *name = free_options[i];
+        size_t fixed = strcspn(name, "*");
+        if (name[fixed] ? strncmp(key, name, fixed) == 0 : strcmp(key, name) == 0)
+            return false;
+    }
+    return true;
+}
+
+static void add_option(oa_context *c, json_t *fingerprint, const struct oa_option_row *row, const struct oa_options *o)
+{
+    char key[64];
+    struct oa_text value;
+    snprintf(key, sizeof key, "%s.%s", row->section, row->name);
+    if (!oa_fingerprint_has(key))
+        return;
+    oa_text_init(&value, c);
+    oa_options_get(c, o, key, &value);
+    json_object_set_new(fingerprint, key, json_string(value.s ? value.s : ""));
+    oa_text_free(&value);
+}
+
+static void add_digest(json_t *fingerprint, const char *key, const struct oa_digest *digest)
+{
+    json_object_set_new(fingerprint, key, json_sprintf("sha256:%s", digest->hex));
+}
+
+static enum oa_error add_data(oa_context *c, json_t *fingerprint, const struct oa_workload *w)
+{
+    struct oa_digest tokenizer;
+    OA_TRY(oa_tokenizer_digest(c, w->tokenizer, &tokenizer));
+    add_digest(fingerprint, "training text", &w->corpus.train.digest);
+    add_digest(fingerprint, "validation text", &w->corpus.valid.digest);
+    add_digest(fingerprint, "tokenizer", &tokenizer);
+    return OA_OK;
+}
+
+enum oa_error oa_fingerprint_make(oa_context *c, const struct oa_options *o, const struct oa_workload *w, json_t **out)
+{
+    const struct oa_option_row *row;
+    *out = json_object();
+    json_object_set_new(*out, "numbers version", json_sprintf("%d", OA_NUMBERS_VERSION));
+    OA_TRY(add_data(c, *out, w));
+    for (int i = 0; (row = oa_option_at(i)); i++)
+        add_option(c, *out, row, o);
+    return oa_status(c);
+}
+
+/* ---- comparing ---- */
+
+/* A copy in which every option stands: what an older program did not have yet did what its default does. */
+static json_t *complete(oa_context *c, const json_t *fingerprint)
+{
+    struct oa_options plain;
+    const struct oa_option_row *row;
+    json_t *all = json_object();
+    oa_options_default(&plain);
+    for (int i = 0; (row = oa_option_at(i)); i++)
+        add_option(c, all, row, &plain);
+    json_object_update(all, (json_t *)(uintptr_t)fingerprint);
+    return all;
+}
+
+static const char *text_of(const json_t *fingerprint, const char *key)
+{
+    const char *text = json_string_value(json_object_get(fingerprint, key));
+    return text ? text : "not given";
+}
+
+/* The first key of `keys` that the two do not have alike; NULL: none. */
+static const char *first_difference(const json_t *keys, const json_t *before, const json_t *now)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)keys, key, value)
+    {
+        if (!json_equal(json_object_get(before, key), json_object_get(now, key)))
+            return key;
+    }
+    return NULL;
+}
+
+static enum oa_error compare(oa_context *c, const char *path, const json_t *before, const json_t *now,
+                             const char *remedy)
+{
+    const char *key = first_difference(now, before, now);
+    if (!key)
+        key = first_difference(before, before, now);
+    if (!key)
+        return oa_status(c);
+    return oa_fail(c, OA_ARGUMENT, "%s: %s was %s, and now it is %s; %s", path, key, text_of(before, key),
+                   text_of(now, key), remedy);
+}
+
+enum oa_error oa_fingerprint_check(oa_context *c, const char *path, const json_t *before, const json_t *now,
+                                   const char *remedy)
+{
+    json_t *was = complete(c, before), *is = complete(c, now);
+    enum oa_error e = compare(c, path, was, is, remedy);
+    json_decref(was);
+    json_decref(is);
+    return e;
+}

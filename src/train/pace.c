@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Levels of a measured run: made from a clock, kept in a file, read again. */
+#include "train/pace.h"
+
+#include "base/seal.h"
+#include "train/train.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- levels and steps ---- */
+
+static int level_of(const struct oa_pace *p, long step)
+{
+    int level = 0;
+    while (level + 1 < p->levels && p->began[level + 1] <= step)
+        level++;
+    return level;
+}
+
+static double share_of(const struct oa_pace *p, long step)
+{
+    return (double)level_of(p, step) / (OA_PACE_LEVELS - 1);
+}
+
+void oa_pace_advance(struct oa_pace *p, long step, double used)
+{
+    if (p->budget <= 0 || step < 1)
+        return;
+    int level = (int)fmin(OA_PACE_LEVELS - 1, floor(OA_PACE_LEVELS * used / p->budget));
+    while (p->levels <= level)
+        p->began[p->levels++] = step + 1;
+    if (used + 0.5 * used / (double)step >= p->budget)
+        p->steps = step;
+}
+
+bool oa_pace_ended(const struct oa_pace *p, long step)
+{
+    return p->steps >= 0 && step >= p->steps;
+}
+
+double oa_pace_rate(const struct oa_pace *p, const struct oa_options *o, long step)
+{
+    if (!p->timed)
+        return oa_learning_rate(o, step);
+    double warm = share_of(p, o->train_warmup), now = share_of(p, step);
+    return oa_learning_rate_at(o, step, warm < 1 ? (now - warm) / (1 - warm) : 1);
+}
+
+double oa_pace_total(const struct oa_pace *p, long step, double used)
+{
+    if (p->steps >= 0)
+        return (double)p->steps;
+    return used > 0 ? fmax((double)step, (double)step / used * p->budget) : (double)step;
+}
+
+/* ---- the file ---- */
+
+enum oa_error oa_pace_save(oa_context *c, const struct oa_pace *p, const char *clock, const char *path)
+{
+    if (!p->timed)
+        return OA_OK;
+    json_t *root = json_object(), *began = json_array();
+    for (int i = 0; i < p->levels; i++)
+        json_array_append_new(began, json_integer(p->began[i]));
+    json_object_set_new(root, "seconds", p->budget > 0 ? json_real(p->budget) : json_null());
+    json_object_set_new(root, "clock", json_string(clock));
+    json_object_set_new(root, "steps", p->steps >= 0 ? json_integer(p->steps) : json_null());
+    json_object_set_new(root, "began", began);
+    enum oa_error e = oa_sealed_write(c, path, root);
+    json_decref(root);
+    return e;
+}
+
+/* Levels begin in order, the first with step 1; a long step may begin several. */
+static bool read_levels(const json_t *began, struct oa_pace *p)
+{
+    size_t n = json_array_size(began);
+    if (n < 1 || n > OA_PACE_LEVELS)
+        return false;
+    for (p->levels = 0; p->levels < (int)n; p->levels++) {
+        const json_t *value = json_array_get(began, (size_t)p->levels);
+        long step = (long)json_integer_value(value), before = p->levels ? p->began[p->levels - 1] : 1;
+        if (!json_is_integer(value) || step < before || (p->levels == 0 && step != 1))
+            return false;
+        p->began[p->levels] = step;
+    }
+    return true;
+}
+
+static enum oa_error read(oa_context *c, const char *path, struct oa_pace *p)
+{
+    json_t *root;
+    OA_TRY(oa_sealed_read(c, path, "a run is only repeated from its pace as it was written", &root));
+    const json_t *steps = json_object_get(root, "steps");
+    bool good = read_levels(json_object_get(root, "began"), p);
+    p->steps = json_is_integer(steps) ? (long)json_integer_value(steps) : -1;
+    json_decref(root);
+    if (!good || p->steps < -1)
+        return oa_fail(c, OA_FORMAT, "%s: not the pace of a run (\"began\": steps that rise from 1, at most %d)", path,
+                       OA_PACE_LEVELS);
+    return OA_OK;
+}
+
+enum oa_error oa_pace_open(oa_context *c, const struct oa_options *o, struct oa_pace *out)
+{
+    bool repeat = *o->train_pace != 0;
+    *out = (struct oa_pace){ .timed = repeat || o->train_seconds > 0, .began = { 1 }, .levels = 1, .steps = -1 };
+    if (repeat && o->train_seconds > 0)
+        return oa_fail(c, OA_ARGUMENT,
+                       "train.pace repeats a run that ended, and train.seconds measures a new one: give one of them");
+    if (repeat) {
+        OA_TRY(read(c, o->train_pace, out));
+        return out->steps < 0 ? oa_fail(c, OA_ARGUMENT,
+                                        "%s: that run has not ended, so its number of steps is not known; let it end "
+                                        "first (--resume)",
+                                        o->train_pace)
+                              : OA_OK;
+    }
+    if (out->timed)
+        out->budget = o->train_seconds;
+    else
+        out->steps = o->train_steps;
+    return OA_OK;
+}
+
+enum oa_error oa_pace_resume(oa_context *c, struct oa_pace *p, const char *path, long step)
+{
+    if (p->budget <= 0 || step == 0)
+        return OA_OK;
+    OA_TRY(read(c, path, p));
+    p->steps = -1;
+    while (p->levels > 1 && p->began[p->levels - 1] > step + 1)
+        p->levels--;
+    return OA_OK;
+}
+
+enum oa_error oa_pace_steps(oa_context *c, const char *path, long *steps)
+{
+    struct oa_pace p;
+    OA_TRY(read(c, path, &p));
+    *steps = p.steps;
+    return OA_OK;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Options that were changed from their defaults and do nothing beside the others are said, not ignored in silence. */
+#include "train/train.h"
+
+#include <string.h>
+
+static bool is(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+static bool valid_is_apart(const struct oa_options *o)
+{
+    return o->data_valid[0] != 0;
+}
+
+static bool no_validation(const struct oa_options *o)
+{
+    return !valid_is_apart(o) && o->data_valid_fraction == 0;
+}
+
+static bool no_end_rate(const struct oa_options *o)
+{
+    return is(o->train_schedule, "constant") || is(o->train_schedule, "inverse-sqrt");
+}
+
+static bool not_adamw(const struct oa_options *o)
+{
+    return !is(o->train_optimizer, "adamw");
+}
+
+static bool adafactor(const struct oa_options *o)
+{
+    return is(o->train_optimizer, "adafactor");
+}
+
+static bool by_clock(const struct oa_options *o)
+{
+    return o->train_seconds > 0 || o->train_pace[0] != 0;
+}
+
+static bool no_dropout(const struct oa_options *o)
+{
+    return o->model_dropout == 0 && o->model_attention_dropout == 0;
+}
+
+static const struct {
+    const char *key;
+    bool (*idle)(const struct oa_options *o);
+    const char *because;
+} rows[] = {
+    { "data.valid_fraction", valid_is_apart, "data.valid names the validation text" },
+    { "train.eval_every", no_validation, "there is no validation text" },
+    { "train.eval_tokens", no_validation, "there is no validation text" },
+    { "train.final_tokens", no_validation, "there is no validation text" },
+    { "train.seed_dropout", no_dropout, "there is no dropout" },
+    { "train.min_lr", no_end_rate, "only the schedules cosine and linear come down to it" },
+    { "train.beta1", adafactor, "adafactor has no first moment" },
+    { "train.beta2", not_adamw, "only adamw uses it" },
+    { "train.epsilon", not_adamw, "only adamw uses it" },
+};
+
+static bool changed(oa_context *c, const struct oa_options *o, const char *key)
+{
+    struct oa_options fresh;
+    struct oa_text now, before;
+    oa_options_default(&fresh);
+    oa_text_init(&now, c);
+    oa_text_init(&before, c);
+    oa_options_get(c, o, key, &now);
+    oa_options_get(c, &fresh, key, &before);
+    bool differ = now.s && before.s && !is(now.s, before.s);
+    oa_text_free(&now);
+    oa_text_free(&before);
+    return differ;
+}
+
+void oa_remarks(oa_context *c, const struct oa_options *o)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].idle(o) && changed(c, o, rows[i].key))
+            oa_log(c, 0, "%s does nothing here: %s", rows[i].key, rows[i].because);
+    if (!by_clock(o) && o->train_steps > 0 && o->train_warmup > o->train_steps)
+        oa_log(
+            c, 0,
+            "train.warmup is %ld and train.steps %ld: the learning rate ends at %.3g and never reaches train.lr, %.3g",
+            o->train_warmup, o->train_steps, oa_learning_rate(o, o->train_steps), o->train_lr);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Is a run that goes on the run that was begun? Its options, but for those that only say how long and how often, and by
+ * their bytes its texts and its tokenizer. */
+#include "train/train.h"
+
+#include <string.h>
+
+/* ---- options ---- */
+
+/* Texts are told apart by what is in them, so their paths may change. */
+static bool may_change(const struct oa_option_row *row)
+{
+    static const char *const free_to[] = { "data.train",
+                                           "data.valid",
+                                           "train.steps",
+                                           "train.patience",
+                                           "train.eval_every",
+                                           "train.eval_tokens",
+                                           "train.final_tokens",
+                                           "train.checkpoint_every",
+                                           "train.checkpoint_minutes",
+                                           "train.log_every",
+                                           "train.save_frozen",
+                                           "train.tensorboard" };
+    char key[64];
+    if (strcmp(row->section, "generate") == 0 || strcmp(row->section, "compare") == 0)
+        return true;
+    snprintf(key, sizeof key, "%s.%s", row->section, row->name);
+    for (size_t i = 0; i < sizeof free_to / sizeof *free_to; i++)
+        if (strcmp(key, free_to[i]) == 0)
+            return true;
+    return false;
+}
+
+static enum oa_error check_row(oa_context *c, const char *folder, const struct oa_option_row *row,
+                               const struct oa_options *before, const struct oa_options *now)
+{
+    struct oa_text a, b;
+    char key[64];
+    snprintf(key, sizeof key, "%s.%s", row->section, row->name);
+    oa_text_init(&a, c);
+    oa_text_init(&b, c);
+    oa_options_get(c, before, key, &a);
+    oa_options_get(c, now, key, &b);
+    enum oa_error e = oa_status(c);
+    if (e == OA_OK && strcmp(a.s ? a.s : "", b.s ? b.s : "") != 0)
+        e = oa_fail(c, OA_ARGUMENT,
+                    "%s was begun with %s = %s, and now it is %s: a run goes on with the options it began with; leave "
+                    "the option out, or train into a new folder",
+                    folder, key, a.s ? a.s : "", b.s ? b.s : "");
+    oa_text_free(&a);
+    oa_text_free(&b);
+    return e;
+}
+
+enum oa_error oa_same_options(oa_context *c, const char *folder, const struct oa_options *before,
+                              const struct oa_options *now)
+{
+    const struct oa_option_row *row;
+    for (int i = 0; (row = oa_option_at(i)); i++)
+        if (!may_change(row))
+            OA_TRY(check_row(c, folder, row, before, now));
+    return OA_OK;
+}
+
+/* ---- texts and tokenizer ---- */
+
+enum oa_error oa_origin_of(oa_context *c, const struct oa_workload *w, struct oa_origin *out)
+{
+    out->training_text = w->corpus.train.digest;
+    out->validation_text = w->corpus.valid.digest;
+    return oa_tokenizer_digest(c, w->tokenizer, &out->tokenizer);
+}
+
+static enum oa_error check_digest(oa_context *c, const char *folder, const char *what, const struct oa_digest *before,
+                                  const struct oa_digest *now)
+{
+    if (strcmp(before->hex, now->hex) == 0)
+        return OA_OK;
+    return oa_fail(c, OA_ARGUMENT,
+                   "%s was begun with %s: SHA-256 %.12s… was %.12s…; nothing was changed. Put the old one back, or "
+                   "train into a new folder",
+                   folder, what, now->hex, before->hex);
+}
+
+enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_origin *before,
+                             const struct oa_origin *now)
+{
+    OA_TRY(check_digest(c, folder, "other training text", &before->training_text, &now->training_text));
+    OA_TRY(check_digest(c, folder, "other validation text", &before->validation_text, &now->validation_text));
+    return check_digest(c, folder, "another tokenizer", &before->tokenizer, &now->tokenizer);
+}

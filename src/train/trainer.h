@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A run while it is trained: what the parts of the loop share. Private to train/.
+ *
+ *     trainer_open.c   everything is opened and compared, before anything is written
+ *     trainer.c        the steps, and what is due between them
+ *     trainer_end.c    validations, and the end: what was measured, which model is kept
+ */
+#ifndef ORTHANT_TRAINER_H
+#define ORTHANT_TRAINER_H
+
+#include "train/best.h"
+#include "train/train.h"
+
+enum { OA_TIMES = 4096 }; /* newest step times, for the median */
+
+struct trainer {
+    oa_context *c;
+    const struct oa_train_request *r;
+    const struct oa_options *o;
+    struct oa_device *d;
+    struct oa_model *m;
+    oa_tape tape;
+    struct oa_batches *train, *valid;
+    struct oa_stream stream; /* of dropout */
+    struct oa_progress p;
+    struct oa_pace pace;
+    struct oa_best_files best;
+    struct oa_origin origin; /* of this sitting's texts and tokenizer */
+    double age;              /* seconds since the checkpoint that this sitting goes on from was written; -1: none */
+    struct oa_plan plan;
+    double started, said; /* clock: of this sitting, of the last progress line */
+    double saved, cost;   /* clock of the newest checkpoint of this sitting (or its start); seconds it took */
+    long first;           /* step at which this sitting began */
+    char title[OA_OPTION_TEXT + 64]; /* of progress lines: "[3/18] softmax" */
+    double times[OA_TIMES];
+    double loss, norm; /* of the newest step */
+    struct oa_run *run;
+};
+
+void oa_trainer_name(struct trainer *t); /* the title of progress lines */
+enum oa_error oa_trainer_open(struct trainer *t);
+void oa_trainer_close(struct trainer *t);        /* also after a failed open */
+double oa_trainer_used(const struct trainer *t); /* seconds of the clock that measures the run */
+
+/* The loss of a model on so many tokens of the validation text, 0: all of it. A stop that is asked for leaves NaN. */
+enum oa_error oa_trainer_evaluate(struct trainer *t, struct oa_model *m, long tokens);
+bool oa_trainer_complete(const struct trainer *t); /* the newest validation was not stopped, or there is none to make */
+enum oa_error oa_trainer_stopped(struct trainer *t); /* OA_INTERRUPTED, with what goes on from where */
+enum oa_error oa_trainer_save_pace(struct trainer *t);
+void oa_trainer_account(struct trainer *t);         /* what was done and spent so far: of a run that diverged, too */
+enum oa_error oa_trainer_finish(struct trainer *t); /* after the last step */
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Validations, and the end of a run: what was measured, and the model that is kept. */
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum oa_error oa_trainer_evaluate(struct trainer *t, struct oa_model *m, long tokens)
+{
+    struct oa_cover cover;
+    char title[sizeof t->title + 16];
+    snprintf(title, sizeof title, "%s: validation", t->title);
+    OA_TRY(oa_batches_cover(t->valid, t->r->workload->tokenizer, (uint64_t)tokens, &cover));
+    return oa_evaluate_tokens(&t->tape, m, t->valid, &cover, title, t->run);
+}
+
+bool oa_trainer_complete(const struct trainer *t)
+{
+    return !t->valid || !isnan(t->run->valid_loss);
+}
+
+enum oa_error oa_trainer_stopped(struct trainer *t)
+{
+    return oa_fail(t->c, OA_INTERRUPTED, "stopped by signal %d after step %ld%s", oa_stop_requested(t->c), t->p.step,
+                   t->r->folder ? "; --resume goes on from here" : "");
+}
+
+enum oa_error oa_trainer_save_pace(struct trainer *t)
+{
+    char path[OA_PATH];
+    OA_TRY(oa_path(t->c, path, t->r->folder, OA_PACE_FILE));
+    return oa_pace_save(t->c, &t->pace, t->o->train_clock, path);
+}
+
+/* ---- the end ---- */
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median of the newest step times, the first step of a sitting left out (it sizes arenas and makes primitives). */
+static double median_time(struct trainer *t)
+{
+    long done = t->p.step - t->first, n = done < OA_TIMES ? done - 1 : OA_TIMES - 1;
+    if (n < 1)
+        return t->p.step ? t->p.seconds / (double)t->p.step : 0;
+    double sorted[OA_TIMES];
+    for (long i = 0; i < n; i++)
+        sorted[i] = t->times[(t->p.step - i) % OA_TIMES];
+    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+    return sorted[n / 2];
+}
+
+void oa_trainer_account(struct trainer *t)
+{
+    struct oa_run *run = t->run;
+    run->seed = (uint64_t)t->o->train_seed;
+    run->steps = t->p.step;
+    run->tokens = t->p.tokens;
+    run->seconds = t->p.seconds;
+    run->processor_seconds = t->p.processor;
+    run->seconds_per_step = median_time(t);
+    run->tokens_per_second = run->seconds_per_step > 0 ? t->plan.tokens / run->seconds_per_step : 0;
+    run->flops_per_step = t->plan.flops;
+    run->flops = t->plan.flops * (double)t->p.step;
+    run->peak_memory = (double)(t->m->store.arena.peak + t->tape.arena.peak + t->d->scratch.peak);
+    run->best_step = t->o->train_keep_best ? t->p.best.step : 0;
+}
+
+/* Of the model that the run ends with. */
+static enum oa_error last_validation(struct trainer *t, struct oa_model *m)
+{
+    if (!oa_trainer_complete(t) || oa_best_wanted(t->o)) /* the loss at the end is not known yet */
+        OA_TRY(oa_trainer_evaluate(t, m, t->o->train_final_tokens));
+    return oa_trainer_complete(t) ? OA_OK : oa_trainer_stopped(t);
+}
+
+static enum oa_error keep(struct trainer *t, struct oa_model *m)
+{
+    char path[OA_PATH];
+    OA_TRY(last_validation(t, m));
+    if (!t->r->folder)
+        return OA_OK;
+    OA_TRY(oa_trainer_save_pace(t));
+    OA_TRY(oa_path(t->c, path, t->r->folder, "model.safetensors"));
+    OA_TRY(oa_model_save(m, t->r->workload->tokenizer, path, t->o->train_save_frozen));
+    if (t->r->keep)
+        return OA_OK;
+    oa_folder_forget(t->c, t->r->folder);
+    oa_best_forget(t->c, t->r->folder);
+    return OA_OK;
+}
+
+static void say_end(const struct trainer *t)
+{
+    if (!oa_pace_ended(&t->pace, t->p.step))
+        oa_log(t->c, 0, "%s: stopped after step %ld of %ld: %ld validations in a row brought no new lowest loss",
+               t->title, t->p.step, t->o->train_steps, t->p.best.stale);
+    if (t->run->best_step)
+        oa_log(t->c, 0, "%s: the model kept is that of step %ld, with the lowest validation loss, %.6g", t->title,
+               t->p.best.step, t->p.best.loss);
+}
+
+enum oa_error oa_trainer_finish(struct trainer *t)
+{
+    struct oa_model *best = NULL;
+    say_end(t);
+    if (!t->run->best_step)
+        return keep(t, t->m);
+    enum oa_error e = oa_best_open(&t->best, t->m, t->r->workload->tokenizer, &t->p.best, &best);
+    if (e == OA_OK)
+        e = keep(t, best);
+    oa_model_close(best);
+    return e;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A run is opened: data, model, device, the checkpoint that it goes on from. Nothing is written before all is compared.
+ */
+#include "train/trainer.h"
+
+#include "train/overwrite.h"
+
+#include <math.h>
+#include <string.h>
+
+void oa_trainer_name(struct trainer *t)
+{
+    char which[64] = "";
+    if (t->r->runs)
+        snprintf(which, sizeof which, "[%ld/%ld] ", t->r->run, t->r->runs);
+    snprintf(t->title, sizeof t->title, "%s%s", which, t->r->title ? t->r->title : "");
+}
+
+static enum oa_error open_data(struct trainer *t)
+{
+    const struct oa_options *o = t->o;
+    const struct oa_corpus *corpus = &t->r->workload->corpus;
+    struct oa_batch first; /* a text that is too short is refused here, before anything is written */
+    OA_TRY(oa_batches_open(t->c, &corpus->train, (int)o->train_batch, (int)o->model_context,
+                           oa_chance_seed(o, OA_CHANCE_ORDER), &t->train));
+    OA_TRY(oa_batches_random(t->train, 1, 0, &first));
+    if (!corpus->valid.count)
+        return OA_OK;
+    return oa_batches_open(t->c, &corpus->valid, (int)o->train_batch, (int)o->model_context, 0, &t->valid);
+}
+
+double oa_trainer_used(const struct trainer *t)
+{
+    return strcmp(t->o->train_clock, "wall") == 0 ? t->p.seconds : t->p.processor;
+}
+
+static enum oa_error resume_pace(struct trainer *t)
+{
+    char path[OA_PATH];
+    OA_TRY(oa_pace_open(t->c, t->o, &t->pace));
+    if (!t->r->folder)
+        return OA_OK;
+    OA_TRY(oa_path(t->c, path, t->r->folder, OA_PACE_FILE));
+    OA_TRY(oa_pace_resume(t->c, &t->pace, path, t->p.step));
+    oa_pace_advance(&t->pace, t->p.step, oa_trainer_used(t));
+    return OA_OK;
+}
+
+/* Of the same run, with the same texts? */
+static enum oa_error accept(void *argument, const struct oa_progress *p)
+{
+    const struct trainer *t = argument;
+    bool counted = t->o->train_seconds <= 0 && !t->o->train_pace[0];
+    OA_TRY(oa_same_options(t->c, t->r->folder, &p->options, t->o));
+    if (counted && p->step > t->o->train_steps)
+        return oa_fail(t->c, OA_ARGUMENT, "%s has done %ld steps and train.steps is %ld; give at least as many",
+                       t->r->folder, p->step, t->o->train_steps);
+    OA_TRY(oa_best_accept(t->c, t->o, &p->options, &p->best, t->r->folder));
+    return oa_same_origin(t->c, t->r->folder, &p->origin, &t->origin);
+}
+
+/* Reads and compares; writes nothing. */
+static enum oa_error find_checkpoint(struct trainer *t)
+{
+    t->age = -1;
+    OA_TRY(oa_origin_of(t->c, t->r->workload, &t->origin));
+    if (t->r->resume && t->r->folder)
+        OA_TRY(oa_folder_resume(t->m, &t->p, t->r->folder, accept, t, &t->age));
+    t->p.origin = t->origin;
+    t->best = (struct oa_best_files){ t->r->folder, t->p.best.step };
+    return resume_pace(t);
+}
+
+static void say_age(double seconds, char out[64])
+{
+    static const struct {
+        double size;
+        const char *name;
+    } units[] = { { 86400, "days" }, { 3600, "hours" }, { 60, "minutes" }, { 1, "seconds" } };
+    int i = 0;
+    while (i < 3 && seconds < 2 * units[i].size)
+        i++;
+    snprintf(out, 64, "%.0f %s", floor(seconds / units[i].size), units[i].name);
+}
+
+static enum oa_error take_up_log(struct trainer *t)
+{
+    char age[64];
+    OA_TRY(oa_events_rewind(t->c, t->r->folder, t->p.step));
+    if (t->age < 0)
+        return oa_log_put_aside(t->c, t->r->folder);
+    say_age(t->age, age);
+    oa_log(t->c, 0, "%s: going on from step %ld of %ld, after %.0f tokens; the checkpoint is %s old", t->r->folder,
+           t->p.step, t->o->train_steps, t->p.tokens, age);
+    return oa_log_rewind(t->c, t->r->folder, t->p.step, t->run);
+}
+
+/* The first thing that is written, when nothing is left that could refuse the run. */
+static enum oa_error begin(struct trainer *t)
+{
+    char path[OA_PATH];
+    if (!t->r->folder)
+        return OA_OK;
+    OA_TRY(oa_directory_make(t->c, t->r->folder));
+    if (t->r->overwrite)
+        OA_TRY(oa_overwrite(t->c, t->r->folder, OA_MADE_RUN));
+    oa_folder_sweep(t->r->folder);
+    OA_TRY(oa_path(t->c, path, t->r->folder, "config.json"));
+    OA_TRY(oa_model_save_config(t->m, path));
+    OA_TRY(oa_path(t->c, path, t->r->folder, "tokenizer.json"));
+    OA_TRY(oa_tokenizer_save(t->c, t->r->workload->tokenizer, path));
+    return take_up_log(t);
+}
+
+/* Arenas are sized before the first step: their pages are touched once, and plan and run agree or a test fails. */
+static enum oa_error reserve(struct trainer *t)
+{
+    OA_TRY(oa_plan_make(t->c, t->o, oa_tokenizer_size(t->r->workload->tokenizer), &t->plan));
+    oa_arena_reserve(&t->tape.arena, (size_t)t->plan.memory_activations);
+    oa_arena_reserve(&t->d->scratch, (size_t)t->plan.memory_scratch);
+    return oa_status(t->c);
+}
+
+enum oa_error oa_trainer_open(struct trainer *t)
+{
+    enum oa_precision precision;
+    if (!oa_precision_parse(t->o->train_precision, &precision))
+        return oa_fail(t->c, OA_ARGUMENT, "train.precision: \"%s\" is not f32, bf16 or f64", t->o->train_precision);
+    OA_TRY(oa_best_check(t->c, t->o, t->r->workload->corpus.valid.count > 0, t->r->folder));
+    OA_TRY(oa_device_open(t->c, precision, false, &t->d));
+    OA_TRY(oa_model_open(t->d, t->o, oa_tokenizer_size(t->r->workload->tokenizer), true, &t->m));
+    oa_tape_init(&t->tape, t->d);
+    t->stream = oa_stream_named(oa_chance_seed(t->o, OA_CHANCE_DROPOUT), "dropout");
+    OA_TRY(reserve(t));
+    OA_TRY(open_data(t));
+    OA_TRY(find_checkpoint(t));
+    return begin(t);
+}
+
+void oa_trainer_close(struct trainer *t)
+{
+    oa_batches_close(t->train);
+    oa_batches_close(t->valid);
+    if (t->m)
+        oa_tape_free(&t->tape);
+    oa_model_close(t->m);
+    oa_device_close(t->d);
+}

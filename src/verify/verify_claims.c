@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Claims of the mechanisms' tables, measured both ways: what is claimed must hold, and what holds must be claimed. Each
+ * property is measured without a look at its claim; where a layer refuses what is not claimed, it is opened with a copy
+ * of the table that claims it.
+ *
+ *     causal      no output depends on a later token
+ *     order       swapped tokens do not just swap their outputs, with some value of some option
+ *     mixture     the mechanism is a part of the logits, over all keys
+ *     queries     it takes the projection options
+ *     bound       parameters grow with N, or the support ends
+ *     linear      FLOPs beside the projections grow at most 9 times from n = 8,192 to eight times that
+ *     weights     it has an oracle of its map
+ *     own values  it has the option `value`, or a value projection that it is given changes nothing
+ *     dropout     outputs in training depend on model.attention_dropout
+ *     positive    no weight of the map is below 0
+ *     averages    sums of rows of the map are 1, or 0 where a row has nothing
+ *     cross       meaning cannot be measured: a mechanism has it, or its table says why not
+ */
+#include "attention/language/language.h"
+#include "verify/verify.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- maps ----------------------------------------------------------------------------------------------------------
+ */
+
+struct map {
+    double least;     /* weight */
+    double unrounded; /* the largest distance of a row's sum from the nearer of 0 and 1 */
+    double heaviest;  /* the largest sum of a row */
+};
+
+/* Guards of denominators (10⁻⁶) are no lack of an average. */
+static const double sum_tolerance = 1e-3;
+
+static struct map measure_map(const double *w, long rows, long keys)
+{
+    struct map m = { 0 };
+    for (long r = 0; r < rows; r++) {
+        double sum = 0;
+        for (long j = 0; j < keys; j++) {
+            sum += w[r * keys + j];
+            m.least = fmin(m.least, w[r * keys + j]);
+        }
+        m.heaviest = fmax(m.heaviest, fabs(sum));
+        m.unrounded = fmax(m.unrounded, fmin(fabs(sum), fabs(sum - 1)));
+    }
+    return m;
+}
+
+/* POSITIVE and AVERAGES of a group of the case, or 0 when it has no map. Rows that all weigh nothing (a Gaussian far in
+ * the future of a causal layer) decide nothing: what is claimed then holds. */
+static unsigned map_properties(struct oa_case *a, const struct oa_group *g)
+{
+    unsigned holds = OA_POSITIVE | OA_AVERAGES, claims = oa_atom_claims(g->atom);
+    double heaviest = 0, *w = oa_case_room(a, g->shape.heads * a->T * a->S);
+    if (!g->mechanism->weights)
+        return 0;
+    for (long b = 0; w && b < a->B; b++) {
+        struct oa_oracle in = oa_case_oracle(a, b);
+        if (g->mechanism->weights(g, &in, w) != OA_OK)
+            return 0;
+        struct map m = measure_map(w, g->shape.heads * a->T, a->S);
+        heaviest = fmax(heaviest, m.heaviest);
+        holds &= ~((m.least < 0 ? OA_POSITIVE : 0u) | (m.unrounded > sum_tolerance ? OA_AVERAGES : 0u));
+    }
+    return heaviest > sum_tolerance ? holds : (holds & ~(unsigned)OA_AVERAGES) | (claims & OA_AVERAGES);
+}
+
+/* ---- dropout -------------------------------------------------------------------------------------------------------
+ */
+
+/* Numbers that differ between a dropout of 0.9 and none; NaN after an error. */
+static double dropped(struct oa_proof *p, struct oa_case *a)
+{
+    long count = a->B * a->T * a->D;
+    double *without = oa_case_room(a, count), different = 0;
+    a->no_gradients = true;
+    if (!without || !oa_proof_run(p, a))
+        return NAN;
+    memcpy(without, a->y, (size_t)count * sizeof *without);
+    a->setup.dropout = 0.9;
+    bool done = oa_proof_run(p, a);
+    a->setup.dropout = 0;
+    for (long i = 0; i < count; i++)
+        different += without[i] != a->y[i];
+    return done ? different : NAN;
+}
+
+/* ---- one attention -------------------------------------------------------------------------------------------------
+ */
+
+/* Longer than a tile of the pattern's edges, so that most rows have the keys they look for. */
+static const struct oa_setup usual = { .precision = OA_PRECISION_F64, .queries = 9, .length = 9 };
+
+/* Parameters that grow with N, or a support that ends: then no sequence is longer than N. The options decide, so every
+ * attention is asked. */
+static bool ends_with_n(struct oa_proof *p, const struct oa_case *a)
+{
+    struct oa_layer_shape shape = a->rig.layer.shape;
+    struct oa_rig longer;
+    bool ends = false;
+    shape.length *= 2;
+    shape.memory_length *= 2;
+    if (oa_rig_dry(p->context, a->setup.spec, &shape, &longer) == OA_OK)
+        ends = longer.store.trainable + longer.store.frozen != a->rig.store.trainable + a->rig.store.frozen;
+    oa_rig_close(&longer);
+    for (int i = 0; i < a->rig.layer.groups; i++)
+        ends |= a->rig.layer.group[i].support.end > 0;
+    return ends;
+}
+
+void oa_attention_is_as_claimed(struct oa_proof *p, struct oa_case *a)
+{
+    bool drops = false, bound = false, ends = ends_with_n(p, a);
+    for (int i = 0; i < a->rig.layer.groups; i++) {
+        const struct oa_group *g = &a->rig.layer.group[i];
+        unsigned claims = oa_atom_claims(g->atom), map = OA_POSITIVE | OA_AVERAGES;
+        drops |= (claims & OA_DROPS) != 0;
+        bound |= (claims & OA_BOUND_LENGTH) != 0;
+        oa_proof_measure(p, a, (claims & map) != map_properties(a, g), 0,
+                         "the map of group %d is positive and averages as claimed (0: it does)", i);
+    }
+    oa_proof_measure(p, a, bound != ends, 0, "bound to N: %s, and %s (0: agrees)", bound ? "claimed" : "not claimed",
+                     ends ? "holds" : "does not hold");
+    double different = dropped(p, a);
+    oa_proof_measure(p, a, (different > 0) == drops ? 0 : 1, 0,
+                     "attention dropout changes %.0f outputs, and is claimed to change %s (0: agrees)", different,
+                     drops ? "some" : "none");
+}
+
+static void each(struct oa_proof *p, const char *spec)
+{
+    oa_proof_modes(p, spec, &usual, OA_MODE_BOTH, OA_MODE_CAUSAL, oa_attention_is_as_claimed);
+}
+
+/* ---- one mechanism -------------------------------------------------------------------------------------------------
+ */
+
+/* The proof, the registry's table of the mechanism, and a text of it with its defaults. */
+struct subject {
+    struct oa_proof *p;
+    const struct oa_mechanism *m;
+    const char *text;
+};
+
+static bool has_option(const struct oa_mechanism *m, const char *key)
+{
+    const struct oa_argument *a = m->arguments;
+    while (a->key && strcmp(a->key, key) != 0)
+        a++;
+    return a->key != NULL;
+}
+
+static unsigned measure_causal(const struct subject *s)
+{
+    struct oa_mechanism claiming = *s->m;
+    struct oa_setup setup = usual;
+    struct oa_case a;
+    double leaks = 1, meets = 1;
+    claiming.can |= OA_CAN_CAUSAL;
+    setup.stand_in = &claiming;
+    if (oa_proof_open(s->p, s->text, OA_MODE_CAUSAL, &setup, &a)) {
+        if (!oa_count_leaks(s->p, &a, &leaks, &meets))
+            leaks = 1;
+        oa_case_close(&a);
+    }
+    return leaks == 0 ? OA_CAN_CAUSAL : 0u;
+}
+
+/* With the options at hand. */
+static unsigned measure_map_and_dropout(const struct subject *s)
+{
+    struct oa_case a;
+    unsigned holds = 0;
+    if (oa_proof_open(s->p, s->text, OA_MODE_BOTH, &usual, &a)) {
+        holds = map_properties(&a, &a.rig.layer.group[0]) | (dropped(s->p, &a) > 0 ? OA_DROPS : 0u);
+        oa_case_close(&a);
+    }
+    return holds;
+}
+
+static bool order_shows(const struct subject *s, const char *text)
+{
+    struct oa_setup setup = { .spec = text, .precision = OA_PRECISION_F64, .queries = 24, .length = 24 };
+    struct oa_case a;
+    bool shows = oa_case_open(s->p->context, &setup, &a) == OA_OK && oa_order_difference(s->p, &a) > 1e-8;
+    if (oa_status(s->p->context) != OA_NO_MEMORY)
+        oa_clear_error(s->p->context); /* an option that is refused by itself, or at this shape, shows nothing */
+    oa_case_close(&a);
+    return shows;
+}
+
+static bool order_shows_with(const struct subject *s, const char *key, const char *value)
+{
+    char text[OA_PROOF_TEXT];
+    snprintf(text, sizeof text, "%s(%s%s%s)", s->m->name, key, key[0] ? "=" : "", value);
+    return order_shows(s, text);
+}
+
+/* With defaults, and with options that are small numbers, since the usual windows see all of a short text. */
+static unsigned measure_order(const struct subject *s)
+{
+    char word[64];
+    bool shows = order_shows(s, s->text);
+    for (const struct oa_argument *a = s->m->arguments; a->key && !shows; a++) {
+        shows = a->kind == OA_VALUE_INT && order_shows_with(s, a->key, "2");
+        for (int i = 1; a->kind == OA_VALUE_CHOICE && !shows && oa_choice_word(a->choices, i, word, sizeof word); i++)
+            shows = order_shows_with(s, a->key, word);
+    }
+    return shows ? OA_ORDER : 0u;
+}
+
+enum { SHORT = 128, LONG = 8192 };
+
+static struct oa_layer_shape shape_of(long length)
+{
+    return (struct oa_layer_shape){ 64, 4, 16, 16, .length = length, .memory_length = length, .causal = false };
+}
+
+static double flops_at(const struct subject *s, long n)
+{
+    struct oa_layer_shape shape = shape_of(n);
+    struct oa_rig l;
+    double flops = NAN;
+    if (oa_rig_dry(s->p->context, s->text, &shape, &l) == OA_OK)
+        flops = s->m->flops(&l.layer.group[0], n, n);
+    oa_rig_close(&l);
+    return flops;
+}
+
+static unsigned measure_linear(const struct subject *s)
+{
+    return flops_at(s, 8L * LONG) < 9 * flops_at(s, LONG) ? OA_LINEAR_TIME : 0u;
+}
+
+/* Whether its support covers all keys, too. */
+static unsigned measure_tables(const struct subject *s)
+{
+    struct oa_layer_shape less = shape_of(SHORT), more = shape_of(2 * SHORT);
+    struct oa_rig a, b;
+    unsigned holds = 0;
+    if (oa_rig_dry(s->p->context, s->text, &less, &a) == OA_OK &&
+        oa_rig_dry(s->p->context, s->text, &more, &b) == OA_OK) {
+        const struct oa_support *support = &a.layer.group[0].support;
+        bool grows = a.store.total != b.store.total;
+        holds = grows || support->end ? OA_BOUND_LENGTH : 0u;
+        holds |= s->m->part && s->m->scores && support->form == OA_SUPPORT_ALL ? OA_CAN_MIX : 0u;
+        oa_rig_close(&b);
+    }
+    oa_rig_close(&a);
+    return holds;
+}
+
+/* Does a value projection that it is given change nothing? */
+static bool ignores_values(const struct subject *s)
+{
+    struct oa_mechanism given = *s->m;
+    struct oa_setup setup = usual;
+    struct oa_case a;
+    bool ignores = true;
+    given.can &= ~(unsigned)OA_OWN_VALUES;
+    setup.stand_in = &given;
+    if (!oa_proof_open(s->p, s->text, OA_MODE_BOTH, &setup, &a))
+        return false;
+    const struct oa_parameter *v = oa_store_find(&a.rig.store, "value.weight");
+    if (v && oa_proof_run(s->p, &a)) {
+        for (long i = 0; i < v->count; i++)
+            ignores &= oa_real_read(a.rig.device, v->gradient, i) == 0;
+    }
+    oa_case_close(&a);
+    return ignores;
+}
+
+static unsigned measure_all(const struct subject *s)
+{
+    unsigned holds = measure_causal(s) | measure_map_and_dropout(s) | measure_order(s) | measure_linear(s) |
+                     measure_tables(s) | (s->m->weights ? OA_HAS_WEIGHTS : 0u);
+    holds |= has_option(s->m, "qk") ? OA_HAS_QUERIES : 0u;
+    holds |= has_option(s->m, "value") || ignores_values(s) ? OA_OWN_VALUES : 0u;
+    return holds | (s->m->self_only ? 0u : OA_CAN_CROSS);
+}
+
+/* What a copy of a table claims with its defaults. */
+static unsigned default_claims(const struct subject *s, const struct oa_mechanism *m)
+{
+    struct oa_spec spec;
+    unsigned claims = 0;
+    if (oa_spec_parse(s->p->context, s->text, &spec) == OA_OK) {
+        spec.layer[0].group[0].atom.mechanism = m;
+        claims = oa_atom_claims(&spec.layer[0].group[0].atom);
+    }
+    oa_spec_free(&spec);
+    return claims;
+}
+
+void oa_claims_are_true(struct oa_proof *p, const struct oa_mechanism *m)
+{
+    static const struct {
+        unsigned claim;
+        const char *name;
+    } rows[] = { { OA_CAN_CAUSAL, "causal" },   { OA_CAN_CROSS, "cross" },         { OA_CAN_MIX, "mixture" },
+                 { OA_HAS_QUERIES, "queries" }, { OA_BOUND_LENGTH, "bound to N" }, { OA_ORDER, "order" },
+                 { OA_LINEAR_TIME, "linear" },  { OA_HAS_WEIGHTS, "weights" },     { OA_OWN_VALUES, "own values" },
+                 { OA_DROPS, "dropout" },       { OA_POSITIVE, "positive" },       { OA_AVERAGES, "averages" } };
+    const struct oa_mechanism *registered = oa_mechanism_find(m->name);
+    struct subject s = { p, registered, oa_proof_plain(registered) };
+    unsigned claims = default_claims(&s, m), holds = measure_all(&s);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bool claimed = claims & rows[i].claim, held = holds & rows[i].claim;
+        oa_proof_law(p, m->name, claimed != held, 0, "%s: %s, and %s", rows[i].name,
+                     claimed ? "claimed" : "not claimed", held ? "holds" : "does not hold");
+    }
+}
+
+static void once(struct oa_proof *p)
+{
+    const struct oa_mechanism *m;
+    for (int i = 0; (m = oa_mechanism_at(i)) && !oa_proof_stopped(p); i++) {
+        if (oa_proof_wants(p, m->name))
+            oa_claims_are_true(p, m);
+    }
+}
+
+const struct oa_subject oa_subject_claims = {
+    .name = "claims",
+    .claim = "a mechanism has the properties that its table claims, and no others",
+    .work = 1,
+    .each = each,
+    .once = once,
+};

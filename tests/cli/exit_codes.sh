@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+# Exit codes, the same for every command: 0 done, 1 failed, 2 used wrongly, 4 diverged, 5 disproved, 128 + signal.
+. "$2/tests/cli/common"
+text 20000
+small="--config tiny.yaml --train.steps 2 --train.warmup 1 --quiet"
+golden=$source/tests/golden/softmax-causal.safetensors
+
+# Every command of the table is tried below with what it should do, with a word too many and with an unknown option.
+done_well() { # WORD...
+    expect 0 "$@"
+    tried="${tried:-} $1"
+    expect 2 "$@" --no-such-option
+    expect 0 "$1" --help
+}
+done_well train $small --out run
+done_well compare $small --seeds 2 --attention softmax --attention random --out contest
+done_well plan $small
+done_well eval run
+done_well generate run --tokens 3
+done_well score bleu --ref text.txt --hyp text.txt
+done_well tokenizer train --kind byte --data text.txt --out t.json
+done_well data copy --train 5 --valid 5 --test 5 --quiet --out copies
+done_well verify --quick 'pattern(previous)' --quiet
+done_well bench --attention softmax --lengths 16 --tokens 16 --width 8 --heads 2 --quiet
+done_well list
+done_well explain softmax
+done_well theory --model.width 16 --model.heads 2 --quiet
+done_well attend softmax --in "$golden" --out y.safetensors --causal
+done_well doctor
+done_well completion bash
+done_well man train
+"$orthant" --help | sed -n '/^Commands/,/^Options/s/^  \([a-z]*\) .*/\1/p' >commands
+for command in $(cat commands); do
+    case " $tried " in *" $command "*) ;; *) fail "$command was not tried" ;; esac
+    expect 2 "$command" some words that nobody expects
+done
+
+# What fails at a file, or at a shape: 1.
+for words in "train $small --data.train nowhere.txt --out x" "train $small --model.heads 3 --out x" \
+    "compare $small --data.train nowhere.txt --out x" "plan $small --data.train nowhere.txt" \
+    "eval nowhere" "eval run --data nowhere.txt" "generate nowhere" "generate run --prompt-file nowhere.txt" \
+    "tokenizer encode nowhere.json --text a" "tokenizer encode t.json --data nowhere.txt" \
+    "data copy --out text.txt" "tokenizer train --data nowhere.txt --out x" "theory --model.width 33 --model.heads 2" \
+    "attend softmax --in nowhere --out x" "man --out no/such/folder"; do
+    expect 1 $words
+    says err '^orthant: '
+    [ ! -s out ] || fail "orthant $words printed results"
+done
+# What is said wrongly: 2.
+for words in "train $small --model.attention sofmax --out x" "plan $small --attention sofmax" "verify sofmax" \
+    "explain sofmax" "attend sofmax --in $golden --out x" "bench --attention sofmax --lengths 16" \
+    "bench --lengths 0" "generate run --tokens much" "man nothing" "compare $small --seeds 0 --out x"; do
+    expect 2 $words
+    says err '^orthant: '
+done
+expect 4 train $small --train.optimizer sgd --train.lr 1000 --train.clip 0 --train.steps 50 --out diverged
+says err 'step '
+
+# Stopped while it works: 128 + the signal.
+stopped() { # FILE WORD...: when something is in FILE
+    file=$1
+    shift
+    rm -f out err
+    "$orthant" "$@" >out 2>err &
+    pid=$!
+    until [ -s "$file" ]; do sleep 0.02; done
+    kill -TERM $pid
+    status=0
+    wait $pid || status=$?
+    [ $status -eq 143 ] || fail "orthant $* ended with $status instead of 143"
+}
+stopped err train --config tiny.yaml --train.steps 100000 --out stopped
+stopped err compare --config tiny.yaml --train.steps 100000 --out stopped-contest
+stopped err verify
+stopped err theory
+stopped err bench
+stopped out generate run --tokens 100000000

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# The command that makes README's table, with so few steps that it only shows that the command works.
+. "$2/tests/cli/common"
+mkdir -p made/docs
+cp "$source/README.md" made/README.md
+here=$PWD
+(cd "$source" && tools/headline.sh "$orthant" "$here/made" --train.steps 2 --train.warmup 1 --train.eval_every 0 \
+    --train.final_tokens 500 --model.width 16 --seeds 2 --quiet) >out 2>err || fail "tools/headline.sh failed"
+[ "$(grep -c '^<svg' made/docs/headline.svg)" = 1 ] || fail "docs/headline.svg is no picture"
+says made/docs/headline.svg 'floor (uniform)'
+sed -n '/headline: begin/,/headline: end/p' made/README.md >table
+[ "$(grep -c '^| ' table)" = 11 ] || fail "README's table has not a row for each of eight attentions and the floor"
+says table 'Losses are on 500 of the'
+# All but what is between the marks stays.
+sed '/headline: begin/,/headline: end/d' "$source/README.md" >before
+sed '/headline: begin/,/headline: end/d' made/README.md >after
+same before after

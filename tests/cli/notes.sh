@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# What an attention does not have or bear is said before a training and in its report: attention dropout without weights
+# to drop, and bf16 where it decides the result. And an explanation of a very long context ends, and stops when asked to.
+. "$2/tests/cli/common"
+text 20000
+options="--config tiny.yaml --train.steps 2 --model.attention_dropout 0.5 --train.precision bf16 --threads 2"
+idle='linear(map=cos) has no attention weights to drop: model.attention_dropout = 0.5 does nothing there'
+signs='linear(map=cos) divides weights of both signs by their sum'
+
+expect 0 train $options --model.attention 'linear(map=cos)' --out run
+says err "$idle"
+says err "$signs"
+expect 0 train $options --model.attention softmax --out other
+! grep -q 'to drop\|both signs' err || fail "softmax has weights to drop, and none of both signs"
+
+expect 0 compare $options --seeds 1 --attention softmax --attention 'linear(map=cos)' --out contest
+says err "$idle"
+says err "$signs"
+says out "^$idle"
+says contest/report.html "$idle"
+[ "$(grep -c 'to drop' out)" -eq 1 ] || fail "softmax is in the footnote"
+
+expect 0 plan $options --attention 'linear(map=cos)'
+says out "^$idle"
+says out "^$signs"
+expect 0 explain 'linear(map=cos)'
+says out '^    dropout  *no attention weights to drop'
+says out '^    bf16  *weights of both signs'
+expect 0 explain softmax
+! grep -q '^    dropout\|^    bf16' out || fail "softmax drops weights, and has none of both signs"
+
+[ -z "$quick" ] || exit 0
+"$orthant" list | sed -n '2,/^$/p' | cut -d' ' -f1 | grep . | grep -v '^mix$' >names
+[ "$(wc -l <names)" -eq 24 ] || fail "there are $(wc -l <names) mechanisms in the list"
+for name in $(cat names) 'random+softmax'; do
+    status=0
+    (ulimit -v 2000000 && timeout 60 "$orthant" explain "$name" --model.context 1048576 --threads 1) >out 2>err || status=$?
+    if [ "$name" = bigbird ]; then
+        [ $status -eq 1 ] || fail "explain bigbird at a million tokens ended with $status"
+        says err 'too many to be counted'
+    else
+        [ $status -eq 0 ] || fail "explain $name at a million tokens ended with $status"
+    fi
+done
+
+# A signal ends it: 124 says that it was still at work when it came, and was not killed for good (137).
+status=0
+timeout -k 60 1 "$orthant" explain 'block-sparse(block=1)' --model.context 1048576 >out 2>err || status=$?
+[ $status -eq 124 ] || fail "a stopped explanation ended with $status"

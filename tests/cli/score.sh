@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+# Scores of files: sacreBLEU's lines and JSON, files of all kinds, and what is refused.
+. "$2/tests/cli/common"
+
+cat >ref <<'END'
+The quick brown fox jumps over the lazy dog.
+It's 3,000.5 metres; "really"?
+
+The end of the story is near, he said.
+END
+cat >hyp <<'END'
+The fast brown fox jumped over the lazy dog.
+It is 3,000.5 metres; "really"!
+
+The end of the story, he said, is near.
+END
+cat >other <<'END'
+A quick brown fox jumps over a lazy dog.
+It's 3000 metres, really?
+
+He said the end of the story is near.
+END
+
+# What `sacrebleu ref -i hyp -m bleu chrf ter -f text` and `-m bleu` of version 2.6.0 print (tests/metrics/score.txt and
+# score.json), but for our name behind the version.
+sacrebleu() {
+    sed 's/+orthant\.[0-9.]*[0-9]//g' "$1"
+}
+expect 0 score bleu chrf ter --ref ref --hyp hyp
+cp out plain
+sacrebleu plain >bare
+same bare "$source/tests/metrics/score.txt"
+expect 0 score bleu --ref ref --hyp hyp --json
+sacrebleu out >bare
+same bare "$source/tests/metrics/score.json"
+
+# The same text in other files: CRLF, gzip, the standard input, no end of the last line.
+sed 's/$/\r/' hyp >crlf
+gzip -c hyp >packed.gz
+printf '%s' "$(cat hyp)" >open
+for file in crlf packed.gz open; do
+    expect 0 score bleu chrf ter --ref ref --hyp $file
+    same out plain
+done
+"$orthant" score bleu chrf ter --ref ref --hyp - <hyp >out || fail "the standard input"
+same out plain
+expect 0 score bleu chrf ter --ref ref --hyp hyp --threads 3
+same out plain
+
+# Line by line, several references, several systems.
+expect 0 score bleu --ref ref --ref other --hyp hyp --sentence-level
+[ "$(wc -l <out)" -eq 4 ] || fail "not a line for each line"
+says out '^BLEU|nrefs:2|case:mixed|eff:yes|'
+expect 0 score chrf --ref ref --hyp hyp --sentence-level --json
+says out '"scores"'
+expect 0 score bleu chrf --ref ref --hyp hyp --hyp other --paired-bs
+says out 'bs:1000|seed:12345'
+says out 'p = 0\.'
+expect 0 score ter --ref ref --hyp hyp --hyp other --paired-ar --samples 200 --json
+says out '"p_value": 0\.'
+expect 0 score bleu --ref ref --hyp hyp --hyp other
+says out 'hyp  *[0-9]'
+expect 0 score bleu --ref ref --hyp hyp --confidence
+says out '= [0-9.]* (μ = [0-9.]* ± [0-9.]*)'
+expect 0 score rouge --ref ref --hyp hyp --stemmer
+says out 'ROUGE-L|nrefs:1|tok:rouge-score|stem:porter'
+expect 0 score rouge --ref ref --hyp hyp --newline .
+says out 'ROUGE-Lsum'
+
+# Labels and numbers.
+printf '1\n0\n1\n1\n' >labels
+printf '1\n1\n0\n1\n' >guesses
+expect 0 score accuracy f1 mcc --ref labels --hyp guesses
+says out 'accuracy|.* = 0\.5000 (2 of 4)'
+says out 'F1|.*positive:1|.* = 0\.6667 (P = 0\.6667 R = 0\.6667)'
+says out 'MCC|.* = -0\.3333'
+expect 0 score f1 --average macro --ref labels --hyp guesses
+says out '= 0\.3333'
+expect 0 score pearson spearman --ref labels --hyp guesses
+says out 'Pearson|n:4|.* = -0\.3333'
+printf '2\n2\n2\n2\n' >constant
+expect 0 score pearson --ref labels --hyp constant
+says out '= nan (not defined: one side is constant)'
+expect 0 score pearson --ref labels --hyp constant --json
+says out '"score": null'
+expect 0 score mcc --ref labels --hyp constant
+says out '= 0\.0000 (not defined'
+
+# Text that is tokenised is noticed.
+yes 'a b c .' | head -n 100 >tokenised
+expect 0 score bleu --ref tokenised --hyp tokenised
+says err '100 lines of tokenised end in a tokenised full stop'
+expect 0 score bleu --ref tokenised --hyp tokenised --force
+[ ! -s err ] || fail "--force does not silence the notice"
+
+# Refused, with a sentence.
+refused() { # CODE PATTERN WORD...
+    wanted=$1 pattern=$2
+    shift 2
+    expect "$wanted" "$@"
+    says err "^orthant: .*$pattern"
+    [ ! -s out ] || fail "orthant $* printed results"
+}
+head -n 3 hyp >short
+refused 1 'ref has 4 lines, but short has 3' score bleu --ref ref --hyp short
+printf 'good\nb\374d\n\n\n' >latin
+refused 1 'latin: line 2 is not UTF-8: byte 2 of it is 0xFC' score bleu --ref ref --hyp latin
+: >nothing
+refused 1 'nothing is empty' score bleu --ref nothing --hyp hyp
+refused 1 'cannot .* nowhere' score bleu --ref ref --hyp nowhere
+refused 1 'ref: line 3 is empty, where a label should be' score accuracy --ref ref --hyp hyp
+refused 1 'hyp: line 1 is "The fast' score pearson --ref labels --hyp hyp
+refused 2 'did you mean "bleu"' score blue --ref ref --hyp hyp
+refused 2 'did you mean "intl"' score bleu --tokenize intel --ref ref --hyp hyp
+refused 1 'tokenizer ja-mecab needs' score bleu --tokenize ja-mecab --ref ref --hyp hyp
+refused 2 'needs --ref FILE' score bleu --hyp hyp
+refused 2 'one to eight metrics' score --ref ref --hyp hyp
+refused 2 'is there twice' score bleu bleu --ref ref --hyp hyp
+refused 2 'options of chrF are given, but would do nothing' score bleu --word-order 2 --ref ref --hyp hyp
+refused 2 'options of f1 are given' score accuracy --average macro --ref labels --hyp guesses
+refused 2 'a smoothing value' score bleu --smooth-value 2 --ref ref --hyp hyp
+refused 2 'would do nothing: nothing is drawn' score bleu --seed 3 --ref ref --hyp hyp
+refused 2 'not both' score bleu --paired-bs --paired-ar --ref ref --hyp hyp --hyp other
+refused 2 'compares systems' score bleu --paired-bs --ref ref --hyp hyp
+refused 2 'with several systems' score bleu --confidence --ref ref --hyp hyp --hyp other
+refused 2 'can be read once' score bleu --ref - --hyp -
+refused 2 'one reference' score accuracy --ref labels --ref labels --hyp guesses
+printf 'a\nb\na\nb\n' >letters
+refused 2 'no line has the label "1"' score f1 --ref letters --hyp letters
+printf 'a\nb\nc\nb\n' >three
+refused 2 'there are 3 labels' score f1 --positive a --ref letters --hyp three

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+# A contest that stops by itself: seeds where a question is open, to the end, the most seeds or the budget; killed and
+# stopped at any moment it comes to the same decisions.
+. "$2/tests/cli/common"
+text 30000
+options="--config tiny.yaml --train.steps 12 --quiet"
+three="--attention softmax --attention linear --attention local(window=4)"
+
+# field FILE PATTERN: the first match of a results.json
+field() {
+    grep -o -m 1 "$2" "$1" || fail "there is no $2 in $1"
+}
+
+runs() { # FOLDER: runs that were made, "attention-01/seed-1" …
+    (cd "$1/runs" && for run in */*/result.json; do echo "${run%/result.json}"; done)
+}
+
+# Resolved at once: losses differ by much less than this margin, as soon as an interval has an end.
+expect 0 compare $options $three --until-resolved --baseline softmax --margin 2 --out early
+says out 'linear and local(window=4) are as good as the baseline, softmax: within 2 nats'
+says out 'No question is open after'
+field early/results.json '"ending": "resolved"' >/dev/null
+[ "$(runs early | grep -c attention-04)" = 3 ] || fail "the floor does not have three seeds"
+made=$(runs early | grep -c attention-01)
+[ "$made" -gt 3 ] && [ "$made" -lt 8 ] || fail "an easy question took $made seeds"
+says early/report.html 'id="trajectories"'
+says early/report.html 'id="pairs"'
+
+# The same call again trains nothing and says the same, but for the time.
+cp early/results.json before.json
+expect 0 compare $options $three --until-resolved --baseline softmax --margin 2 --out early
+grep -v -e spent_seconds -e '"date"' before.json >before
+grep -v -e spent_seconds -e '"date"' early/results.json >after
+same before after
+
+# Not resolved: a margin of next to nothing, and few seeds. Without a baseline it is about the lowest loss.
+expect 0 compare $options $three --until-resolved --margin 0.000001 --compare.most_seeds 6 --budget 2min --out most
+says out 'open after 6 seeds, the most that compare.most_seeds allows'
+field most/results.json '"ending": "seeds used up"' >/dev/null
+field most/results.json '"budget_seconds": 120,' >/dev/null
+[ "$(field most/results.json '"baseline": null')" ] || fail "there is a baseline"
+
+# Killed without warning and stopped in the middle, again and again: the same runs, the same numbers.
+round=0 status=137
+while [ $status -ne 0 ]; do
+    round=$((round + 1))
+    before=$( [ -d killed/runs ] && runs killed | wc -l || echo 0)
+    "$orthant" compare $options $three --until-resolved --margin 0.000001 --compare.most_seeds 6 --out killed \
+        >out 2>err &
+    pid=$!
+    while kill -0 $pid 2>/dev/null && [ "$( [ -d killed/runs ] && runs killed 2>/dev/null | wc -l || echo 0)" -lt $((before + 3)) ]; do
+        sleep 0.01
+    done
+    [ $((round % 2)) -eq 0 ] && signal=KILL || signal=INT
+    kill -$signal $pid 2>/dev/null || true
+    status=0
+    wait $pid || status=$?
+    case $status in 0 | 130 | 137) ;; *) fail "ended with $status after SIG$signal" ;; esac
+    [ $round -lt 60 ] || fail "never ends"
+done
+[ $round -gt 2 ] || fail "killed only $((round - 1)) times"
+echo "killed or stopped $((round - 1)) times"
+runs most >one
+runs killed >two
+same one two
+for name in one two; do
+    [ $name = one ] && folder=most || folder=killed
+    awk '/"(step|speed)": \{/ { timed = 1 } !timed; /}/ { timed = 0 }' $folder/results.json |
+        grep -o '"\(valid_loss\|weights\|low\|high\|mean\|verdict\|ending\|seeds_needed_low\)": [^[]*$' >$name
+done
+same one two
+
+# A budget that is used up: the first round is made in any case. What was spent is kept, and more of it goes on.
+expect 0 compare $options $three --until-resolved --baseline softmax --margin 0.000001 --budget 0.001s --out budget
+says out 'another round did not fit into the budget'
+field budget/results.json '"ending": "budget used up"' >/dev/null
+[ "$(runs budget | wc -l)" = 4 ] || fail "more than the first round was made"
+spent=$(field budget/spending.json '"clock":[0-9.]*')
+expect 0 compare $options $three --until-resolved --baseline softmax --margin 0.000001 --budget 0.001s --out budget
+[ "$(runs budget | wc -l)" = 4 ] || fail "a spent budget was spent again"
+again=$(field budget/spending.json '"clock":[0-9.]*')
+awk "BEGIN { exit !(${again#*:} > ${spent#*:}) }" || fail "the time of the second call is not counted: $spent, $again"
+expect 0 compare $options $three --until-resolved --baseline softmax --margin 0.000001 --budget 1h \
+    --compare.most_seeds 4 --out budget
+[ "$(runs budget | wc -l)" = 15 ] || fail "a larger budget did not go on: $(runs budget | wc -l) runs"
+sed -i 's/"clock":/"clock":9/' budget/spending.json
+expect 1 compare $options $three --until-resolved --baseline softmax --margin 0.000001 --out budget
+says err 'spending.json'
+
+# What contradicts itself or says nothing is refused before anything is trained.
+refused() { # PATTERN OPTION...
+    pattern=$1
+    shift
+    expect 2 compare $options $three "$@" --out refused
+    says err "$pattern"
+    [ ! -e refused ] || fail "$* left a folder"
+}
+refused 'compare.budget is for a contest that stops by itself' --budget 2h
+refused 'compare.most_seeds is for a contest that stops by itself' --compare.most_seeds 20
+refused 'compare.budget = "2" is no time' --until-resolved --budget 2
+refused 'compare.budget = "soon" is no time' --until-resolved --budget soon
+refused 'compare.budget = "-1h" is no time' --until-resolved --compare.budget=-1h
+refused 'compare.seeds = 2' --until-resolved --seeds 2
+refused 'compare.most_seeds = 5 is less than compare.seeds = 6' --until-resolved --seeds 6 --compare.most_seeds 5
+refused 'compare.margin is for verdicts against a baseline' --margin 0.1
+refused 'the first attention measures the time' --until-resolved --equal time
+refused 'the first attention measures the time' --until-resolved --equal time --baseline linear
+
+# Any number of looks without a baseline: verdicts among all, by the same intervals.
+expect 0 compare $options $three --looks any --margin 2 --seeds 6 --out looks
+says out 'Verdicts hold however often seeds are added and looked at'
+says out 'as good as'

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The CPU's operations on memory that nobody else can reach. An address that is handed out lies in pages without any
+ * right of access; behind it, elsewhere, is the memory. The table's functions turn the one into the other and call the
+ * CPU's. So the program ends where an element is touched without the device, and where the device is given an address
+ * that is not its own: a host's, one that was released, one out of bounds by a page. What is not written holds NaN.
+ */
+#include "guarded.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct range {
+    struct range *next;
+    char *handed_out, *memory;
+    size_t bytes, mapped;
+};
+
+static _Noreturn void stop(const char *what, const void *address)
+{
+    fprintf(stderr, "guarded device: %s: %p\n", what, address);
+    abort();
+}
+
+static bool is_in(const struct range *r, const void *x)
+{
+    return (const char *)x >= r->handed_out && (const char *)x <= r->handed_out + r->bytes;
+}
+
+static void *at(const struct oa_device *d, const void *x)
+{
+    if (!x)
+        return NULL;
+    for (const struct range *r = d->own; r; r = r->next)
+        if (is_in(r, x))
+            return r->memory + ((const char *)x - r->handed_out);
+    stop("an operation is given an address that is not of the device's memory", x);
+}
+
+/* ---- memory ---- */
+
+static void *map(size_t bytes, int rights)
+{
+    void *memory = mmap(NULL, bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        stop("no memory", NULL);
+    return memory;
+}
+
+/* A page more than is asked for, so that the end of one range is not the beginning of another. */
+static void *allocate(struct oa_device *d, size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    struct range *r = malloc(sizeof *r);
+    if (!r)
+        stop("no memory", NULL);
+    *r = (struct range){ .next = d->own, .bytes = bytes, .mapped = (bytes / page + 2) * page };
+    r->handed_out = map(r->mapped, PROT_NONE);
+    r->memory = map(r->mapped, PROT_READ | PROT_WRITE);
+    memset(r->memory, 0xff, bytes);
+    d->own = r;
+    return r->handed_out;
+}
+
+static void release(struct oa_device *d, void *memory)
+{
+    struct range **link = (struct range **)(void *)&d->own, *r;
+    while (*link && (*link)->handed_out != (char *)memory)
+        link = &(*link)->next;
+    if (!(r = *link))
+        stop("what was never handed out is released", memory);
+    *link = r->next;
+    munmap(r->handed_out, r->mapped);
+    munmap(r->memory, r->mapped);
+    free(r);
+}
+
+static void close_guarded(struct oa_device *d)
+{
+    if (d->own)
+        stop("the device is closed before its memory is released", ((struct range *)d->own)->handed_out);
+    oa_device_cpu.close(d);
+}
+
+static enum oa_error open_guarded(struct oa_device *d)
+{
+    return oa_device_cpu.open(d);
+}
+
+static void settle(struct oa_device *d)
+{
+    oa_device_cpu.settle(d);
+}
+
+static void wait_for(struct oa_device *d)
+{
+    oa_device_cpu.sync(d);
+}
+
+/* ---- operations: structs with the addresses of the memory behind ---- */
+
+#define FIX(field) s.field = at(d, s.field)
+
+static struct oa_attention_shape of_shape(const struct oa_device *d, struct oa_attention_shape s)
+{
+    FIX(key_lengths), FIX(query_lengths);
+    return s;
+}
+
+static struct oa_part of_part(const struct oa_device *d, struct oa_part s)
+{
+    FIX(q), FIX(dq), FIX(k), FIX(dk), FIX(bias), FIX(dbias), FIX(table), FIX(dtable);
+    return s;
+}
+
+static struct oa_logits of_logits(const struct oa_device *d, const struct oa_logits *a)
+{
+    struct oa_logits s = *a;
+    s.shape = of_shape(d, s.shape);
+    FIX(support.layout);
+    for (int c = 0; c < s.parts; c++)
+        s.part[c] = of_part(d, s.part[c]);
+    FIX(alpha), FIX(dalpha), FIX(v), FIX(dv), FIX(o), FIX(d_o), FIX(lse);
+    return s;
+}
+
+static struct oa_mixture_weights of_mixture_weights(const struct oa_device *d, const struct oa_mixture_weights *a)
+{
+    struct oa_mixture_weights s = *a;
+    FIX(theta), FIX(alpha), FIX(dalpha), FIX(dtheta);
+    return s;
+}
+
+static struct oa_linear_attention of_linear_attention(const struct oa_device *d, const struct oa_linear_attention *a)
+{
+    struct oa_linear_attention s = *a;
+    s.shape = of_shape(d, s.shape);
+    FIX(key_scale), FIX(query_scale), FIX(fq), FIX(fk), FIX(dfq), FIX(dfk);
+    FIX(v), FIX(dv), FIX(o), FIX(d_o), FIX(den), FIX(state);
+    return s;
+}
+
+static struct oa_polynomial of_polynomial(const struct oa_device *d, const struct oa_polynomial *a)
+{
+    struct oa_polynomial s = *a;
+    s.shape = of_shape(d, s.shape);
+    FIX(q), FIX(k), FIX(v), FIX(dq), FIX(dk), FIX(dv), FIX(o), FIX(d_o), FIX(den);
+    return s;
+}
+
+static struct oa_pattern_attention of_pattern_attention(const struct oa_device *d, const struct oa_pattern_attention *a)
+{
+    struct oa_pattern_attention s = *a;
+    s.shape = of_shape(d, s.shape);
+    FIX(words), FIX(v), FIX(dv), FIX(o), FIX(d_o), FIX(state);
+    return s;
+}
+
+static struct oa_band of_band(const struct oa_device *d, const struct oa_band *a)
+{
+    struct oa_band s = *a;
+    s.shape = of_shape(d, s.shape);
+    FIX(logits), FIX(dlogits), FIX(v), FIX(dv), FIX(o), FIX(d_o);
+    return s;
+}
+
+static struct oa_random_statistics of_random_statistics(const struct oa_device *d, const struct oa_random_statistics *a)
+{
+    struct oa_random_statistics s = *a;
+    FIX(query_lengths), FIX(key_lengths), FIX(q), FIX(k), FIX(omega), FIX(mean), FIX(square), FIX(bias);
+    FIX(turned[0]), FIX(turned[1]), FIX(metric[0]), FIX(metric[1]);
+    return s;
+}
+
+static struct oa_moments_change of_moments_change(const struct oa_device *d, const struct oa_moments_change *a)
+{
+    struct oa_moments_change s = *a;
+    FIX(lengths[0]), FIX(lengths[1]), FIX(x[0]), FIX(x[1]), FIX(mean), FIX(square);
+    FIX(mean_change), FIX(square_change), FIX(batches);
+    return s;
+}
+
+static struct oa_moments_move of_moments_move(const struct oa_device *d, const struct oa_moments_move *a)
+{
+    struct oa_moments_move s = *a;
+    FIX(mean), FIX(square), FIX(seen), FIX(mean_change), FIX(square_change), FIX(batches);
+    return s;
+}
+
+static struct oa_random_features of_random_features(const struct oa_device *d, const struct oa_random_features *a)
+{
+    struct oa_random_features s = *a;
+    FIX(lengths), FIX(omega), FIX(bias), FIX(metric), FIX(x), FIX(y), FIX(top), FIX(dy), FIX(dx);
+    return s;
+}
+
+static struct oa_length_projection of_length_projection(const struct oa_device *d, const struct oa_length_projection *a)
+{
+    struct oa_length_projection s = *a;
+    FIX(lengths), FIX(x), FIX(dx), FIX(w), FIX(dw), FIX(y), FIX(dy);
+    return s;
+}
+
+static struct oa_transform of_transform(const struct oa_device *d, const struct oa_transform *a)
+{
+    struct oa_transform s = *a;
+    FIX(numbers), FIX(x), FIX(dx), FIX(y), FIX(dy);
+    return s;
+}
+
+static struct oa_mixer_steps of_mixer_steps(const struct oa_device *d, const struct oa_mixer_steps *a)
+{
+    struct oa_mixer_steps s = *a;
+    FIX(in_weight), FIX(in_bias), FIX(out_weight), FIX(out_bias), FIX(x), FIX(y), FIX(state);
+    return s;
+}
+
+static struct oa_head_factors of_head_factors(const struct oa_device *d, const struct oa_head_factors *a)
+{
+    struct oa_head_factors s = *a;
+    FIX(temperature), FIX(diagonal), FIX(factor), FIX(dfactor), FIX(dtemperature), FIX(ddiagonal);
+    return s;
+}
+
+static struct oa_residual_norm of_residual_norm(const struct oa_device *d, const struct oa_residual_norm *a)
+{
+    struct oa_residual_norm s = *a;
+    FIX(x), FIX(branch), FIX(sum), FIX(gain), FIX(bias), FIX(y), FIX(mean), FIX(rstd);
+    FIX(dy), FIX(dsum), FIX(dx), FIX(dbranch), FIX(dgain), FIX(dbias);
+    return s;
+}
+
+static struct oa_embedding of_embedding(const struct oa_device *d, const struct oa_embedding *a)
+{
+    struct oa_embedding s = *a;
+    FIX(ids), FIX(table), FIX(position), FIX(y), FIX(dy), FIX(dtable), FIX(dposition);
+    return s;
+}
+
+static struct oa_linear_loss of_linear_loss(const struct oa_device *d, const struct oa_linear_loss *a)
+{
+    struct oa_linear_loss s = *a;
+    FIX(x), FIX(w), FIX(target), FIX(dx), FIX(dw);
+    return s;
+}
+
+static struct oa_adafactor of_adafactor(const struct oa_device *d, const struct oa_adafactor *a)
+{
+    struct oa_adafactor s = *a;
+    FIX(w), FIX(v), FIX(update), FIX(g);
+    return s;
+}
+
+/* ---- the table ---- */
+
+#define AT(x) at(d, x)
+#define OF(type, a)                                                                                                    \
+    (struct oa_##type[])                                                                                               \
+    {                                                                                                                  \
+        of_##type(d, a)                                                                                                \
+    }
+#define OA_DO(name, parameters, arguments)                                                                             \
+    static void guarded_##name parameters                                                                              \
+    {                                                                                                                  \
+        oa_device_cpu.name arguments;                                                                                  \
+    }
+#define OA_ASK(type, name, parameters, arguments)                                                                      \
+    static type guarded_##name parameters                                                                              \
+    {                                                                                                                  \
+        return oa_device_cpu.name arguments;                                                                           \
+    }
+#include "device/operations.def"
+#undef OA_DO
+#undef OA_ASK
+
+const struct oa_device_ops oa_device_guarded = {
+    .name = "guarded",
+    .open = open_guarded,
+    .close = close_guarded,
+    .settle = settle,
+    .allocate = allocate,
+    .release = release,
+    .sync = wait_for,
+#define OA_DO(name, parameters, arguments) .name = guarded_##name,
+#define OA_ASK(type, name, parameters, arguments) .name = guarded_##name,
+#include "device/operations.def"
+#undef OA_DO
+#undef OA_ASK
+};
+
+oa_context *oa_guarded_open(const struct oa_settings *settings)
+{
+    oa_context *c = oa_open(settings);
+    if (c)
+        oa_context_choose(c, &oa_device_guarded);
+    return c;
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Runs side by side: the same files for any number of jobs and threads, after a stop, and beside runs that fail. */
+#include "testing.h"
+
+#include "base/beside.h"
+#include "train/jobs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char text_file[] = "test_jobs_text.txt";
+
+static int make_text(void **state)
+{
+    (void)state;
+    FILE *f = fopen(text_file, "w");
+    for (int i = 0; i < 200; i++)
+        fprintf(f, "the %s fox over the %s dog; ", i % 3 ? "quick" : "slow", i % 5 ? "lazy" : "tired");
+    return fclose(f);
+}
+
+static struct oa_options options(void)
+{
+    struct oa_options o;
+    oa_options_default(&o);
+    snprintf(o.data_train, sizeof o.data_train, "%s", text_file);
+    o.model_layers = 1;
+    o.model_width = 16;
+    o.model_heads = 2;
+    o.model_context = 16;
+    o.model_dropout = 0.1;
+    o.train_batch = 4;
+    o.train_steps = 12;
+    o.train_warmup = 2;
+    o.train_eval_every = 6;
+    o.train_log_every = 3;
+    o.compare_seeds = 2;
+    return o;
+}
+
+static void shell(const char *format, ...)
+{
+    char command[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(command, sizeof command, format, arguments);
+    va_end(arguments);
+    assert_int_equal(system(command), 0);
+}
+
+/* ---- contests ---- */
+
+/* Everything that is logged comes from the caller's thread; a stop is asked for when `enough` runs are said to be done.
+ */
+struct listener {
+    pthread_t thread;
+    int progress;
+    char notice[512];
+    long enough;
+    volatile int stop;
+};
+
+static void listen(void *argument, int level, const char *line)
+{
+    struct listener *l = argument;
+    long done, all;
+    assert_true(pthread_equal(pthread_self(), l->thread));
+    if (level == 0)
+        snprintf(l->notice, sizeof l->notice, "%.500s", line);
+    if (level != 1 || sscanf(line, "%ld of %ld runs", &done, &all) != 2)
+        return;
+    l->progress++;
+    if (l->enough && done >= l->enough)
+        l->stop = 2;
+}
+
+static oa_context *open_context(int threads, struct listener *l)
+{
+    l->thread = pthread_self();
+    return oa_open(
+        &(struct oa_settings){ .threads = threads, .log = listen, .log_argument = l, .stop = &l->stop, .isa = "ref" });
+}
+
+static enum oa_error contest(const struct oa_options *o, int threads, const char *folder, struct listener *l,
+                             char sentence[512])
+{
+    static const char *const attentions[] = { "softmax", "random" };
+    struct oa_contest_request r = { .options = o, .attentions = attentions, .count = 2, .folder = folder };
+    struct oa_contest k;
+    const char *why;
+    oa_context *c = open_context(threads, l);
+    enum oa_error e = oa_contest_run(c, &r, &k);
+    oa_last_error(c, &why);
+    if (sentence)
+        snprintf(sentence, 512, "%.500s", why);
+    oa_contest_free(&k);
+    oa_close(c);
+    return e;
+}
+
+/* Times and machines differ, and the seals over them, and `also`, "" or "NAME|"; nothing else does. */
+static void assert_same_folders(const char *a, const char *b, const char *also)
+{
+    shell("rm -rf test_jobs_x test_jobs_y; cp -r %s test_jobs_x; cp -r %s test_jobs_y; rm -f test_jobs_?/speed.json", a,
+          b);
+    shell(
+        "for f in $(find test_jobs_x test_jobs_y -name '*.json*'); do sed -i -E "
+        "'s/\"(%s(processor_)?seconds|seconds_per_step|tokens_per_second|machine|seal)\": ?(\"[^\"]*\"|[0-9.e+-]+)//g; "
+        "s/(\\[[0-9]+),[0-9.e-]+,/\\1,/g' $f; done",
+        also);
+    shell("diff -r test_jobs_x test_jobs_y && rm -rf test_jobs_x test_jobs_y");
+}
+
+static void same_bits(void **state)
+{
+    (void)state;
+    static const int ways[][2] = { { 1, 1 }, { 1, 3 }, { 2, 2 }, { 3, 3 }, { 2, 3 }, { 3, 5 } };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct oa_options o = options();
+        struct listener l = { 0 };
+        char folder[64];
+        o.compare_jobs = ways[i][0];
+        snprintf(folder, sizeof folder, "test_jobs_%d_%d", ways[i][0], ways[i][1]);
+        shell("rm -rf %s", folder);
+        assert_int_equal(contest(&o, ways[i][1], folder, &l, NULL), OA_OK);
+        assert_string_equal(l.notice, "");
+        assert_true((l.progress > 0) == (ways[i][0] > 1));
+        if (i > 0)
+            assert_same_folders("test_jobs_1_1", folder, "");
+    }
+    shell("grep -q ', ref, 1 of 2 threads' test_jobs_2_2/runs/attention-01/seed-1/result.json");
+    shell("grep -q ', ref, 3 threads' test_jobs_1_3/runs/attention-01/seed-1/result.json");
+    shell("cat test_jobs_3_5/runs/*/*/result.json | grep -o '[12] of 5 threads' | sort -u | wc -l | grep -qx 2");
+}
+
+/* Stopped when a run has ended and others have begun; then gone on with by another number of jobs. */
+static void same_bits_after_a_stop(void **state)
+{
+    (void)state;
+    struct oa_options o = options();
+    struct listener whole = { 0 }, first = { .enough = 1 }, rest = { 0 };
+    char sentence[512];
+    o.train_steps = 150;
+    o.compare_jobs = 1;
+    shell("rm -rf test_jobs_whole test_jobs_parts");
+    assert_int_equal(contest(&o, 1, "test_jobs_whole", &whole, NULL), OA_OK);
+    o.compare_jobs = 3;
+    assert_int_equal(contest(&o, 3, "test_jobs_parts", &first, sentence), OA_INTERRUPTED);
+    assert_non_null(strstr(sentence, "stopped by signal 2 after step "));
+    shell("ls test_jobs_parts/runs/*/*/checkpoint-*.safetensors >/dev/null");
+    shell("ls test_jobs_parts/runs/*/*/result.json >/dev/null");
+    o.compare_jobs = 2;
+    assert_int_equal(contest(&o, 2, "test_jobs_parts", &rest, NULL), OA_OK);
+    assert_string_equal(strrchr(rest.notice, ';') ? "" : rest.notice, ""); /* only "going on from step …; …" */
+    /* a run that was stopped when all its steps were done needs less memory for what is left */
+    assert_same_folders("test_jobs_whole", "test_jobs_parts", "peak_memory|");
+    shell("rm -rf test_jobs_whole test_jobs_parts");
+}
+
+static void one_at_a_time_by_the_clock(void **state)
+{
+    (void)state;
+    struct oa_options o = options();
+    struct listener l = { 0 };
+    snprintf(o.compare_equal, sizeof o.compare_equal, "time");
+    o.compare_jobs = 2;
+    shell("rm -rf test_jobs_clock");
+    assert_int_equal(contest(&o, 2, "test_jobs_clock", &l, NULL), OA_OK);
+    assert_string_equal(l.notice, "compare.jobs is 2, and times are budgets: one run at a time");
+    assert_int_equal(l.progress, 0);
+    shell("! grep -r 'of 2 threads' test_jobs_clock/runs");
+    shell("rm -rf test_jobs_clock");
+}
+
+static void more_jobs_than_threads(void **state)
+{
+    (void)state;
+    struct oa_options o = options();
+    struct listener l = { 0 };
+    o.compare_jobs = 5;
+    shell("rm -rf test_jobs_many");
+    assert_int_equal(contest(&o, 2, "test_jobs_many", &l, NULL), OA_OK);
+    assert_string_equal(l.notice, "compare.jobs is 5, and there are 2 threads: 2 runs at a time; --threads gives more");
+    shell("rm -rf test_jobs_many");
+}
+
+/* ---- orders ---- */
+
+enum { ORDERS = 6 };
+
+struct outcomes {
+    struct oa_run runs[ORDERS];
+    int ended[ORDERS], count, fail_at; /* the callback fails at that one, counted from 1; 0: never */
+    oa_context *c;
+};
+
+static enum oa_error note(void *argument, long order, struct oa_run *run)
+{
+    struct outcomes *o = argument;
+    o->runs[order] = *run;
+    o->ended[order]++;
+    if (++o->count == o->fail_at)
+        return oa_fail(o->c, OA_INTERNAL, "the caller says no");
+    return OA_OK;
+}
+
+struct given {
+    struct oa_workload workload;
+    struct oa_workplace place;
+    struct oa_run_order orders[ORDERS];
+};
+
+static void give_orders(oa_context *c, const struct oa_options *o, struct given *g)
+{
+    *g = (struct given){ .place.threads = oa_thread_count(c) };
+    assert_int_equal(oa_workload_open(c, o, &g->workload), OA_OK);
+    shell("rm -rf test_jobs_orders");
+    for (int i = 0; i < ORDERS; i++) {
+        struct oa_run_order *order = &g->orders[i];
+        *order = (struct oa_run_order){
+            .options = *o, .workload = &g->workload, .title = "test", .number = i + 1, .count = ORDERS
+        };
+        order->options.train_seed = i + 1;
+        snprintf(order->folder, sizeof order->folder, "test_jobs_orders/%d", i);
+    }
+}
+
+static enum oa_error carry_out(oa_context *c, struct given *g, struct outcomes *out, int jobs)
+{
+    struct oa_jobs j = { .orders = g->orders, .count = ORDERS, .place = &g->place, .ended = note, .argument = out };
+    out->c = c;
+    return oa_jobs_carry_out(c, &j, jobs);
+}
+
+static void take_back(struct given *g, struct outcomes *out)
+{
+    for (int i = 0; i < ORDERS; i++)
+        oa_run_free(&out->runs[i]);
+    oa_workload_close(&g->workload);
+}
+
+/* Order 1 diverges: it is a result like others, and theirs are those that they have alone. */
+static void same_bits_beside_one_that_diverges(void **state)
+{
+    (void)state;
+    static struct given g;
+    struct oa_options o = options();
+    struct listener l = { 0 };
+    struct outcomes outcomes[2] = { 0 };
+    oa_context *c = open_context(3, &l);
+    for (int k = 0; k < 2; k++) {
+        give_orders(c, &o, &g);
+        g.orders[1].options.train_lr = 1e3;
+        g.orders[1].options.train_clip = 0;
+        g.orders[1].options.train_steps = 400;
+        assert_int_equal(carry_out(c, &g, &outcomes[k], k ? 3 : 1), OA_OK);
+        assert_non_null(strstr(l.notice, "test, seed 2: "));
+        oa_workload_close(&g.workload);
+    }
+    for (int i = 0; i < ORDERS; i++) {
+        assert_int_equal(outcomes[1].ended[i], 1);
+        assert_int_equal(outcomes[1].runs[i].failed, i == 1);
+        assert_string_equal(outcomes[0].runs[i].failure, outcomes[1].runs[i].failure);
+        assert_string_equal(outcomes[0].runs[i].weights, outcomes[1].runs[i].weights);
+    }
+    for (int i = 0; i < 2 * ORDERS; i++)
+        oa_run_free(&outcomes[i / ORDERS].runs[i % ORDERS]);
+    oa_close(c);
+}
+
+/* Order 1 cannot be carried out: its sentence is the result, the other at work saves, and no further one begins. */
+static void an_error_in_one_run_stops_the_others(void **state)
+{
+    (void)state;
+    static struct given g;
+    struct oa_options o = options();
+    struct listener l = { 0 };
+    struct outcomes out = { 0 };
+    const char *why;
+    o.train_steps = 20000;
+    oa_context *c = open_context(2, &l);
+    give_orders(c, &o, &g);
+    shell("mkdir -p test_jobs_orders; : >test_jobs_orders/1"); /* a file where its folder should be */
+    assert_int_equal(carry_out(c, &g, &out, 2), OA_IO);
+    oa_last_error(c, &why);
+    assert_non_null(strstr(why, "test_jobs_orders/1"));
+    assert_int_equal(out.count, 0);
+    shell("ls test_jobs_orders/0/checkpoint-*.safetensors >/dev/null && [ ! -e test_jobs_orders/2 ]");
+    take_back(&g, &out);
+    oa_close(c);
+}
+
+static void the_caller_may_say_no(void **state)
+{
+    (void)state;
+    static struct given g;
+    struct oa_options o = options();
+    struct listener l = { 0 };
+    for (int jobs = 1; jobs <= 2; jobs++) {
+        struct outcomes out = { .fail_at = 2 };
+        const char *why;
+        oa_context *c = open_context(2, &l);
+        give_orders(c, &o, &g);
+        assert_int_equal(carry_out(c, &g, &out, jobs), OA_INTERNAL);
+        oa_last_error(c, &why);
+        assert_string_equal(why, "the caller says no");
+        assert_int_equal(out.count, 2);
+        take_back(&g, &out);
+        oa_close(c);
+    }
+    shell("rm -rf test_jobs_orders");
+}
+
+/* ---- contexts beside each other ---- */
+
+static void spin(void *argument, long item, const struct oa_worker *w)
+{
+    (void)argument, (void)item, (void)w;
+    double end = oa_processor_clock() + 0.05;
+    while (oa_processor_clock() < end)
+        ;
+}
+
+static void *spin_elsewhere(void *argument)
+{
+    spin(argument, 0, NULL);
+    return NULL;
+}
+
+/* The processor time of a context is that of its own threads. */
+static void a_context_has_its_own_clock(void **state)
+{
+    (void)state;
+    struct listener l = { 0 };
+    oa_context *c = open_context(2, &l), *beside = oa_open_beside(c, 1, listen, &l);
+    double mine = oa_context_clock(c), program = oa_processor_clock();
+    oa_parallel(c, 8, spin, NULL);
+    mine = oa_context_clock(c) - mine;
+    program = oa_processor_clock() - program;
+    assert_true(mine > 0.9 * program && mine < 1.1 * program);
+    assert_true(program >= 0.2);
+    pthread_t thread;
+    double before = oa_context_clock(c);
+    assert_int_equal(oa_thread_start(&thread, spin_elsewhere, NULL), 0);
+    pthread_join(thread, NULL);
+    assert_true(oa_context_clock(c) - before < 0.02);
+    assert_int_equal(oa_stop_requested(beside), 0);
+    l.stop = 15;
+    assert_int_equal(oa_stop_requested(beside), 0);
+    oa_stop(beside, 15);
+    assert_int_equal(oa_stop_requested(beside), 15);
+    oa_fail(beside, OA_FORMAT, "said here");
+    assert_int_equal(oa_status(c), OA_OK);
+    assert_int_equal(oa_fail_as(c, beside), OA_FORMAT);
+    const char *why;
+    assert_int_equal(oa_last_error(c, &why), OA_FORMAT);
+    assert_string_equal(why, "said here");
+    oa_close(beside);
+    oa_close(c);
+}
+
+/* ---- how many ---- */
+
+static void how_many(void **state)
+{
+    (void)state;
+    assert_int_equal(oa_jobs_fastest(2, 1e9), 2);
+    assert_int_equal(oa_jobs_fastest(1, 1e9), 1);
+    assert_int_equal(oa_jobs_fastest(64, 1e6), 64);
+    assert_int_equal(oa_jobs_fastest(2, 1e15), 1);
+    assert_int_equal(oa_jobs_fastest(64, 1e15), 1);
+    for (double work = 1e6; work < 1e15; work *= 1.5)
+        assert_true(oa_jobs_fastest(16, work) >= oa_jobs_fastest(16, 1.5 * work));
+    assert_int_equal(oa_jobs_that_fit(1e9, 8e9), 6); /* three quarters of the memory */
+    assert_int_equal(oa_jobs_that_fit(1e12, 8e9), 1);
+    assert_int_equal(oa_jobs_that_fit(1, 8e12), 1000000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_bits),
+        cmocka_unit_test(same_bits_after_a_stop),
+        cmocka_unit_test(one_at_a_time_by_the_clock),
+        cmocka_unit_test(more_jobs_than_threads),
+        cmocka_unit_test(same_bits_beside_one_that_diverges),
+        cmocka_unit_test(an_error_in_one_run_stops_the_others),
+        cmocka_unit_test(the_caller_may_say_no),
+        cmocka_unit_test(a_context_has_its_own_clock),
+        cmocka_unit_test(how_many),
+    };
+    threads_only("same_bits*");
+    return cmocka_run_group_tests(tests, make_text, NULL);
+}
