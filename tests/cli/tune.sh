@@ -28,9 +28,9 @@ for file in out whole/report.md whole/report.html; do
 done
 says whole/report.html 'Sensitivity to train.lr'
 says whole/results.json '"grid": "train.lr=0.001,0.01,0.003"'
-"$orthant" compare $options --attention softmax --compare.tune "train.lr=0.01,0.001" --out lines >out 2>err </dev/null
-tr '\r' '\n' <err >lines.txt
-says lines.txt '\[1/2\] tuning softmax, train.lr=0.01'
+# A pipe gets its first line once something runs: of which trial is a matter of speed.
+expect 0 compare $options --attention softmax --compare.tune "train.lr=0.01,0.001" --compare.tune_steps 400 --out lines
+says err '\[[12]/2\] tuning softmax, train.lr=0.0'
 says lines/runs/attention-01/seed-1/config.json '"lr": 0.01' # the first value is a choice, too
 
 # The same again makes nothing anew.
