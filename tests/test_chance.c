@@ -97,7 +97,7 @@ static double first_loss(const struct oa_options *o, const struct oa_workload *w
     assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
     assert_int_equal(oa_model_open(d, &plain, oa_tokenizer_size(w->tokenizer), true, &m), OA_OK);
     assert_int_equal(oa_batches_open(c, &w->corpus.train, 2, 16, (uint64_t)order, &batches), OA_OK);
-    assert_int_equal(oa_batches_random(batches, 1, 0, &batch), OA_OK);
+    assert_int_equal(oa_batches_random(batches, 1, 1, 0, &batch), OA_OK);
     oa_tape_init(&tape, d);
     struct oa_stream step = oa_stream_child(oa_stream_named((uint64_t)dropout, "dropout"), 1);
     oa_tape_reset(&tape, true, true, oa_stream_child(step, 0));
