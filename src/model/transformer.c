@@ -28,7 +28,7 @@ static enum oa_error build(struct oa_model *m, long vocabulary)
 {
     const struct oa_options *o = &m->options;
     OA_TRY(check_shape(m, vocabulary));
-    OA_TRY(oa_spec_parse(m->context, o->model_attention, &m->spec));
+    OA_TRY(oa_stack_parse(m->context, o->model_attention, OA_STACK_DECODER, &m->spec));
     m->embedding = oa_add_matrix(&m->store, "embedding.weight", m->vocabulary, o->model_width, OA_EMBEDDING_DEVIATION);
     OA_TRY(oa_positions_open(m->context, o, &m->store, &m->positions));
     struct oa_stack_shape decoder = { .role = "decoder",
