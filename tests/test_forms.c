@@ -295,6 +295,7 @@ static void words_reach_the_encoder(void **state)
 {
     (void)state;
     check_words("masked", "pattern(previous, unit=word)");
+    check_words("translation", "encoder: pattern(previous, unit=word)");
 }
 
 /* ---- files ---- */

@@ -28,6 +28,13 @@ const char *oa_output_name(enum oa_model_output output)
     return output_name[output];
 }
 
+unsigned oa_form_stacks(const struct oa_model_form *f)
+{
+    unsigned encoder = f->encoder ? OA_STACK(OA_STACK_ENCODER) : 0,
+             decoder = f->decoder ? OA_STACK(OA_STACK_DECODER) : 0;
+    return encoder | decoder | (encoder && decoder ? OA_STACK(OA_STACK_CROSS) : 0);
+}
+
 bool oa_architecture_parse(const char *name, struct oa_model_form *out)
 {
     bool both = strcmp(name, "encoder-decoder") == 0;

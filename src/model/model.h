@@ -33,6 +33,7 @@ const char *oa_architecture_name(const struct oa_model_form *f);         /* "dec
 const char *oa_output_name(enum oa_model_output output);                 /* "tokens", "classes", "number" */
 bool oa_architecture_parse(const char *name, struct oa_model_form *out); /* sets encoder and decoder */
 bool oa_output_parse(const char *name, enum oa_model_output *out);
+unsigned oa_form_stacks(const struct oa_model_form *f); /* the attentions it has: OA_STACK(OA_STACK_ENCODER) | … */
 /* Refuses forms that make no model, and options that say nothing about this one. */
 enum oa_error oa_check_form(oa_context *c, const struct oa_model_form *f, const struct oa_options *o);
 
@@ -54,7 +55,7 @@ struct oa_model {
     struct oa_device *device;  /* borrowed */
     struct oa_options options; /* model.* describe it */
     struct oa_model_form form;
-    struct oa_spec spec, cross;
+    struct oa_stack_specs attention;
     struct oa_store store;
     struct oa_stack encoder, decoder; /* zeros: there is none */
     long vocabulary;                  /* rows of the embedding; also form.vocabulary */

@@ -105,7 +105,7 @@ static enum oa_error write_tensors(const struct saving *s, const struct oa_token
     struct oa_digest tokens;
     char trainable[32], hidden[32], *identity = oa_model_identity(m->context, &m->options, &m->form);
     oa_text_init(&spec, m->context);
-    oa_spec_print(&m->spec, &spec);
+    oa_stacks_print(&m->attention, &spec);
     snprintf(trainable, sizeof trainable, "%ld", m->store.trainable);
     snprintf(hidden, sizeof hidden, "%ld", m->store.frozen);
     enum oa_error e = oa_status(m->context);

@@ -37,11 +37,11 @@ static struct oa_parameter *add_embedding(struct oa_model *m, const char *name, 
     return oa_add_matrix(&m->store, name, rows, m->options.model_width, oa_embedding_deviation(&m->options));
 }
 
-static struct oa_stack_shape stack_shape(const struct oa_model *m, const char *role)
+static struct oa_stack_shape stack_shape(const struct oa_model *m, enum oa_stack_role role)
 {
     const struct oa_options *o = &m->options;
-    return (struct oa_stack_shape){ .role = role,
-                                    .attention = &m->spec,
+    return (struct oa_stack_shape){ .role = oa_stack_name(role),
+                                    .attention = &m->attention.spec[role],
                                     .layers = o->model_layers,
                                     .width = o->model_width,
                                     .heads = o->model_heads,
@@ -55,7 +55,7 @@ static struct oa_stack_shape stack_shape(const struct oa_model *m, const char *r
 static enum oa_error add_source(struct oa_model *m)
 {
     const struct oa_options *o = &m->options;
-    struct oa_stack_shape shape = stack_shape(m, "encoder");
+    struct oa_stack_shape shape = stack_shape(m, OA_STACK_ENCODER);
     shape.length = oa_model_source_context(o);
     if (o->model_encoder_layers)
         shape.layers = o->model_encoder_layers;
@@ -67,10 +67,10 @@ static enum oa_error add_source(struct oa_model *m)
 
 static enum oa_error add_decoder(struct oa_model *m)
 {
-    struct oa_stack_shape shape = stack_shape(m, "decoder");
+    struct oa_stack_shape shape = stack_shape(m, OA_STACK_DECODER);
     shape.causal = true;
     if (m->form.encoder) {
-        shape.cross = &m->cross;
+        shape.cross = &m->attention.spec[OA_STACK_CROSS];
         shape.memory_length = oa_model_source_context(&m->options);
     }
     return oa_stack_open(m->context, &shape, &m->store, &m->decoder);
@@ -78,7 +78,7 @@ static enum oa_error add_decoder(struct oa_model *m)
 
 static enum oa_error add_encoder(struct oa_model *m)
 {
-    struct oa_stack_shape shape = stack_shape(m, "encoder");
+    struct oa_stack_shape shape = stack_shape(m, OA_STACK_ENCODER);
     return oa_stack_open(m->context, &shape, &m->store, &m->encoder);
 }
 
@@ -93,19 +93,13 @@ static void add_classifier(struct oa_model *m)
     m->classifier_bias = oa_add_vector(&m->store, "classifier.bias", outputs, OA_INIT_ZERO);
 }
 
-static enum oa_error parse_attention(struct oa_model *m)
-{
-    OA_TRY(oa_spec_parse(m->context, m->options.model_attention, &m->spec));
-    return oa_spec_parse(m->context, "softmax", &m->cross);
-}
-
 static enum oa_error build(struct oa_model *m)
 {
     const struct oa_options *o = &m->options;
     bool both = m->form.encoder && m->form.decoder;
     OA_TRY(oa_check_form(m->context, &m->form, o));
     OA_TRY(check_shape(m));
-    OA_TRY(parse_attention(m));
+    OA_TRY(oa_stacks_parse(m->context, o->model_attention, oa_form_stacks(&m->form), &m->attention));
     m->embedding = add_embedding(m, "embedding.weight", m->vocabulary);
     if (m->form.segments)
         m->segment = add_embedding(m, "segment.weight", 2);
@@ -156,8 +150,7 @@ void oa_model_close(struct oa_model *m)
         return;
     oa_stack_close(&m->encoder);
     oa_stack_close(&m->decoder);
-    oa_spec_free(&m->spec);
-    oa_spec_free(&m->cross);
+    oa_stacks_free(&m->attention);
     oa_store_free(&m->store);
     oa_free(m);
 }
