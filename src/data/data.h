@@ -136,8 +136,8 @@ void oa_corpus_hold_out(const struct oa_tokenizer *tok, const struct oa_tokens *
 
 #define OA_IGNORED (-1) /* a target that is not there: no loss, no gradient */
 
-/* What a model is given at once: row-major arrays on the host, valid until the next call. Language models have rows of one
- * length and nothing else than input and target. */
+/* What a model is given at once: row-major arrays on the host, valid until the next call. Language models have rows of
+ * one length and nothing else than input and target. */
 struct oa_batch {
     int rows, length;
     const int32_t *input, *target; /* [rows, length]; target NULL: the rows have a class or a number instead */
