@@ -127,7 +127,8 @@ enum oa_error oa_trainer_open(struct trainer *t)
         return oa_fail(t->c, OA_ARGUMENT, "train.precision: \"%s\" is not f32, bf16 or f64", t->o->train_precision);
     OA_TRY(oa_best_check(t->c, t->o, oa_workload_side(t->r->workload, OA_VALIDATION)->count > 0, t->r->folder));
     OA_TRY(oa_device_open(t->c, precision, false, &t->d));
-    OA_TRY(oa_model_open(t->d, t->o, oa_tokenizer_size(t->r->workload->tokenizer), true, &t->m));
+    struct oa_model_form form = oa_language_model_form(oa_tokenizer_size(t->r->workload->tokenizer));
+    OA_TRY(oa_model_open(t->d, t->o, &form, true, &t->m));
     oa_tape_init(&t->tape, t->d);
     t->stream = oa_stream_named(oa_chance_seed(t->o, OA_CHANCE_DROPOUT), "dropout");
     OA_TRY(reserve(t));
