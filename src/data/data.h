@@ -67,6 +67,9 @@ enum oa_error oa_ids_add(struct oa_ids *ids, int32_t id);
  * *.bin. Either list may be empty or NULL. */
 enum oa_error oa_tokenizer_open(oa_context *c, const char *spec, const char *train_files, const char *valid_files,
                                 struct oa_tokenizer **out);
+/* The same from texts in memory; no ids without their number. valid may be NULL. */
+enum oa_error oa_tokenizer_open_texts(oa_context *c, const char *spec, const struct oa_text *train,
+                                      const struct oa_text *valid, struct oa_tokenizer **out);
 /* tokenizer.json of the Hugging Face tokenizers library: byte-level BPE, or the WordLevel form that save writes for
  * char. Whatever would change the ids and is not known here is refused by name; padding, truncation and post-processor
  * are kept for saving and not applied (as add_special_tokens=False), which is logged. */
@@ -93,6 +96,14 @@ bool oa_tokenizer_is_special(const struct oa_tokenizer *tok, int32_t id);
 
 /* Appends the ids of a text; appends the bytes of ids. An id out of range is an error that names it. */
 enum oa_error oa_tokenizer_encode(struct oa_tokenizer *tok, const char *text, size_t length, struct oa_ids *ids);
+/* The same for what a user wrote: special tokens in it are text like any other. name: FILE, line N, for messages.
+ * words: NULL, or gets a number for each id, that of its word: from 0, or one more than the last number there, rising
+ * by 0 or 1. Words are those of the tokenizer's split (char and byte: of the split of bpe:N), so the blank before a
+ * word is of it, and signs stand alone; white space that is a word to the split is of the word before it, at the
+ * beginning of the text of the one behind. Added tokens are words of their own, and so is every id of a tokenizer of
+ * ids. */
+enum oa_error oa_tokenizer_encode_text(struct oa_tokenizer *tok, const char *name, const char *text, size_t length,
+                                       struct oa_ids *ids, struct oa_ids *words);
 enum oa_error oa_tokenizer_decode(const struct oa_tokenizer *tok, const int32_t *ids, size_t count,
                                   struct oa_text *out);
 
@@ -136,8 +147,8 @@ void oa_corpus_hold_out(const struct oa_tokenizer *tok, const struct oa_tokens *
 
 #define OA_IGNORED (-1) /* a target that is not there: no loss, no gradient */
 
-/* What a model is given at once: row-major arrays on the host, valid until the next call. Language models have rows of one
- * length and nothing else than input and target. */
+/* What a model is given at once: row-major arrays on the host, valid until the next call. Language models have rows of
+ * one length and nothing else than input and target. */
 struct oa_batch {
     int rows, length;
     const int32_t *input, *target; /* [rows, length]; target NULL: the rows have a class or a number instead */
@@ -150,6 +161,12 @@ struct oa_batch {
     const int32_t *source_words;   /* [rows, source_length]; NULL: nobody asked */
     const int32_t *label;          /* [rows] class, from 0; NULL: none */
     const double *value;           /* [rows] number; NULL: none */
+};
+
+/* What an optimiser step has, all its micro-batches together. */
+struct oa_amount {
+    double targets; /* the divisor of a mean loss */
+    double tokens;  /* that are read, padding apart */
 };
 
 /* The tokens are borrowed. After oa_batches_open nothing allocates. Fewer than 2 tokens are refused here, fewer than
@@ -176,5 +193,15 @@ enum oa_error oa_batches_cover(struct oa_batches *b, const struct oa_tokenizer *
                                struct oa_cover *out);
 /* i in 0 … batches-1 of the last oa_batches_cover. */
 enum oa_error oa_batches_window(struct oa_batches *b, long i, struct oa_batch *out);
+
+/* Batches of one side of the data, of which there are kinds: rows of a text (below), and those that tasks make. */
+struct oa_batches_kind {
+    void (*amount)(void *self, uint64_t step, long accumulate, struct oa_amount *out);
+    /* Micro-batch number micro, from 0, of step `step`, from 1: a function of both and of the seed alone. */
+    enum oa_error (*random)(void *self, uint64_t step, long accumulate, long micro, struct oa_batch *out);
+    enum oa_error (*cover)(void *self, const struct oa_tokenizer *tok, uint64_t limit, struct oa_cover *out);
+    enum oa_error (*window)(void *self, long i, struct oa_batch *out);
+    void (*close)(void *self);
+};
 
 #endif
