@@ -338,6 +338,8 @@ static void test_classes(void **state)
     write_text("ex.valid.tsv", "x\tb\ny\tb\n");
     refused(OA_ANSWER_CLASS, NULL, "ex.tsv", "ex.valid.tsv", OA_FORMAT,
             "ex.valid.tsv, line 2: the label \"y\" is none of the labels of the training examples");
+    write_text("ex.valid.tsv", "polarity\tutterance\n");
+    refused(OA_ANSWER_CLASS, NULL, "ex.tsv", "ex.valid.tsv", OA_FORMAT, "if line 1 has names, data.columns gives them");
     write_text("ex.tsv", "1\ta\n\tb\n");
     refused(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, OA_FORMAT, "ex.tsv, line 2: the label \"\" is empty");
     write_text("ex.tsv", "0.5\ta\nnan\tb\n");

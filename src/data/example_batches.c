@@ -4,11 +4,14 @@
  */
 #include "data/example_epochs.h"
 
+#include <string.h>
+
 struct oa_example_batches {
     oa_context *context;
     const struct oa_examples *examples;
     struct oa_epochs epochs;
     struct oa_division cover; /* of the last cover */
+    uint8_t *chosen;          /* [examples] whether it has a row */
     struct oa_example_extent extent;
     int32_t *input, *target, *words, *segments, *lengths; /* of a decoder, or of an encoder alone */
     int32_t *source, *source_words, *source_lengths;
@@ -68,8 +71,9 @@ static bool make_room(struct oa_example_batches *b)
     const struct oa_examples *e = b->examples;
     bool decoder = has_decoder(e), words = e->source.words != NULL;
     size_t rows = (size_t)b->extent.rows, places = b->extent.places, sources = b->extent.source_places;
+    b->chosen = oa_alloc(b->context, e->count);
     b->value = e->value ? oa_alloc(b->context, rows * sizeof *b->value) : NULL;
-    return (!e->value || b->value) && take(b->context, true, &b->input, places) &&
+    return b->chosen && (!e->value || b->value) && take(b->context, true, &b->input, places) &&
            take(b->context, decoder, &b->target, places) && take(b->context, words, &b->words, places) &&
            take(b->context, e->split != NULL, &b->segments, places) && take(b->context, true, &b->lengths, rows) &&
            take(b->context, decoder, &b->source, sources) &&
@@ -89,6 +93,7 @@ static void close_batches(void *self)
     oa_free(b->value);
     oa_epochs_close(&b->epochs);
     oa_division_close(&b->cover);
+    oa_free(b->chosen);
     oa_free(b);
 }
 
@@ -131,8 +136,8 @@ static struct shape shape_of(const struct oa_examples *e, const struct oa_divisi
 {
     struct shape s = { .rows = (long)(d->start[batch + 1] - d->start[batch]) };
     for (size_t i = d->start[batch]; i < d->start[batch + 1]; i++) {
-        long source = oa_source_length(e, d->row[i].row);
-        s.input = oa_max(s.input, has_decoder(e) ? oa_target_length(e, d->row[i].row) : source);
+        long source = oa_source_length(e, d->row[i]);
+        s.input = oa_max(s.input, has_decoder(e) ? oa_target_length(e, d->row[i]) : source);
         s.source = oa_max(s.source, has_decoder(e) ? source : 0);
     }
     return s;
@@ -183,7 +188,7 @@ static void fill_batch(struct oa_example_batches *b, const struct oa_division *d
 {
     struct shape s = shape_of(b->examples, d, batch);
     for (long r = 0; r < s.rows; r++) {
-        size_t row = d->row[d->start[batch] + (size_t)r].row;
+        size_t row = d->row[d->start[batch] + (size_t)r];
         if (!has_decoder(b->examples)) {
             fill_encoder(b, row, r, s.input);
             continue;
@@ -232,8 +237,8 @@ static void amount(void *self, uint64_t step, long accumulate, struct oa_amount 
         size_t batch;
         const struct oa_division *d = oa_epochs_find(&b->epochs, number_of(step, accumulate, micro), &batch);
         for (size_t i = d ? d->start[batch] : 0; d && i < d->start[batch + 1]; i++) {
-            out->targets += (double)targets_of(b->examples, d->row[i].row);
-            out->tokens += (double)tokens_of(b->examples, d->row[i].row);
+            out->targets += (double)targets_of(b->examples, d->row[i]);
+            out->tokens += (double)tokens_of(b->examples, d->row[i]);
         }
     }
 }
@@ -264,16 +269,22 @@ double oa_example_batches_padding(struct oa_example_batches *b, uint64_t epoch)
 
 /* ---- validation ------------------------------------------------------------------------------------------------ */
 
-/* The rows that are measured, in d->row. */
-static size_t choose_rows(struct oa_example_batches *b, uint64_t limit)
+/* Marks the rows that are measured. */
+static void choose_rows(struct oa_example_batches *b, uint64_t limit)
 {
-    size_t count = b->examples->count, chosen = 0;
+    const struct oa_examples *e = b->examples;
+    uint32_t *order = b->cover.row;
     uint64_t targets = 0;
-    oa_permute_rows(oa_stream_named(0, "cover"), b->cover.row, count);
-    while (chosen < count &&
-           (chosen == 0 || !limit || targets + targets_of(b->examples, b->cover.row[chosen].row) <= limit))
-        targets += targets_of(b->examples, b->cover.row[chosen++].row);
-    return chosen;
+    memset(b->chosen, 0, e->count);
+    for (size_t i = 0; i < e->count; i++)
+        order[i] = (uint32_t)i;
+    oa_permute(oa_stream_named(0, "cover"), order, e->count);
+    for (size_t i = 0; i < e->count; i++) {
+        targets += targets_of(e, order[i]);
+        if (limit && targets > limit && i > 0)
+            break;
+        b->chosen[order[i]] = 1;
+    }
 }
 
 static enum oa_error count_text(struct oa_example_batches *b, const struct oa_tokenizer *tok, size_t row,
@@ -297,16 +308,15 @@ static enum oa_error count_text(struct oa_example_batches *b, const struct oa_to
 static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t limit, struct oa_cover *out)
 {
     struct oa_example_batches *b = self;
-    size_t count = choose_rows(b, limit);
-    *out = (struct oa_cover){ 0 };
-    for (size_t i = 0; i < count; i++) {
-        size_t row = b->cover.row[i].row;
+    choose_rows(b, limit);
+    oa_division_chosen(&b->epochs, b->chosen, &b->cover);
+    *out = (struct oa_cover){ .batches = (long)b->cover.batches };
+    for (size_t i = 0; i < b->cover.start[b->cover.batches]; i++) {
+        size_t row = b->cover.row[i];
         out->targets += targets_of(b->examples, row);
         if (has_decoder(b->examples))
             OA_TRY(count_text(b, tok, row, out));
     }
-    oa_division_sorted(&b->epochs, count, &b->cover);
-    out->batches = (long)b->cover.batches;
     return OA_OK;
 }
 

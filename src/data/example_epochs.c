@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Epochs of examples: permuted, sorted by length part by part, cut into batches, and these permuted. All of it is a
- * function of (seed, epoch).
+ * Epochs of examples: sorted by length, rows of the same length permuted, cut into batches, and these permuted. All of
+ * it is a function of (seed, epoch).
  */
 #include "data/example_epochs.h"
 
@@ -9,9 +9,9 @@
 
 #include <stdlib.h>
 
-/* Parts of so many batches: with 29,000 pairs (Multi30k) and 64 rows, sorting in such parts pads about as little as
- * sorting all, and which rows meet in a batch changes from epoch to epoch. */
-enum { POOL_BATCHES = 100 };
+/* Rows whose lengths differ by less than this share are taken to be of the same, and so are in another order each
+ * epoch: a finer one pads less, a coarser one lets more rows meet. */
+enum { FINENESS = 24 };
 
 /* ---- divisions ------------------------------------------------------------------------------------------------- */
 
@@ -31,41 +31,19 @@ void oa_division_close(struct oa_division *d)
     oa_free(d->turn);
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const struct oa_keyed_row *x = a, *y = b;
-    if (x->key != y->key)
-        return (x->key > y->key) - (x->key < y->key);
-    return (x->place > y->place) - (x->place < y->place);
-}
-
-static uint64_t key_of(const struct oa_examples *e, size_t row)
-{
-    return (uint64_t)oa_target_length(e, row) << 32 | (uint64_t)oa_source_length(e, row);
-}
-
-static void sort(const struct oa_epochs *e, struct oa_keyed_row *row, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        row[i].key = key_of(e->examples, row[i].row);
-        row[i].place = (uint32_t)i;
-    }
-    qsort(row, count, sizeof *row, by_key);
-}
-
 /* Do `rows` rows, of which the longest has so many tokens, make more than a batch? */
 static bool too_many(const struct oa_epochs *e, size_t rows, long longest)
 {
     return e->how.tokens ? rows * (size_t)longest > (size_t)e->how.tokens : rows > (size_t)e->how.rows;
 }
 
-/* Rows `from` … `to` - 1 as batches behind those that are there. */
-static void cut(const struct oa_epochs *e, struct oa_division *d, size_t from, size_t to)
+/* The first `count` rows as batches. */
+static void cut(const struct oa_epochs *e, struct oa_division *d, size_t count)
 {
     long longest = 0;
-    size_t begin = from;
-    for (size_t i = from; i < to; i++) {
-        size_t row = d->row[i].row;
+    size_t begin = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t row = d->row[i];
         long length = oa_max(oa_source_length(e->examples, row), oa_target_length(e->examples, row));
         longest = oa_max(longest, length);
         if (too_many(e, i - begin + 1, longest)) {
@@ -73,80 +51,115 @@ static void cut(const struct oa_epochs *e, struct oa_division *d, size_t from, s
             longest = length;
         }
     }
-    if (to > begin)
-        d->start[++d->batches] = to;
+    d->start[++d->batches] = count;
 }
 
-void oa_division_sorted(const struct oa_epochs *e, size_t count, struct oa_division *d)
+void oa_division_chosen(const struct oa_epochs *e, const uint8_t *mark, struct oa_division *d)
 {
+    size_t count = 0;
+    for (size_t i = 0; i < e->examples->count; i++)
+        if (mark[e->sorted[i]])
+            d->row[count++] = e->sorted[i];
     d->batches = 0;
-    sort(e, d->row, count);
-    cut(e, d, 0, count);
+    cut(e, d, count);
     for (size_t i = 0; i < d->batches; i++)
-        d->turn[i] = i;
+        d->turn[i] = (uint32_t)i;
 }
 
 /* ---- an epoch -------------------------------------------------------------------------------------------------- */
 
-void oa_permute_rows(struct oa_stream s, struct oa_keyed_row *row, size_t count)
+void oa_permute(struct oa_stream s, uint32_t *item, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        row[i].row = (uint32_t)i;
     for (size_t i = count; i > 1; i--) {
         size_t k = (size_t)oa_random_below(s, i, i);
-        struct oa_keyed_row other = row[k];
-        row[k] = row[i - 1];
-        row[i - 1] = other;
+        uint32_t other = item[k];
+        item[k] = item[i - 1];
+        item[i - 1] = other;
     }
 }
 
-static void permute_batches(struct oa_stream s, size_t *turn, size_t count)
+/* Rows of the same key, run after run. */
+static void permute_runs(const struct oa_epochs *e, struct oa_stream s, uint32_t *row)
 {
-    for (size_t i = 0; i < count; i++)
-        turn[i] = i;
-    for (size_t i = count; i > 1; i--) {
-        size_t k = (size_t)oa_random_below(s, i, i), other = turn[k];
-        turn[k] = turn[i - 1];
-        turn[i - 1] = other;
+    for (size_t from = 0, to; from < e->examples->count; from = to) {
+        for (to = from + 1; to < e->examples->count && e->key[row[to]] == e->key[row[from]]; to++)
+            ;
+        oa_permute(oa_stream_child(s, from), row + from, to - from);
     }
 }
 
 static void make(const struct oa_epochs *e, uint64_t epoch, struct oa_division *d)
 {
     struct oa_stream s = oa_stream_child(e->stream, epoch);
-    size_t count = e->examples->count;
-    oa_permute_rows(oa_stream_child(s, 0), d->row, count);
+    memcpy(d->row, e->sorted, e->examples->count * sizeof *d->row);
+    permute_runs(e, oa_stream_child(s, 0), d->row);
     d->batches = 0;
-    for (size_t from = 0; from < count; from += e->pool) {
-        size_t to = count - from > e->pool ? from + e->pool : count;
-        sort(e, d->row + from, to - from);
-        cut(e, d, from, to);
-    }
-    permute_batches(oa_stream_child(s, 1), d->turn, d->batches);
+    cut(e, d, e->examples->count);
+    for (size_t i = 0; i < d->batches; i++)
+        d->turn[i] = (uint32_t)i;
+    oa_permute(oa_stream_child(s, 1), d->turn, d->batches);
     d->epoch = epoch;
     d->made = true;
 }
 
-/* ---- the sequence of epochs ------------------------------------------------------------------------------------ */
+/* ---- lengths --------------------------------------------------------------------------------------------------- */
 
-static size_t pool_of(const struct oa_examples *e, const struct oa_example_batching *how)
+/* Lengths in steps of 1, from FINENESS on of 2, from 2·FINENESS on of 3 … */
+static uint64_t step_of(long length)
 {
-    size_t tokens = 0, rows = (size_t)how->rows;
-    for (size_t i = 0; i < e->count && how->tokens; i++)
-        tokens += (size_t)oa_max(oa_source_length(e, i), oa_target_length(e, i));
-    if (how->tokens)
-        rows = 1 + (size_t)((double)how->tokens * (double)e->count / (double)tokens);
-    return rows < e->count / POOL_BATCHES + 1 ? rows * POOL_BATCHES : e->count;
+    uint64_t step = 0;
+    for (long x = 0; x < length; x += 1 + x / FINENESS)
+        step++;
+    return step;
 }
+
+/* By the target, then by the source, of targets of every other length backwards: so the sources of neighbouring rows
+ * are alike where the length of the target changes, too. */
+static uint64_t key_of(const struct oa_examples *e, size_t row)
+{
+    uint64_t target = step_of(oa_target_length(e, row)), source = step_of(oa_source_length(e, row));
+    return target << 32 | (target & 1 ? UINT32_MAX - source : source);
+}
+
+struct keyed {
+    uint64_t key;
+    uint32_t row;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct keyed *x = a, *y = b;
+    if (x->key != y->key)
+        return (x->key > y->key) - (x->key < y->key);
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static enum oa_error sort(struct oa_epochs *e)
+{
+    size_t count = e->examples->count;
+    struct keyed *all = oa_alloc(e->context, count * sizeof *all);
+    e->sorted = oa_alloc(e->context, count * sizeof *e->sorted);
+    e->key = oa_alloc(e->context, count * sizeof *e->key);
+    for (size_t i = 0; all && e->sorted && e->key && i < count; i++)
+        all[i] = (struct keyed){ e->key[i] = key_of(e->examples, i), (uint32_t)i };
+    if (all && e->sorted && e->key)
+        qsort(all, count, sizeof *all, by_key);
+    for (size_t i = 0; all && e->sorted && i < count; i++)
+        e->sorted[i] = all[i].row;
+    oa_free(all);
+    return all && e->sorted && e->key ? OA_OK : OA_NO_MEMORY;
+}
+
+/* ---- the sequence of epochs ------------------------------------------------------------------------------------ */
 
 enum oa_error oa_epochs_open(oa_context *c, const struct oa_examples *examples, const struct oa_example_batching *how,
                              struct oa_epochs *out)
 {
     *out = (struct oa_epochs){ .context = c, .examples = examples, .how = *how, .known = 1 };
     out->stream = oa_stream_named(how->seed, "examples");
-    out->pool = pool_of(examples, how);
     if (!oa_reserve(c, &out->first, &out->capacity, 1024, sizeof *out->first))
         return OA_NO_MEMORY;
+    OA_TRY(sort(out));
     OA_TRY(oa_division_open(c, examples->count, &out->held[0]));
     return oa_division_open(c, examples->count, &out->held[1]);
 }
@@ -155,6 +168,8 @@ void oa_epochs_close(struct oa_epochs *e)
 {
     oa_division_close(&e->held[0]);
     oa_division_close(&e->held[1]);
+    oa_free(e->sorted);
+    oa_free(e->key);
     oa_free(e->first);
 }
 

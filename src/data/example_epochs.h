@@ -7,17 +7,11 @@
 
 #include "data/examples.h"
 
-/* A row and what it is sorted by. */
-struct oa_keyed_row {
-    uint64_t key;
-    uint32_t place, row;
-};
-
 /* Rows in order of batches: batch i is row[start[i]] … row[start[i + 1] - 1]. */
 struct oa_division {
-    struct oa_keyed_row *row;
-    size_t *start; /* [rows + 1] */
-    size_t *turn;  /* [rows] the batch that comes i-th */
+    uint32_t *row;
+    size_t *start;  /* [rows + 1] */
+    uint32_t *turn; /* [rows] the batch that comes i-th */
     size_t batches;
     uint64_t epoch;
     bool made;
@@ -28,7 +22,8 @@ struct oa_epochs {
     const struct oa_examples *examples;
     struct oa_example_batching how;
     struct oa_stream stream;
-    size_t pool;                /* rows that are sorted together */
+    uint32_t *sorted;           /* all rows by their lengths */
+    uint64_t *key;              /* [rows] of sorted: rows of the same key are in any order */
     struct oa_division held[2]; /* epochs: a step may begin in one and end in the next */
     uint64_t *first;            /* the number of the first batch of each epoch that was come to */
     size_t known, capacity;
@@ -43,10 +38,10 @@ const struct oa_division *oa_epochs_find(struct oa_epochs *e, uint64_t number, s
 
 enum oa_error oa_division_open(oa_context *c, size_t rows, struct oa_division *out);
 void oa_division_close(struct oa_division *d);
-/* Rows 0 … count - 1 in a random order. */
-void oa_permute_rows(struct oa_stream s, struct oa_keyed_row *row, size_t count);
-/* Validation: the `count` rows in d->row, sorted by length. */
-void oa_division_sorted(const struct oa_epochs *e, size_t count, struct oa_division *d);
+/* Validation: the rows that are marked, in the order of their lengths. */
+void oa_division_chosen(const struct oa_epochs *e, const uint8_t *mark, struct oa_division *d);
+/* Puts them into a random order. */
+void oa_permute(struct oa_stream s, uint32_t *item, size_t count);
 
 /* Tokens that are read. A target of n tokens is n - 1 to read and as many to predict. */
 static inline long oa_source_length(const struct oa_examples *e, size_t row)

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define NAMES "if line 1 has names, data.columns gives them"
+
 enum { LONGEST_NUMBER = 64, LONGEST_SHOWN = 60 };
 
 static bool parse(const char *s, size_t n, double *value)
@@ -130,7 +132,12 @@ enum oa_error oa_row_class(const struct oa_classes *classes, const struct oa_row
     size_t n;
     const char *label = oa_rows_cell(rows, row, 0, &n);
     *out = (int32_t)oa_classes_find(classes, label, n);
-    return *out >= 0 ? OA_OK : refuse_label(rows, row, "is none of the labels of the training examples", label, n);
+    if (*out >= 0)
+        return OA_OK;
+    return refuse_label(rows, row,
+                        rows->place[row].line > 1 ? "is none of the labels of the training examples"
+                                                  : "is none of the labels of the training examples; " NAMES,
+                        label, n);
 }
 
 /* ---- numbers --------------------------------------------------------------------------------------------------- */
@@ -139,8 +146,5 @@ enum oa_error oa_row_value(const struct oa_rows *rows, size_t row, double *out)
 {
     size_t n;
     const char *label = oa_rows_cell(rows, row, 0, &n);
-    return parse(label, n, out)
-               ? OA_OK
-               : refuse_label(rows, row, "is not a finite number; if line 1 has names, data.columns gives them", label,
-                              n);
+    return parse(label, n, out) ? OA_OK : refuse_label(rows, row, "is not a finite number; " NAMES, label, n);
 }

@@ -138,14 +138,15 @@ struct oa_example_batching {
     uint64_t seed;
 };
 
-/* Batches of rows of like length. Training goes through all rows once an epoch, each epoch in an order of its own:
- * the rows are permuted, those of some hundred batches sorted by length (of the target, then of the source) and cut
- * into batches, all of which are then permuted. Micro-batch `micro` of step `step` is number (step - 1)·accumulate +
- * micro of the endless sequence of epochs: a function of it and the seed alone, so that a resumed run goes on as if it
- * had not stopped. The last batch of an epoch, or of a sorted part where tokens are counted, may be smaller. Validation
- * goes through all rows once, in the order of their lengths; with a limit on the targets, through rows that are drawn
- * with a fixed seed, as many as stay within it, at least one. Rows with a target are a decoder's: input and target, and
- * the source beside them. Others are an encoder's: the source is the input, and there is a label or a value. */
+/* Batches of rows of like length. Training goes through all rows once an epoch: sorted by length (of the target, then
+ * of the source; lengths that differ by less than 1/24 count as the same), rows of the same length in an order of the
+ * epoch's own, cut into batches, and these in an order of the epoch's own. Micro-batch `micro` of step `step` is number
+ * (step - 1)·accumulate + micro of the endless sequence of epochs: a function of it and the seed alone, so that a
+ * resumed run goes on as if it had not stopped. The last rows of an epoch may be a smaller batch. Validation goes
+ * through all rows once, in the order of their lengths; with a limit on the targets, through rows that are drawn with a
+ * fixed seed, as many as stay within it, at least one. Rows with a target are a decoder's: input and target, and the
+ * source beside them. Others are an encoder's: the source is the input, and there is a label or a value. The examples
+ * are borrowed. */
 struct oa_example_batches;
 enum oa_error oa_example_batches_open(oa_context *c, const struct oa_examples *examples,
                                       const struct oa_example_batching *how, struct oa_example_batches **out);
