@@ -166,13 +166,14 @@ static void test_gzip_and_digest(void **state)
     struct oa_example_texts plain, packed, other;
     write_text("ex.de", "eins\nzwei\n");
     write_text("ex.en", "one\ntwo\n");
-    write_text("ex.two.en", "on\netwo\n");
+    write_text("ex.two.de", "einso\nzwei\n"); /* the same letters, cut elsewhere */
+    write_text("ex.two.en", "ne\ntwo\n");
     gzFile z = gzopen("ex.de.gz", "wb");
     gzputs(z, "eins\nzwei\n");
     gzclose(z);
     assert_int_equal(open_texts(OA_ANSWER_TEXT, NULL, "ex.de,ex.en", NULL, NULL, &plain), OA_OK);
     assert_int_equal(open_texts(OA_ANSWER_TEXT, NULL, "ex.de.gz,ex.en", NULL, NULL, &packed), OA_OK);
-    assert_int_equal(open_texts(OA_ANSWER_TEXT, NULL, "ex.de,ex.two.en", NULL, NULL, &other), OA_OK);
+    assert_int_equal(open_texts(OA_ANSWER_TEXT, NULL, "ex.two.de,ex.two.en", NULL, NULL, &other), OA_OK);
     assert_string_equal(plain.train.digest.hex, packed.train.digest.hex);
     assert_string_not_equal(plain.train.digest.hex, other.train.digest.hex);
     oa_example_texts_close(&plain);
@@ -192,6 +193,8 @@ static void test_layouts(void **state)
     assert_row(OA_ANSWER_CLASS, NULL, "ex.sst", 0, CELLS("1", "fine "));
     assert_row(OA_ANSWER_CLASS, "label,sentence", "ex.sst", 1, CELLS("0", "poor"));
     assert_row(OA_ANSWER_CLASS, "2,1", "ex.sst", 0, CELLS("1", "fine "));
+    write_text("ex.named", "polarity\tutterance\nup\tfine\ndown\tpoor\n");
+    assert_row(OA_ANSWER_CLASS, "polarity, utterance", "ex.named", 0, CELLS("up", "fine"));
     write_text("ex.cola", "gj04\t1\t\tThey ran.\ngj04\t0\t*\tRan they.\n"); /* CoLA */
     assert_row(OA_ANSWER_CLASS, NULL, "ex.cola", 1, CELLS("0", "Ran they."));
     write_text("ex.mrpc",
@@ -781,6 +784,75 @@ static void test_order(void **state)
     close_all(&t, tok, &e);
 }
 
+/* Which rows are in the batch of row 0 of an epoch, as a sum of their squares. */
+static long company(struct oa_example_batches *b, const struct oa_examples *e, long epoch)
+{
+    struct oa_batch x;
+    for (long i = 0; i < 125; i++) {
+        long sum = 0;
+        bool there = false;
+        assert_int_equal(oa_example_batches_kind.random(b, 1, 1000, epoch * 125 + i, &x), OA_OK);
+        for (int r = 0; r < x.rows; r++) {
+            int row = check_row(e, &x, r);
+            there = there || row == 0;
+            sum += (long)row * row;
+        }
+        if (there)
+            return sum;
+    }
+    return -1;
+}
+
+/* Rows meet others, and batches come in another order, in each epoch. */
+static void test_epochs_differ(void **state)
+{
+    (void)state;
+    struct oa_example_texts t;
+    struct oa_tokenizer *tok;
+    struct oa_examples e;
+    struct oa_example_batches *b;
+    FILE *f = fopen("ex.sum.tsv", "w");
+    for (unsigned i = 0; i < PAIRS; i++)
+        fprintf(f, "%03uab\t%03u\n", i, i);
+    fclose(f);
+    assert_int_equal(encode("ex.sum.tsv", OA_ANSWER_TEXT, &translation, &t, &tok, &e), OA_OK);
+    assert_int_equal(oa_example_batches_open(context, &e, &(struct oa_example_batching){ .rows = 4 }, &b), OA_OK);
+    long first = company(b, &e, 0), second = company(b, &e, 1), third = company(b, &e, 2);
+    assert_true(first != second && second != third && first != third);
+    oa_example_batches_kind.close(b);
+    close_all(&t, tok, &e);
+}
+
+/* Sources of targets of one length grow, of the next length shrink. */
+static void test_back_and_forth(void **state)
+{
+    (void)state;
+    struct oa_example_texts t;
+    struct oa_tokenizer *tok;
+    struct oa_examples e;
+    struct oa_example_batches *b;
+    struct oa_cover cover;
+    struct oa_batch x;
+    write_pairs("ex.sum.tsv");
+    assert_int_equal(encode("ex.sum.tsv", OA_ANSWER_TEXT, &translation, &t, &tok, &e), OA_OK);
+    assert_int_equal(oa_example_batches_open(context, &e, &(struct oa_example_batching){ .rows = 1 }, &b), OA_OK);
+    assert_int_equal(oa_example_batches_kind.cover(b, tok, 0, &cover), OA_OK);
+    assert_int_equal(cover.batches, PAIRS);
+    int length = 0, source = 0, changes = 0;
+    for (long i = 0; i < cover.batches; i++) {
+        assert_int_equal(oa_example_batches_kind.window(b, i, &x), OA_OK);
+        if (x.length == length)
+            assert_true(length % 2 ? x.source_length <= source : x.source_length >= source);
+        changes += x.length != length;
+        assert_true(x.length >= length);
+        length = x.length;
+        source = x.source_length;
+    }
+    assert_int_equal(changes, 13);
+    oa_example_batches_kind.close(b);
+    close_all(&t, tok, &e);
+}
+
 static void test_cover(void **state)
 {
     (void)state;
@@ -886,6 +958,8 @@ int main(void)
         cmocka_unit_test(test_targets),
         cmocka_unit_test(test_training_batches),
         cmocka_unit_test(test_order),
+        cmocka_unit_test(test_epochs_differ),
+        cmocka_unit_test(test_back_and_forth),
         cmocka_unit_test(test_cover),
         cmocka_unit_test(test_encoder_batches),
     };
