@@ -298,6 +298,46 @@ static void words_reach_the_encoder(void **state)
     check_words("translation", "encoder: pattern(previous, unit=word)");
 }
 
+/* ---- plans ---- */
+
+/* A step on the plan device, which is given shapes, takes the memory of a real one in which every token is a target. */
+static size_t memory_of(struct golden *g, struct oa_device *d, struct oa_model *m, const struct oa_batch *b)
+{
+    oa_tape t;
+    oa_tape_init(&t, d);
+    oa_tape_reset(&t, true, true, oa_stream_named(1, "step"));
+    oa_store_zero_gradients(&m->store);
+    oa_model_loss(&t, m, b, 1);
+    oa_tape_backward(&t);
+    assert_ok(g->c, g->name);
+    size_t bytes = t.arena.peak + m->store.arena.peak + d->scratch.peak;
+    oa_tape_free(&t);
+    return bytes;
+}
+
+static void plans_know_the_memory(void **state)
+{
+    static struct golden g;
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        struct oa_device *plan;
+        struct oa_model *m;
+        open_golden(&g, cases[i], OA_PRECISION_F32, 1);
+        struct oa_batch shape = { .rows = g.batch.rows,
+                                  .length = g.batch.length,
+                                  .source_length = g.batch.source_length };
+        for (int k = 0; k < g.batch.rows * g.batch.length; k++)
+            g.ids[1][k] = 1;
+        g.batch.lengths = g.batch.source_lengths = NULL;
+        oa_device_open(g.c, OA_PRECISION_F32, true, &plan);
+        oa_model_open(plan, &g.options, &g.form, true, &m);
+        assert_int_equal(memory_of(&g, plan, m, &shape), memory_of(&g, g.device, g.model, &g.batch));
+        oa_model_close(m);
+        oa_device_close(plan);
+        close_golden(&g);
+    }
+}
+
 /* ---- files ---- */
 
 static void check_file(struct golden *g)
@@ -478,6 +518,26 @@ static void batches_are_checked(void **state)
     close_golden(&g);
 }
 
+/* What only language models do. */
+static void texts_are_scored_by_language_models(void **state)
+{
+    static struct golden g;
+    const int32_t ids[] = { 1, 2, 3 };
+    double nats[2];
+    struct oa_decoding d;
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        open_golden(&g, cases[i], OA_PRECISION_F64, 1);
+        bool language = strcmp(cases[i], "language-post") == 0, tokens = g.form.decoder && !g.form.classes;
+        assert_int_equal(oa_model_score(&g.tape, g.model, ids, 3, nats) == OA_OK, language);
+        oa_clear_error(g.c);
+        assert_int_equal(oa_decoding_open(g.model, &d) == OA_OK, tokens);
+        oa_decoding_close(&d);
+        oa_clear_error(g.c);
+        close_golden(&g);
+    }
+}
+
 /* Nothing to predict: no loss, and nothing flows. */
 static void a_batch_may_have_no_target(void **state)
 {
@@ -493,11 +553,18 @@ static void a_batch_may_have_no_target(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_pytorch_in_f64),       cmocka_unit_test(equal_pytorch_in_f32),
-        cmocka_unit_test(padding_says_nothing),       cmocka_unit_test(words_reach_the_encoder),
-        cmocka_unit_test(files_keep_the_form),        cmocka_unit_test(checkpoints_keep_the_form),
-        cmocka_unit_test(configurations_are_checked), cmocka_unit_test(options_without_meaning_are_refused),
-        cmocka_unit_test(batches_are_checked),        cmocka_unit_test(a_batch_may_have_no_target),
+        cmocka_unit_test(equal_pytorch_in_f64),
+        cmocka_unit_test(equal_pytorch_in_f32),
+        cmocka_unit_test(padding_says_nothing),
+        cmocka_unit_test(words_reach_the_encoder),
+        cmocka_unit_test(plans_know_the_memory),
+        cmocka_unit_test(files_keep_the_form),
+        cmocka_unit_test(checkpoints_keep_the_form),
+        cmocka_unit_test(configurations_are_checked),
+        cmocka_unit_test(options_without_meaning_are_refused),
+        cmocka_unit_test(batches_are_checked),
+        cmocka_unit_test(a_batch_may_have_no_target),
+        cmocka_unit_test(texts_are_scored_by_language_models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,6 +168,11 @@ struct oa_group {
     int components;
 };
 
+/* A sequence that is decoded beside others. */
+struct oa_layer_row {
+    struct oa_state *state; /* one for each group of the layer */
+    long keys;              /* cross-attention: rows of its memory */
+};
 struct oa_layer_input {
     oa_tensor *x;      /* [B·T, D] */
     oa_tensor *memory; /* [B·S, D], cross-attention; NULL otherwise */
@@ -178,6 +183,9 @@ struct oa_layer_input {
     double dropout;            /* of attention weights */
     struct oa_state
         *state; /* decoding: one for each group of the layer (oa_layer_state_open); NULL = whole sequences */
+    /* [B] Decoding side by side, B sequences that are equally long so far. In cross-attention several may have the same
+     * state. The memory then is that of one sequence, at its first call, and NULL later. NULL: there are none. */
+    const struct oa_layer_row *rows;
 };
 
 enum oa_capability {

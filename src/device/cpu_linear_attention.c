@@ -239,19 +239,19 @@ static bool last_chunk(const struct work *w)
 
 static void product(struct work *w, long m, long n, long k, const void *a, const void *b, void *c, bool accumulate)
 {
-    struct oa_gemm g = { m, n, k, k, n, n, false, false, accumulate, true };
+    struct oa_gemm g = { m, n, k, k, n, n, false, false, accumulate, true, false };
     w->d->kernels.gemm(w->gemm, &g, a, b, c);
 }
 
 static void product_tb(struct work *w, long m, long n, long k, const void *a, const void *b, void *c, bool accumulate)
 {
-    struct oa_gemm g = { m, n, k, k, k, n, false, true, accumulate, true };
+    struct oa_gemm g = { m, n, k, k, k, n, false, true, accumulate, true, false };
     w->d->kernels.gemm(w->gemm, &g, a, b, c);
 }
 
 static void product_ta(struct work *w, long m, long n, long k, const void *a, const void *b, void *c, bool accumulate)
 {
-    struct oa_gemm g = { m, n, k, m, n, n, true, false, accumulate, true };
+    struct oa_gemm g = { m, n, k, m, n, n, true, false, accumulate, true, false };
     w->d->kernels.gemm(w->gemm, &g, a, b, c);
 }
 

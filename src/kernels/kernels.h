@@ -33,6 +33,7 @@ struct oa_gemm {
     long m, n, k;
     long lda, ldb, ldc;
     bool ta, tb, accumulate, real_out;
+    bool apart; /* a device's product gives each row the bits that it would have alone (decoding side by side) */
 };
 /* What a matrix product keeps between calls (oneDNN primitives by shape, a scratch pad): one for each worker. */
 struct oa_gemm_state;

@@ -20,7 +20,7 @@ struct side {
 };
 
 static oa_tensor *run(oa_tape *t, const struct oa_model *m, const struct side *s, const struct oa_sequences *in,
-                      const struct oa_memory *memory, const struct oa_stack_state *state)
+                      const struct oa_memory *memory, const struct oa_stack_state *state, bool side_by_side)
 {
     const struct oa_options *o = &m->options;
     const struct oa_positions *p = s->positions;
@@ -40,21 +40,32 @@ static oa_tensor *run(oa_tape *t, const struct oa_model *m, const struct side *s
                                 .sine = p->sine ? p->sine->value : NULL,
                                 .dropout = o->model_dropout,
                                 .attention_dropout = o->model_attention_dropout,
-                                .state = state };
+                                .state = side_by_side ? NULL : state,
+                                .rows = side_by_side ? state : NULL };
     return oa_stack_forward(t, s->stack, &x);
 }
 
 oa_tensor *oa_model_encode(oa_tape *t, struct oa_model *m, const struct oa_sequences *source)
 {
     struct side s = { &m->encoder, &m->source_positions, m->source_embedding, NULL };
-    return run(t, m, &s, source, NULL, NULL);
+    return run(t, m, &s, source, NULL, NULL, false);
 }
 
 oa_tensor *oa_model_hidden(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                            const struct oa_memory *memory, const struct oa_stack_state *state)
 {
     struct side s = { oa_model_stack(m), &m->positions, m->embedding, m->segment };
-    return run(t, m, &s, in, memory, state);
+    return run(t, m, &s, in, memory, state, false);
+}
+
+oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
+                                const struct oa_memory *memory, const struct oa_stack_state *rows)
+{
+    struct side s = { oa_model_stack(m), &m->positions, m->embedding, m->segment };
+    t->apart = in->rows > 1; /* the rows of a memory, of one sequence, are no sequences */
+    oa_tensor *hidden = run(t, m, &s, in, memory, rows, true);
+    t->apart = false;
+    return hidden;
 }
 
 /* ---- a batch ---- */
@@ -156,6 +167,8 @@ static double token_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *
     targets->id = b->target;
     if (m->form.encoder && b->target)
         hidden = rows_with_targets(t, hidden, b->target, &targets->id);
+    else if (m->form.encoder) /* the plan device: as if all had one */
+        hidden = oa_choose_rows(t, hidden, NULL, hidden->rows);
     return oa_linear_loss_op(t, hidden, m->embedding, NULL, targets);
 }
 

@@ -99,6 +99,9 @@ oa_tensor *oa_model_encode(oa_tape *t, struct oa_model *m, const struct oa_seque
  * that goes on; NULL: rows are whole. */
 oa_tensor *oa_model_hidden(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                            const struct oa_memory *memory, const struct oa_stack_state *state);
+/* The same of sequences side by side: rows [in->rows] are their states. A row has the bits that it would have alone. */
+oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
+                                const struct oa_memory *memory, const struct oa_stack_state *rows);
 /* Sum over the batch of −log p(target), −log p(class), in nats, or of squared errors. When the tape records, the
  * gradient of scale times it flows to the output layer, and oa_tape_backward does the rest. When it trains, labels are
  * smoothed (train.label_smoothing). A model with an encoder computes logits of the rows that have a target alone. */
@@ -121,21 +124,50 @@ enum oa_error oa_model_score(oa_tape *t, struct oa_model *m, const int32_t *ids,
 struct oa_decoding {
     struct oa_model *model; /* borrowed; must outlive this */
     struct oa_stack_state state;
-    oa_tape tape; /* of one call */
-    long tokens;  /* in the states */
-    long end;     /* tokens of the text that were read */
+    oa_tape tape;         /* of one call */
+    long tokens;          /* in the states */
+    long end;             /* tokens of the text that were read */
+    struct oa_ids source; /* read by the encoder with the first token; then the states have what they need of it */
 };
 enum oa_error oa_decoding_open(struct oa_model *m, struct oa_decoding *out); /* close also after an error */
 void oa_decoding_close(struct oa_decoding *r);
-void oa_decoding_reset(struct oa_decoding *r); /* forgets all tokens; memory stays */
-/* The same tokens in another decoding of the same model: both then go on independently. */
+void oa_decoding_reset(struct oa_decoding *r); /* forgets all tokens; memory stays, and so does the source */
+/* What the encoder reads, in a model that has one beside its decoder; forgets all tokens. */
+enum oa_error oa_decoding_source(struct oa_decoding *r, const int32_t *ids, long n);
+/* The same source and tokens in another decoding of the same model: both then go on independently. */
 enum oa_error oa_decoding_copy(const struct oa_decoding *from, struct oa_decoding *to);
 /* n more tokens, no more than the context has room for; logits [vocabulary]: log-odds of the next one (may be NULL).
  * After the first calls, one token at a time, nothing allocates. */
 enum oa_error oa_decoding_read(struct oa_decoding *r, const int32_t *ids, long n, float *logits);
 /* The same with ids[0 … n-1] the whole text, of which it reads what is new; a full context starts again from
- * its last half. */
+ * its last half. Not with a source. */
 enum oa_error oa_decoding_continue(struct oa_decoding *r, const int32_t *ids, long n, float *logits);
+
+/* ---- several at once (decodings.c): beams, or sentences side by side ---- a step is one product over all rows in each
+ * linear map but those that make queries and keys, and every row has its own states; what was made of a source is
+ * shared by the rows that read it. A row's numbers do not depend on which rows there are, bit for bit. */
+
+struct oa_decodings {
+    struct oa_model *model;            /* borrowed; must outlive this */
+    int most, rows;                    /* rows that fit; that there are */
+    long tokens;                       /* of each row */
+    struct oa_stack_state *slot, *row; /* [most] owned; those of each row, in slots */
+    int *self, *cross, *kept;          /* [most] slots of each row's own states, of those of its source; work */
+    struct oa_ids source;              /* the sources end to end */
+    long *source_length;               /* [most] */
+    oa_tape tape;
+};
+enum oa_error oa_decodings_open(struct oa_model *m, int most, struct oa_decodings *out); /* close also after an error */
+void oa_decodings_close(struct oa_decodings *r);
+/* `rows` new sequences without tokens, one for each source; of a decoder alone, without (source NULL). */
+enum oa_error oa_decodings_begin(struct oa_decodings *r, int rows, const struct oa_sequences *source);
+/* One more token of each row, ids [rows]; logits [rows, vocabulary] (may be NULL). */
+enum oa_error oa_decodings_read(struct oa_decodings *r, const int32_t *ids, float *logits);
+/* Row i becomes what row from[i] is, for i = 0 … rows−1; a row may go on as several, or not at all. */
+enum oa_error oa_decodings_choose(struct oa_decodings *r, const int *from, int rows);
+/* For those who read on: logits [rows, vocabulary] of the hidden states from row `first` on. */
+enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden, long first, long rows,
+                                 float *logits);
 
 /* What mechanisms do after optimiser step number `step` (features drawn again). */
 enum oa_error oa_model_after_step(const struct oa_model *m, long step);

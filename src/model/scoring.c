@@ -19,7 +19,8 @@ const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tenso
                          .ldb = hidden->cols,
                          .ldc = w->dim[0],
                          .tb = true,
-                         .real_out = true };
+                         .real_out = true,
+                         .apart = t->apart };
     void *logits = oa_tape_take(t, (size_t)(rows * g.n) * d->kernels.real_size);
     if (logits)
         d->ops->gemm(d, &g, oa_act_at(d, hidden->data, first * hidden->ld), w->act, logits);
@@ -68,6 +69,11 @@ static enum oa_error score_window(oa_tape *t, struct oa_model *m, const int32_t 
 enum oa_error oa_model_score(oa_tape *t, struct oa_model *m, const int32_t *ids, long n, double *nats)
 {
     long context = m->options.model_context;
+    if (!oa_is_language_model(&m->form))
+        return oa_fail(m->context, OA_UNSUPPORTED,
+                       "the model has the architecture %s and gives %s: only a decoder of tokens, without a source, "
+                       "says how likely a text is",
+                       oa_architecture_name(&m->form), oa_output_name(m->form.output));
     for (long i = 0; i + 1 < n; i += context) {
         if (oa_stop_requested(m->context))
             return oa_fail(m->context, OA_INTERRUPTED, "stopped after %ld of %ld tokens", i, n);

@@ -147,6 +147,16 @@ static void behind(oa_tape *t, struct flow *f, const char *place, int layer, str
     f->branch = NULL;
 }
 
+/* All sequences side by side in one layer. */
+static const struct oa_layer_row *rows_of(oa_tape *t, const struct oa_stack_input *in, int layer, bool cross)
+{
+    struct oa_layer_row *r = in->rows ? oa_tape_note(t, (size_t)in->batch * sizeof *r) : NULL;
+    for (long b = 0; r && b < in->batch; b++)
+        r[b] = (struct oa_layer_row){ cross ? in->rows[b].cross[layer] : in->rows[b].self[layer],
+                                      in->rows[b].memory_length };
+    return r;
+}
+
 static void self_attention(oa_tape *t, struct flow *f, int layer)
 {
     const struct oa_block *b = &f->stack->block[layer];
@@ -159,7 +169,8 @@ static void self_attention(oa_tape *t, struct flow *f, int layer)
                                 .dropout = in->attention_dropout,
                                 .cosine = in->cosine,
                                 .sine = in->sine,
-                                .state = in->state ? in->state->self[layer] : NULL };
+                                .state = in->state ? in->state->self[layer] : NULL,
+                                .rows = rows_of(t, in, layer, false) };
     a.x = before(t, f, "attention_norm", layer, b->attention_norm, b->attention_norm_bias);
     oa_tape_at(t, f->stack->shape.role, "attention", layer);
     oa_tensor *y = oa_layer_forward(t, &b->attention, &a);
@@ -176,7 +187,8 @@ static void cross_attention(oa_tape *t, struct flow *f, int layer)
                                 .keys = in->memory_length,
                                 .lengths = in->memory_lengths,
                                 .dropout = in->attention_dropout,
-                                .state = in->state ? in->state->cross[layer] : NULL };
+                                .state = in->state ? in->state->cross[layer] : NULL,
+                                .rows = rows_of(t, in, layer, true) };
     a.x = before(t, f, "cross_norm", layer, b->cross_norm, b->cross_norm_bias);
     oa_tape_at(t, f->stack->shape.role, "cross_attention", layer);
     oa_tensor *y = oa_layer_forward(t, &b->cross, &a);

@@ -50,6 +50,7 @@ void oa_stack_close(struct oa_stack *s);
 /* Decoding states of the layers of a stack; cross: NULL without a memory. */
 struct oa_stack_state {
     struct oa_state **self, **cross; /* [layers] */
+    long memory_length;              /* of the memory that `cross` has read, for sequences side by side */
 };
 
 struct oa_stack_input {
@@ -63,6 +64,7 @@ struct oa_stack_input {
     const void *cosine, *sine;     /* rotary tables, real [N, K/2]; NULL: none. Self-attention alone is rotated */
     double dropout, attention_dropout;
     const struct oa_stack_state *state; /* of a single sequence that goes on; NULL: sequences are whole */
+    const struct oa_stack_state *rows;  /* [B] of sequences side by side (attention.h: oa_layer_input); NULL */
 };
 /* Hidden states [B·T, D]. */
 oa_tensor *oa_stack_forward(oa_tape *t, const struct oa_stack *s, const struct oa_stack_input *in);

@@ -45,8 +45,14 @@ oa_tensor *oa_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa
         return NULL;
     *l = (struct linear){ x, y, w, b };
     d->ops->gemm(d,
-                 &(struct oa_gemm){
-                     .m = x->rows, .n = y->cols, .k = x->cols, .lda = x->ld, .ldb = x->cols, .ldc = y->ld, .tb = true },
+                 &(struct oa_gemm){ .m = x->rows,
+                                    .n = y->cols,
+                                    .k = x->cols,
+                                    .lda = x->ld,
+                                    .ldb = x->cols,
+                                    .ldc = y->ld,
+                                    .tb = true,
+                                    .apart = t->apart },
                  x->data, w->act, y->data);
     if (b)
         d->ops->add_bias(d, y->rows, y->cols, b->value, y->data, y->ld);

@@ -111,6 +111,7 @@ struct oa_tape {
     const char *place;       /* in it: "ffn" */
     int layer;               /* its number, or -1 */
     struct oa_state *state;  /* decoding: what ops keep between calls; NULL = sequences are whole */
+    bool apart;              /* decoding side by side: linear maps give each row the bits that it has alone */
 };
 
 void oa_tape_init(oa_tape *t, struct oa_device *d);
