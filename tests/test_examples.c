@@ -523,6 +523,28 @@ static void test_special_tokens(void **state)
     }
 }
 
+/* Ids between blanks: special tokens stand behind them and are not written. */
+static void test_special_ids(void **state)
+{
+    (void)state;
+    struct oa_tokenizer *tok, *again;
+    struct oa_ids ids;
+    int32_t end;
+    oa_ids_init(&ids, context);
+    assert_int_equal(oa_tokenizer_open_texts(context, "ids:9", &(struct oa_text){ .s = "" }, NULL, &tok), OA_OK);
+    assert_int_equal(oa_tokenizer_add_special(tok, "</s>", &end), OA_OK);
+    assert_int_equal(end, 9);
+    assert_int_equal(oa_tokenizer_encode_text(tok, "here", "8 </s>", 6, &ids, NULL), OA_FORMAT);
+    expect_error(OA_FORMAT, "here: \"</s>\" is not one of the ids 0 … 8");
+    assert_int_equal(oa_tokenizer_save(context, tok, "ex.ids.json"), OA_OK);
+    assert_int_equal(oa_tokenizer_load(context, "ex.ids.json", &again), OA_OK);
+    assert_int_equal(oa_tokenizer_size(again), 10);
+    assert_true(oa_tokenizer_is_special(again, 9));
+    oa_ids_free(&ids);
+    oa_tokenizer_close(tok);
+    oa_tokenizer_close(again);
+}
+
 /* ---- rows of ids ----------------------------------------------------------------------------------------------- */
 
 static void assert_sequence(const struct oa_sequences *s, size_t i, const char *text)
@@ -954,6 +976,7 @@ int main(void)
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_special_tokens),
+        cmocka_unit_test(test_special_ids),
         cmocka_unit_test(test_pairs_and_cuts),
         cmocka_unit_test(test_targets),
         cmocka_unit_test(test_training_batches),
