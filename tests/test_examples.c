@@ -842,6 +842,12 @@ static void test_epochs_differ(void **state)
     long first = company(b, &e, 0), second = company(b, &e, 1), third = company(b, &e, 2);
     assert_true(first != second && second != third && first != third);
     oa_example_batches_kind.close(b);
+    struct oa_batch x; /* sources of 6 tokens, targets of 4: a budget of 24 is 4 rows */
+    assert_int_equal(oa_example_batches_open(context, &e, &(struct oa_example_batching){ .tokens = 24 }, &b), OA_OK);
+    assert_int_equal(oa_example_batches_kind.random(b, 1, 1, 0, &x), OA_OK);
+    assert_true(x.rows == 4 && x.source_length == 6 && x.length == 4);
+    assert_true(oa_example_batches_padding(b, 0) == 0);
+    oa_example_batches_kind.close(b);
     close_all(&t, tok, &e);
 }
 
