@@ -324,10 +324,10 @@ static void assert_classes(const char *file, const char *const *names)
     long n = 0;
     for (; names[n]; n++) {
         assert_string_equal(t.classes.name[n], names[n]);
-        assert_int_equal(oa_classes_find(&t.classes, names[n], strlen(names[n])), n);
+        assert_int_equal(oa_labels_find(&t.classes, names[n], strlen(names[n])), n);
     }
     assert_int_equal(t.classes.count, n);
-    assert_int_equal(oa_classes_find(&t.classes, "neither", 7), -1);
+    assert_int_equal(oa_labels_find(&t.classes, "neither", 7), -1);
     oa_example_texts_close(&t);
 }
 

@@ -85,7 +85,7 @@ static enum oa_error check_classes(const struct oa_rows *rows, const struct oa_w
     return OA_OK;
 }
 
-static enum oa_error take_names(oa_context *c, const struct oa_words *labels, struct oa_classes *out)
+static enum oa_error take_names(oa_context *c, const struct oa_words *labels, struct oa_labels *out)
 {
     out->name = oa_alloc(c, (size_t)labels->count * sizeof *out->name);
     if (!out->name)
@@ -98,7 +98,7 @@ static enum oa_error take_names(oa_context *c, const struct oa_words *labels, st
     return OA_OK;
 }
 
-enum oa_error oa_classes_make(oa_context *c, const struct oa_rows *train, struct oa_classes *out)
+enum oa_error oa_labels_make(oa_context *c, const struct oa_rows *train, struct oa_labels *out)
 {
     struct oa_words labels;
     oa_words_init(&labels, c);
@@ -111,15 +111,15 @@ enum oa_error oa_classes_make(oa_context *c, const struct oa_rows *train, struct
     return error;
 }
 
-void oa_classes_free(struct oa_classes *classes)
+void oa_labels_free(struct oa_labels *classes)
 {
     for (long i = 0; i < classes->count; i++)
         oa_free(classes->name[i]);
     oa_free(classes->name);
-    *classes = (struct oa_classes){ 0 };
+    *classes = (struct oa_labels){ 0 };
 }
 
-long oa_classes_find(const struct oa_classes *classes, const char *label, size_t length)
+long oa_labels_find(const struct oa_labels *classes, const char *label, size_t length)
 {
     for (long i = 0; i < classes->count; i++)
         if (strlen(classes->name[i]) == length && memcmp(classes->name[i], label, length) == 0)
@@ -127,11 +127,11 @@ long oa_classes_find(const struct oa_classes *classes, const char *label, size_t
     return -1;
 }
 
-enum oa_error oa_row_class(const struct oa_classes *classes, const struct oa_rows *rows, size_t row, int32_t *out)
+enum oa_error oa_row_class(const struct oa_labels *classes, const struct oa_rows *rows, size_t row, int32_t *out)
 {
     size_t n;
     const char *label = oa_rows_cell(rows, row, 0, &n);
-    *out = (int32_t)oa_classes_find(classes, label, n);
+    *out = (int32_t)oa_labels_find(classes, label, n);
     if (*out >= 0)
         return OA_OK;
     return refuse_label(rows, row,

@@ -118,7 +118,7 @@ static enum oa_error take_labels(oa_context *c, struct oa_example_texts *t)
     if (t->train.answer == OA_ANSWER_TEXT)
         return OA_OK;
     if (t->train.answer == OA_ANSWER_CLASS)
-        OA_TRY(oa_classes_make(c, &t->train, &t->classes));
+        OA_TRY(oa_labels_make(c, &t->train, &t->classes));
     OA_TRY(check_labels(t, &t->train));
     OA_TRY(check_labels(t, &t->valid));
     return check_labels(t, &t->test);
@@ -162,7 +162,7 @@ void oa_example_texts_close(struct oa_example_texts *texts)
     oa_rows_free(&texts->train);
     oa_rows_free(&texts->valid);
     oa_rows_free(&texts->test);
-    oa_classes_free(&texts->classes);
+    oa_labels_free(&texts->classes);
 }
 
 /* ---- the tokenizer --------------------------------------------------------------------------------------------- */

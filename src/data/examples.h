@@ -60,12 +60,12 @@ void oa_rows_print_place(const struct oa_rows *rows, size_t row, struct oa_text 
 
 /* The labels of the training rows, in the order of their numbers if all of them are numbers, else in that of their
  * bytes; a class is the place in it. */
-struct oa_classes {
+struct oa_labels {
     char **name;
     long count;
     bool numeric;
 };
-long oa_classes_find(const struct oa_classes *classes, const char *label, size_t length); /* -1 when absent */
+long oa_labels_find(const struct oa_labels *classes, const char *label, size_t length); /* -1 when absent */
 
 struct oa_example_request {
     const char *train, *valid, *test; /* lists of files; valid and test may be empty or NULL */
@@ -83,7 +83,7 @@ struct oa_overlap {
 
 struct oa_example_texts {
     struct oa_rows train, valid, test;
-    struct oa_classes classes; /* of OA_ANSWER_CLASS */
+    struct oa_labels classes; /* of OA_ANSWER_CLASS */
     struct oa_overlap valid_overlap, test_overlap;
 };
 /* Reads, holds out and compares. What a file cannot be is refused with file and line, a class of the other sides that
