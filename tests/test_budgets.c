@@ -135,11 +135,11 @@ static double counted(double vocabulary, double own, double ffn)
 static long ffn_of(const struct held *h, int entry)
 {
     char path[256];
-    long vocabulary;
+    struct oa_model_form form;
     struct oa_options o;
     oa_options_default(&o);
     snprintf(path, sizeof path, "%s/runs/attention-%02d/seed-1/config.json", folder, entry + 1);
-    assert_int_equal(oa_config_load(h->c, path, &o, &vocabulary), OA_OK);
+    assert_int_equal(oa_config_load(h->c, path, &o, &form), OA_OK);
     return o.model_ffn;
 }
 
@@ -438,9 +438,10 @@ static void floor_is_the_uniform_average(void **state)
     oa_context *c = oa_open(NULL);
     struct oa_device *d;
     struct oa_model *m;
+    struct oa_model_form form = oa_language_model_form(27);
     oa_tape tape;
     assert_int_equal(oa_device_open(c, OA_PRECISION_F64, false, &d), OA_OK);
-    assert_int_equal(oa_model_open(d, &o, 27, true, &m), OA_OK);
+    assert_int_equal(oa_model_open(d, &o, &form, true, &m), OA_OK);
     oa_tape_init(&tape, d);
     oa_tape_reset(&tape, false, false, (struct oa_stream){ 0 });
     double x[LENGTH][WIDTH], average[LENGTH][WIDTH];

@@ -797,12 +797,12 @@ static void test_random_batches(void **state)
     struct oa_batch a, b, c;
     bool differs = false;
     for (uint64_t step = 0; step < 20; step++) {
-        expect_ok(oa_batches_random(whole, step, 0, &b));
-        expect_ok(oa_batches_random(other, step, 0, &c));
+        expect_ok(oa_batches_random(whole, step, 1, 0, &b));
+        expect_ok(oa_batches_random(other, step, 1, 0, &c));
         differs = differs || memcmp(b.input, c.input, 128 * sizeof(int32_t)) != 0;
         for (uint64_t micro = 0; micro < 2; micro++) {
             long before = oa_allocations(context);
-            expect_ok(oa_batches_random(four, step, micro, &a));
+            expect_ok(oa_batches_random(four, step, 4, micro, &a));
             assert_int_equal(oa_allocations(context), before);
             assert_memory_equal(a.input, b.input + 64 * micro, 64 * sizeof(int32_t));
             assert_memory_equal(a.target, b.target + 64 * micro, 64 * sizeof(int32_t));
@@ -826,7 +826,7 @@ static void test_random_positions(void **state)
     struct oa_batch batch;
     int seen[9] = { 0 };
     for (uint64_t step = 0; step < 160; step++) {
-        expect_ok(oa_batches_random(b, step, 0, &batch));
+        expect_ok(oa_batches_random(b, step, 1, 0, &batch));
         for (int r = 0; r < 50; r++)
             seen[batch.input[r * 16]]++;
     }
@@ -843,7 +843,7 @@ static void test_short_corpus(void **state)
     struct oa_tokens tokens = counting(16);
     struct oa_batches *b = open_batches(&tokens, 2, 16, 1);
     struct oa_batch batch;
-    assert_int_equal(oa_batches_random(b, 0, 0, &batch), OA_SHAPE);
+    assert_int_equal(oa_batches_random(b, 0, 1, 0, &batch), OA_SHAPE);
     expect_error(OA_SHAPE, "the training text has 16 tokens, but a row of 16 tokens and the token after it need 17");
     oa_batches_close(b);
     tokens.count = 1;

@@ -57,7 +57,9 @@ typedef const double *place(struct fixture *f, double p);
 
 static const double *embedding(struct fixture *f, double p)
 {
-    return oa_embed(&f->tape, f->ids, ROWS, 12, 0, f->table, NULL, p)->data;
+    return oa_embed(&f->tape, f->ids, NULL, ROWS, 12, 0,
+                    &(struct oa_embedding_tables){ .table = f->table, .factor = 1 }, p)
+        ->data;
 }
 
 static const double *branch(struct fixture *f, double p)
@@ -203,7 +205,7 @@ static void test_lines_of_a_mask_differ(void **state)
 static double loss(struct fixture *f, struct oa_model *m, bool train, uint64_t step)
 {
     static const int32_t tokens[] = { 1, 4, 2, 0, 3, 3, 1, 2 }, targets[] = { 4, 2, 0, 3, 3, 1, 2, 4 };
-    struct oa_batch batch = { 2, 4, tokens, targets };
+    struct oa_batch batch = { .rows = 2, .length = 4, .input = tokens, .target = targets };
     begin(f, train, 1, step);
     return oa_model_loss(&f->tape, m, &batch, 1);
 }
@@ -224,7 +226,8 @@ static void test_models(void **state)
         o.model_context = 4;
         o.model_dropout = kind == 1 ? 0.4 : 0;
         o.model_attention_dropout = kind == 2 ? 0.4 : 0;
-        assert_int_equal(oa_model_open(f->d, &o, 5, true, &m), OA_OK);
+        assert_int_equal(oa_model_open(f->d, &o, (struct oa_model_form[]){ oa_language_model_form(5) }, true, &m),
+                         OA_OK);
         if (kind == 0)
             plain = loss(f, m, true, 1);
         assert_true(loss(f, m, false, 1) == plain);

@@ -547,7 +547,7 @@ static void test_special_ids(void **state)
 
 /* ---- rows of ids ----------------------------------------------------------------------------------------------- */
 
-static void assert_sequence(const struct oa_sequences *s, size_t i, const char *text)
+static void assert_sequence(const struct oa_id_lists *s, size_t i, const char *text)
 {
     struct oa_text printed;
     oa_text_init(&printed, context);

@@ -49,6 +49,50 @@ static void assert_says(const char *spec, const char *part)
     oa_text_free(&out);
 }
 
+static void each_stack_is_explained(void **state)
+{
+    (void)state;
+    const char *text = "cross: linear & encoder: raganato";
+    assert_says(text, "pattern(start):1 | softmax & cross: linear\n");
+    assert_says(text, "\nencoder: the self-attention of the encoder, bidirectional\n\npattern:1 | ");
+    assert_says(text, "\ncross: the cross-attention: queries of the decoder, keys of the encoder\n\nlinear\n");
+    assert_says(text, "many keys as queries\n");
+    assert_says("decoder: linear", "\ndecoder: the self-attention of the decoder, causal\n\nlinear\n");
+    assert_says("decoder: linear", "                causal\n");
+    struct oa_text out = explained("decoder: softmax", oa_attention_explain);
+    assert_int_equal(strncmp(out.s, "softmax\n\ndecoder:", 17), 0);
+    assert_null(strstr(out.s, "encoder:"));
+    assert_null(strstr(out.s, "cross "));
+    oa_text_free(&out);
+    oa_text_init(&out, context);
+    assert_int_equal(oa_attention_explain(context, "decoder: raganato", &options, &out), OA_UNSUPPORTED);
+    oa_clear_error(context);
+    assert_int_equal(oa_attention_explain_json(context, "encoder: raganato & x", &options, &out), OA_ARGUMENT);
+    oa_clear_error(context);
+    oa_text_free(&out);
+}
+
+/* The costs are those of the mode: a causal map has half the pairs, and the cross-attention of softmax all of them. */
+static void each_stack_has_its_cost(void **state)
+{
+    (void)state;
+    struct oa_text text = explained("encoder: softmax & decoder: softmax & cross: softmax", oa_attention_explain_json);
+    json_t *root = json_loads(text.s, 0, NULL), *all = json_object_get(root, "stacks");
+    double flops[3];
+    for (int i = 0; i < 3; i++) {
+        static const char *const names[] = { "encoder", "decoder", "cross" };
+        json_t *layer = json_array_get(json_object_get(json_object_get(all, names[i]), "layers"), 0);
+        flops[i] = json_number_value(json_object_get(layer, "flops"));
+        assert_true(flops[i] > 0);
+        assert_int_equal(json_is_null(json_object_get(layer, "decoding")), i != 1);
+    }
+    assert_string_equal(json_string_value(json_object_get(root, "spec")), "softmax");
+    assert_true(flops[0] == flops[2]);
+    assert_true(flops[1] < flops[0]);
+    json_decref(root);
+    oa_text_free(&text);
+}
+
 static void every_mechanism_is_explained(void **state)
 {
     (void)state;
@@ -216,6 +260,8 @@ static void layers_cost_what_they_cost_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(every_mechanism_is_explained),
+                                        cmocka_unit_test(each_stack_is_explained),
+                                        cmocka_unit_test(each_stack_has_its_cost),
                                         cmocka_unit_test(words_and_numbers),
                                         cmocka_unit_test(cost_is_what_runs),
                                         cmocka_unit_test(mistakes_are_told),

@@ -29,7 +29,7 @@ static struct oa_model *open_model(const char *attention, const char *position, 
     o.model_ffn = FFN;
     o.model_bias = true;
     o.train_seed = seed;
-    if (oa_model_open(device, &o, VOCABULARY, false, &m) != OA_OK) {
+    if (oa_model_open(device, &o, (struct oa_model_form[]){ oa_language_model_form(VOCABULARY) }, false, &m) != OA_OK) {
         const char *sentence;
         oa_last_error(context, &sentence);
         fail_msg("%s: %s", attention, sentence);

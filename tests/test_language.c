@@ -93,13 +93,10 @@ static void canonical_forms(void **state)
 /* ---- what is refused ------------------------------------------------------------------------------------------- */
 
 /* The sentence names the character and contains every one of `parts`, which are separated by ~. */
-static void assert_refused(const char *text, int character, const char *parts)
+static void assert_sentence(const char *text, int character, const char *parts)
 {
-    struct oa_spec spec;
     const char *sentence;
     char place[40], part[200];
-    assert_int_equal(oa_spec_parse(context, text, &spec), OA_ARGUMENT);
-    oa_spec_free(&spec);
     oa_last_error(context, &sentence);
     snprintf(place, sizeof place, "attention, character %d: ", character);
     if (strncmp(sentence, place, strlen(place)) != 0)
@@ -111,6 +108,14 @@ static void assert_refused(const char *text, int character, const char *parts)
         p += strlen(part);
     }
     oa_clear_error(context);
+}
+
+static void assert_refused(const char *text, int character, const char *parts)
+{
+    struct oa_spec spec;
+    assert_int_equal(oa_spec_parse(context, text, &spec), OA_ARGUMENT);
+    oa_spec_free(&spec);
+    assert_sentence(text, character, parts);
 }
 
 static const struct {
@@ -182,6 +187,161 @@ static void refused_with_reasons(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
         assert_refused(refusals[i].text, refusals[i].character, refusals[i].parts);
+}
+
+/* ---- stacks ---------------------------------------------------------------------------------------------------- */
+
+enum { E = OA_STACK(OA_STACK_ENCODER), D = OA_STACK(OA_STACK_DECODER), C = OA_STACK(OA_STACK_CROSS) };
+
+#define PATTERNS                                                                                                       \
+    "pattern:1 | pattern(previous):1 | pattern(next):1 | pattern(left):1 | pattern(right):1 | pattern(end):1 | "       \
+    "pattern(start):1 | softmax"
+
+static const struct {
+    unsigned has;
+    const char *text, *canonical, *encoder, *decoder, *cross; /* NULL: the model has no such stack */
+} stacks[] = {
+    { E | D | C, "encoder:raganato&cross:softmax&decoder:random+softmax",
+      "encoder: " PATTERNS " & decoder: random + softmax", PATTERNS, "random + softmax", "softmax" },
+    { E | D | C, "cross: linear & encoder: local ; softmax", "encoder: local ; softmax & cross: linear",
+      "local ; softmax", "softmax", "linear" },
+    { E | D | C, " decoder : local ( window = 64 ) : 1 | softmax", "decoder: local(window=64):1 | softmax", "softmax",
+      "local(window=64):1 | softmax", "softmax" },
+    { E | D | C, "random", "random", "random", "random", "softmax" },
+    { E | D | C, "softmax:7 | linear:1", "softmax:7 | linear:1", "softmax:7 | linear:1", "softmax:7 | linear:1",
+      "softmax" },
+    { E | D | C, "decoder: softmax & encoder: softmax(qk=learned)", "softmax", "softmax", "softmax", "softmax" },
+    { E | D | C, "encoder: random & decoder: random", "encoder: random & decoder: random", "random", "random",
+      "softmax" },
+    { E | D | C, "encoder: linformer & cross: linformer", "encoder: linformer & cross: linformer", "linformer",
+      "softmax", "linformer" },
+    { E | D | C, "decoder: lightconv(width=4)", "decoder: lightconv(width=4)", "softmax", "lightconv(width=4)",
+      "softmax" },
+    { D, "decoder: softmax", "softmax", NULL, "softmax", NULL },
+    { D, "decoder: local ; random", "local ; random", NULL, "local ; random", NULL },
+    { D, "local ; random", "local ; random", NULL, "local ; random", NULL },
+    { E, "raganato", PATTERNS, PATTERNS, NULL, NULL },
+    { E, "encoder: raganato ; linformer", PATTERNS " ; linformer", PATTERNS " ; linformer", NULL, NULL },
+    { C, "linear", "linear", NULL, NULL, "linear" },
+};
+
+static void assert_layers(const struct oa_spec *spec, const char *want)
+{
+    struct oa_text out;
+    oa_text_init(&out, context);
+    oa_spec_print(spec, &out);
+    if (want)
+        assert_string_equal(out.s, want);
+    else
+        assert_int_equal(spec->layers, 0);
+    oa_text_free(&out);
+}
+
+static void assert_stacks(size_t i, const char *text)
+{
+    struct oa_stack_specs all;
+    struct oa_text out;
+    oa_text_init(&out, context);
+    enum oa_error e = oa_stacks_parse(context, text, stacks[i].has, &all);
+    if (e != OA_OK) {
+        const char *sentence;
+        oa_last_error(context, &sentence);
+        fail_msg("%s: %s", text, sentence);
+    }
+    oa_stacks_print(&all, &out);
+    assert_string_equal(out.s, stacks[i].canonical);
+    assert_layers(&all.spec[OA_STACK_ENCODER], stacks[i].encoder);
+    assert_layers(&all.spec[OA_STACK_DECODER], stacks[i].decoder);
+    assert_layers(&all.spec[OA_STACK_CROSS], stacks[i].cross);
+    oa_stacks_free(&all);
+    oa_text_free(&out);
+}
+
+static void stacks_have_their_layers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
+        assert_stacks(i, stacks[i].text);
+        assert_stacks(i, stacks[i].canonical);
+    }
+}
+
+static void labels_are_known(void **state)
+{
+    (void)state;
+    struct oa_stack_specs all;
+    struct oa_spec one;
+    assert_int_equal(oa_stacks_parse(context, "cross: softmax & decoder: local", E | D | C, &all), OA_OK);
+    assert_int_equal(all.named, D | C);
+    assert_int_equal(all.has, E | D | C);
+    oa_stacks_free(&all);
+    assert_int_equal(oa_stacks_parse(context, "softmax", D, &all), OA_OK);
+    assert_int_equal(all.named, 0);
+    oa_stacks_free(&all);
+    assert_int_equal(oa_stack_parse(context, "decoder: linear ; local", OA_STACK_DECODER, &one), OA_OK);
+    assert_layers(&one, "linear ; local");
+    oa_spec_free(&one);
+    assert_string_equal(oa_stack_name(OA_STACK_ENCODER), "encoder");
+    assert_string_equal(oa_stack_name(OA_STACK_DECODER), "decoder");
+    assert_string_equal(oa_stack_name(OA_STACK_CROSS), "cross");
+}
+
+static const struct {
+    unsigned has;
+    const char *text;
+    int character;
+    const char *parts;
+    enum oa_error code;
+} stack_refusals[] = {
+    { D, "encoder: softmax", 1, "this model has no encoder; its stacks are: decoder~\n  encoder: softmax\n  ^",
+      OA_ARGUMENT },
+    { D, "decoder: softmax & cross: linear", 20, "this model has no cross-attention; its stacks are: decoder",
+      OA_ARGUMENT },
+    { E, "decoder: softmax", 1, "this model has no decoder; its stacks are: encoder", OA_ARGUMENT },
+    { E | D | C, "encodr: softmax", 1, "found \"encodr\"~did you mean encoder?~Valid here: encoder, decoder, cross",
+      OA_ARGUMENT },
+    { D, "decodr: softmax", 1, "did you mean decoder?~Valid here: decoder", OA_ARGUMENT },
+    { E | D | C, "encoder: local & decodr: softmax", 18, "found \"decodr\" where the label~did you mean decoder?",
+      OA_ARGUMENT },
+    { E | D | C, "encoder: local & softmax", 18, "found \"softmax\" where the label of a stack and \":\" are expected",
+      OA_ARGUMENT },
+    { E | D | C, "encoder: local & decoder", 18,
+      "found \"decoder\" where the label of a stack and \":\" are expected. Valid", OA_ARGUMENT },
+    { E | D | C, "encoder: local &", 17, "the text ends here where the label", OA_ARGUMENT },
+    { E | D | C, "softmax & decoder: local", 9, "\"&\" stands between stacks, and the first has no label",
+      OA_ARGUMENT },
+    { E | D | C, "encoder: local & encoder: softmax", 18, "encoder is given twice", OA_ARGUMENT },
+    { E | D | C, "encoder: & decoder: local", 10, "found \"&\" where a mechanism is expected", OA_ARGUMENT },
+    { E | D | C, "encoder:", 9, "the text ends here where a mechanism is expected", OA_ARGUMENT },
+    { E | D | C, "encoder: softmax )", 18, "found \")\" where the text should end or go on with ( : + | ; or &",
+      OA_ARGUMENT },
+    { E | D | C, "encoder: sofmax & cross: linear", 10, "did you mean softmax?", OA_ARGUMENT },
+    { E | D | C, "cross: linear ; local(windw=3)", 23, "did you mean window?", OA_ARGUMENT },
+    { E | D | C, "encoder: softmax ; decoder: local", 20, "found \"decoder\" where a mechanism is expected",
+      OA_ARGUMENT },
+    { D, "softmax ; linformer", 11, "linformer has no causal form", OA_UNSUPPORTED },
+    { E | D | C, "encoder: linformer & decoder: linformer", 31, "linformer has no causal form", OA_UNSUPPORTED },
+    { E | D | C, "decoder: softmax | pattern(next)", 20, "look ahead and have no causal form", OA_UNSUPPORTED },
+    { E | D | C, "decoder: softmax ; pattern(unit=word)", 20, "no causal form", OA_UNSUPPORTED },
+    { E | D | C, "decoder: raganato", 10, "no causal form~decoder: raganato\n           ^", OA_UNSUPPORTED },
+    { E | D | C, "cross: local", 8, "local is for self-attention only", OA_UNSUPPORTED },
+    { E | D | C, "cross: softmax ; block-sparse", 18, "is for self-attention only", OA_UNSUPPORTED },
+    { E | D | C, "encoder: lightconv(width=4)", 10, "must be odd", OA_UNSUPPORTED },
+    { E, "lightconv(width=4)", 1, "must be odd", OA_UNSUPPORTED },
+};
+
+static void stacks_are_refused_with_reasons(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof stack_refusals / sizeof stack_refusals[0]; i++) {
+        struct oa_stack_specs all;
+        enum oa_error e = oa_stacks_parse(context, stack_refusals[i].text, stack_refusals[i].has, &all);
+        oa_stacks_free(&all);
+        assert_sentence(stack_refusals[i].text, stack_refusals[i].character, stack_refusals[i].parts);
+        assert_int_equal(e, stack_refusals[i].code);
+    }
+    assert_refused("decoder: softmax", 1, "name the stacks of a model~leave the label out");
+    assert_refused("softmax & local", 9, "where the text should end or go on with ( : + | or ;");
 }
 
 /* A long text is shown around the place; the caret stays under it, also behind letters of several bytes. */
@@ -292,7 +452,8 @@ static const char *const pieces[] = { "softmax", "random",  "mix",   "raganato",
                                       "+",       "|",       ";",     ":",        ",",
                                       "=",       " ",       "1",     "qk",       "haar",
                                       "weights", "0.3/0.7", "alpha", "fixed",    "\xff",
-                                      "ä",       "tie",     "-",     "window",   "9999999999" };
+                                      "ä",       "tie",     "-",     "window",   "9999999999",
+                                      "&",       "encoder", "cross", "decoder: " };
 
 static void parse_anything(const char *text)
 {
@@ -305,6 +466,15 @@ static void parse_anything(const char *text)
         oa_spec_free(&again);
     }
     oa_spec_free(&spec);
+    oa_clear_error(context);
+    struct oa_stack_specs all, twice;
+    oa_text_cut(&out, 0);
+    if (oa_stacks_parse(context, text, E | D | C, &all) == OA_OK) {
+        oa_stacks_print(&all, &out);
+        assert_int_equal(oa_stacks_parse(context, out.s, E | D | C, &twice), OA_OK);
+        oa_stacks_free(&twice);
+    }
+    oa_stacks_free(&all);
     oa_text_free(&out);
     oa_clear_error(context);
 }
@@ -336,6 +506,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(canonical_forms),
         cmocka_unit_test(refused_with_reasons),
+        cmocka_unit_test(stacks_have_their_layers),
+        cmocka_unit_test(labels_are_known),
+        cmocka_unit_test(stacks_are_refused_with_reasons),
         cmocka_unit_test(carets_of_long_texts),
         cmocka_unit_test(too_much_is_refused),
         cmocka_unit_test(heads_are_shared),

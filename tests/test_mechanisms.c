@@ -62,7 +62,7 @@ static void assert_reasons(const struct oa_proof *p)
         const struct oa_check *f = &p->unjudged[i];
         struct oa_text notes;
         oa_text_init(&notes, context);
-        assert_int_equal(oa_attention_notes(context, f->spec, &o, &notes), OA_OK);
+        assert_int_equal(oa_attention_notes(context, f->spec, OA_LANGUAGE_MODEL, &o, &notes), OA_OK);
         assert_true(f->bound >= 1);
         assert_non_null(strstr(f->what, "rounding alone can give"));
         assert_non_null(notes.s);
@@ -223,7 +223,7 @@ static void assert_notes(const char *spec, double dropout, const char *precision
     oa_text_init(&notes, context);
     o.model_attention_dropout = dropout;
     snprintf(o.train_precision, sizeof o.train_precision, "%s", precision);
-    assert_int_equal(oa_attention_notes(context, spec, &o, &notes), OA_OK);
+    assert_int_equal(oa_attention_notes(context, spec, OA_LANGUAGE_MODEL, &o, &notes), OA_OK);
     assert_string_equal(notes.s ? notes.s : "", want);
     oa_text_free(&notes);
 }

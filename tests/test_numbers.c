@@ -364,7 +364,8 @@ static void masks_change(void **state)
 static void whole_logits(struct oa_trained *t, const int32_t *ids, long n, double *logits)
 {
     oa_tape_reset(&t->tape, false, false, (struct oa_stream){ 0 });
-    const oa_tensor *h = oa_model_hidden(&t->tape, t->model, ids, 1, n, NULL);
+    const oa_tensor *h =
+        oa_model_hidden(&t->tape, t->model, &(struct oa_sequences){ .rows = 1, .length = n, .ids = ids }, NULL, NULL);
     assert_non_null(h);
     const double *x = (const double *)h->data + (n - 1) * h->ld, *w = t->model->embedding->value;
     for (long v = 0; v < t->model->vocabulary; v++) {

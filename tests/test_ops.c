@@ -214,7 +214,9 @@ static oa_tensor *residual(struct fixture *f, oa_tensor *x)
 static oa_tensor *embed(struct fixture *f, oa_tensor *x)
 {
     (void)x;
-    return oa_embed(&f->tape, f->ids, ROWS, LENGTH, 0, get(f, "w"), get(f, "position"), 0.3);
+    return oa_embed(&f->tape, f->ids, NULL, ROWS, LENGTH, 0,
+                    &(struct oa_embedding_tables){ .table = get(f, "w"), .position = get(f, "position"), .factor = 1 },
+                    0.3);
 }
 
 static oa_tensor *several(struct fixture *f, oa_tensor *x)
@@ -340,7 +342,9 @@ static void test_rotate_values(void **state)
 static oa_tensor *embed_from_one(struct fixture *f, oa_tensor *x)
 {
     (void)x;
-    return oa_embed(&f->tape, f->ids, ROWS, 2, 1, get(f, "w"), get(f, "position"), 0);
+    return oa_embed(&f->tape, f->ids, NULL, ROWS, 2, 1,
+                    &(struct oa_embedding_tables){ .table = get(f, "w"), .position = get(f, "position"), .factor = 1 },
+                    0);
 }
 
 /* Sequences of 2 tokens that begin at position 1. */
@@ -373,9 +377,12 @@ static void test_loss_values(void **state)
     }
     oa_tape_reset(&f.tape, true, true, oa_stream_named(5, "step"));
     oa_tensor *in = oa_tensor_from(&f.tape, f.x, ROWS, COLS, COLS, true);
-    assert_value(oa_linear_loss_op(&f.tape, in, get(&f, "w"), f.target, 0.1), want); /* the scale is the gradient's */
+    assert_value(
+        oa_linear_loss_op(&f.tape, in, get(&f, "w"), NULL, &(struct oa_targets){ .id = f.target, .scale = 0.1 }),
+        want); /* the scale is the gradient's */
     memset(w, 0, 5 * COLS * sizeof *w);
-    assert_value(oa_linear_loss_op(&f.tape, in, get(&f, "w"), f.target, 1), (ROWS - 1) * log(5));
+    assert_value(oa_linear_loss_op(&f.tape, in, get(&f, "w"), NULL, &(struct oa_targets){ .id = f.target, .scale = 1 }),
+                 (ROWS - 1) * log(5));
     teardown(&f);
 }
 
@@ -384,7 +391,7 @@ static double loss_value(struct fixture *f, oa_tensor **in)
 {
     oa_tape_reset(&f->tape, true, true, oa_stream_named(5, "step"));
     *in = oa_tensor_from(&f->tape, f->x, ROWS, COLS, COLS, true);
-    return oa_linear_loss_op(&f->tape, *in, get(f, "w"), f->target, 1);
+    return oa_linear_loss_op(&f->tape, *in, get(f, "w"), NULL, &(struct oa_targets){ .id = f->target, .scale = 1 });
 }
 
 static void test_linear_loss(void **state)
@@ -428,9 +435,10 @@ static size_t memory_of_a_step(bool dry)
     oa_tape_reset(&f.tape, true, true, oa_stream_named(1, "s"));
     for (int i = 0; i < ROWS; i++)
         f.target[i] = 1;
-    oa_tensor *sum, *x = oa_embed(&f.tape, f.ids, ROWS, LENGTH, 0, get(&f, "w"), NULL, 0.1);
+    oa_tensor *sum, *x = oa_embed(&f.tape, f.ids, NULL, ROWS, LENGTH, 0,
+                                  &(struct oa_embedding_tables){ .table = get(&f, "w"), .factor = 1 }, 0.1);
     oa_tensor *y = oa_residual_norm_op(&f.tape, x, oa_gelu(&f.tape, x), 0.1, get(&f, "gain"), NULL, &sum);
-    oa_linear_loss_op(&f.tape, y, get(&f, "w"), f.target, 1);
+    oa_linear_loss_op(&f.tape, y, get(&f, "w"), NULL, &(struct oa_targets){ .id = f.target, .scale = 1 });
     oa_tape_backward(&f.tape);
     size_t bytes = f.tape.arena.peak + f.store.arena.peak + f.d->scratch.peak;
     teardown(&f);

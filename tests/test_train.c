@@ -227,7 +227,7 @@ static void gather(struct oa_model *m, oa_tape *t, int parts)
     oa_store_zero_gradients(&m->store);
     for (int part = 0; part < parts; part++) {
         int32_t *own = tokens + part * rows * LENGTH;
-        struct oa_batch batch = { (int)rows, LENGTH, own, own };
+        struct oa_batch batch = { .rows = (int)rows, .length = LENGTH, .input = own, .target = own };
         oa_tape_reset(t, true, true, oa_stream_named(1, "dropout"));
         oa_model_loss(t, m, &batch, 1.0 / (ROWS * LENGTH));
         oa_tape_backward(t);
@@ -248,7 +248,8 @@ static void test_statistics_move_once_a_step(void **state)
     oa_tape t;
     assert_int_equal(oa_device_open(c, OA_PRECISION_F64, false, &d), OA_OK);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(oa_model_open(d, &o, 27, true, &m[i]), OA_OK);
+        assert_int_equal(oa_model_open(d, &o, (struct oa_model_form[]){ oa_language_model_form(27) }, true, &m[i]),
+                         OA_OK);
         oa_tape_init(&t, d);
         for (long step = 1; step <= 3; step++) {
             gather(m[i], &t, i + 1);
@@ -463,11 +464,12 @@ static void test_shared_tensors_start_equal(void **state)
     struct oa_model *a, *b;
     struct oa_options o = options("softmax", "f32", 1);
     assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
-    assert_int_equal(oa_model_open(d, &o, 27, false, &a), OA_OK);
+    assert_int_equal(oa_model_open(d, &o, (struct oa_model_form[]){ oa_language_model_form(27) }, false, &a), OA_OK);
     for (int i = 1; spec_of(i); i++) {
         o = options(spec_of(i), "f32", 1);
         int shared = 0;
-        assert_int_equal(oa_model_open(d, &o, 27, false, &b), OA_OK);
+        assert_int_equal(oa_model_open(d, &o, (struct oa_model_form[]){ oa_language_model_form(27) }, false, &b),
+                         OA_OK);
         for (int k = 0; k < b->store.count; k++) {
             const struct oa_parameter *q = b->store.parameter[k], *p = oa_store_find(&a->store, q->name);
             if (!p || !p->trainable || !q->trainable || p->count != q->count)

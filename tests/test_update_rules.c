@@ -288,7 +288,7 @@ static void test_matrices_decay(void **state)
         o.train_warmup = 0;
         o.train_lr = 0.1;
         o.train_weight_decay = 0.5;
-        assert_int_equal(oa_model_open(d, &o, 7, true, &m), OA_OK);
+        assert_int_equal(oa_model_open(d, &o, (struct oa_model_form[]){ oa_language_model_form(7) }, true, &m), OA_OK);
         double before[MOST];
         assert_in_range(m->store.count, 10, MOST);
         for (int k = 0; k < m->store.count; k++) {

@@ -56,13 +56,21 @@ static enum oa_error plan_row(struct planning *p, struct row *row)
     return OA_OK;
 }
 
+static enum oa_error check(oa_context *c, const char *attention)
+{
+    struct oa_spec spec;
+    enum oa_error e = oa_stack_parse(c, attention, OA_STACK_DECODER, &spec);
+    oa_spec_free(&spec);
+    return e;
+}
+
 static enum oa_error make(struct planning *p, const char *const *attentions, int count)
 {
     p->row = oa_alloc(p->c, (size_t)count * sizeof *p->row);
     if (!p->row)
         return OA_NO_MEMORY;
     for (int i = 0; i < count; i++)
-        OA_TRY(oa_spec_check(p->c, attentions[i]));
+        OA_TRY(check(p->c, attentions[i]));
     OA_TRY(find_vocabulary(p));
     measure_machine(p);
     for (p->count = 0; p->count < count; p->count++) {
@@ -115,7 +123,7 @@ static void add_row(const struct planning *p, const struct row *row, struct oa_t
 static void add_notes(const struct planning *p, struct oa_text *out)
 {
     for (int i = 0; i < p->count; i++)
-        oa_attention_notes(p->c, p->row[i].attention, &p->options, out);
+        oa_attention_notes(p->c, p->row[i].attention, OA_LANGUAGE_MODEL, &p->options, out);
 }
 
 static void text(const struct planning *p, int width, struct oa_text *out)
@@ -158,7 +166,7 @@ static json_t *row_json(const struct planning *p, const struct row *row)
     const struct oa_plan *plan = &row->plan;
     struct oa_text notes;
     oa_text_init(&notes, p->c);
-    oa_attention_notes(p->c, row->attention, &p->options, &notes);
+    oa_attention_notes(p->c, row->attention, OA_LANGUAGE_MODEL, &p->options, &notes);
     json_t *root = json_pack(
         "{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:s}", "attention", row->attention, "trainable",
         plan->trainable, "frozen", plan->frozen, "flops_per_step", plan->flops, "computed_flops_per_step",

@@ -111,7 +111,8 @@ static enum oa_error say_size(const oa_config *config, const struct oa_workload 
     struct oa_plan plan;
     OA_TRY(oa_plan_make(config->context, &config->options, oa_tokenizer_size(work->tokenizer), &plan));
     oa_log(config->context, 2, "%s: %.0f trained and %.0f frozen parameters, vocabulary %ld, %zu training tokens",
-           config->options.model_attention, plan.trainable, plan.frozen, plan.vocabulary, work->corpus.train.count);
+           config->options.model_attention, plan.trainable, plan.frozen, plan.vocabulary,
+           oa_workload_side(work, OA_TRAINING)->count);
     return OA_OK;
 }
 
@@ -126,7 +127,7 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
                                         .keep = true,
                                         .title = config->options.model_attention };
     /* before a long text is read */
-    OA_TRY(oa_attention_warn(config->context, config->options.model_attention, &config->options));
+    OA_TRY(oa_attention_warn(config->context, config->options.model_attention, OA_LANGUAGE_MODEL, &config->options));
     oa_remarks(config->context, &config->options);
     OA_TRY(oa_workload_open(config->context, &config->options, work));
     OA_TRY(say_size(config, work));
@@ -135,7 +136,7 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
                          .folder = folder,
                          .unit = oa_tokenizer_kind_name(work->tokenizer),
                          .run = result,
-                         .text_tokens = (double)work->corpus.valid.count,
+                         .text_tokens = (double)oa_workload_side(work, OA_VALIDATION)->count,
                          .scores = oa_scores_of(result, result->valid_tokens) };
     if (scores)
         *scores = o.scores;

@@ -72,12 +72,38 @@ struct oa_spec {
     struct oa_layer_spec *layer; /* layers of a model take them in turn */
     int layers;
 };
-/* Parses; an error points at the character, names what was found, the nearest valid spelling and what would be valid:
- * the sentence in the context has the text and a caret line. Free with oa_spec_free (also after an error). */
+/* Parses the attention of one layer, or of the layers of one stack, without a label; an error points at the character,
+ * names what was found, the nearest valid spelling and what would be valid: the sentence in the context has the text
+ * and a caret line. Free with oa_spec_free (also after an error). */
 enum oa_error oa_spec_parse(oa_context *c, const char *text, struct oa_spec *out);
 enum oa_error oa_spec_check(oa_context *c, const char *text); /* parses for the errors alone */
 void oa_spec_free(struct oa_spec *s);
 void oa_spec_print(const struct oa_spec *s, struct oa_text *out); /* canonical form */
+
+/* The stacks of a model (language_stacks.c): "encoder: raganato & decoder: random + softmax". What a model's
+ * self-attention in the encoder, its self-attention in the decoder and its cross-attention are, in any order; a stack
+ * without a label is softmax, and a text without labels is the self-attention of every stack. */
+enum oa_stack_role { OA_STACK_ENCODER, OA_STACK_DECODER, OA_STACK_CROSS, OA_STACK_ROLES };
+#define OA_STACK(role) (1u << (role))
+#define OA_LANGUAGE_MODEL OA_STACK(OA_STACK_DECODER) /* the stacks of a model that goes on with a text */
+struct oa_stack_specs {
+    unsigned has;                        /* stacks of the model: OA_STACK(OA_STACK_ENCODER) | … */
+    unsigned named;                      /* those with a label in the text; 0: the text has no labels */
+    struct oa_spec spec[OA_STACK_ROLES]; /* of each stack in `has`; of the others empty (layers = 0) */
+};
+const char *oa_stack_name(enum oa_stack_role role); /* its label */
+/* Parses the attention of a model that has the stacks `has`. Besides what oa_spec_parse refuses, with the same care: a
+ * label that there is not, that the model does not have or that is given twice, and what cannot stand in its stack (no
+ * causal form in the decoder, self-attention only as cross-attention: OA_UNSUPPORTED). What depends on widths, lengths
+ * and heads is found when a layer is opened. Free with oa_stacks_free (also after an error). */
+enum oa_error oa_stacks_parse(oa_context *c, const char *text, unsigned has, struct oa_stack_specs *out);
+void oa_stacks_free(struct oa_stack_specs *s);
+/* Canonical form: encoder, decoder, cross; stacks that are plain softmax are left out, labels too where the model has
+ * one stack, or where nothing is left to label ("softmax"). */
+void oa_stacks_print(const struct oa_stack_specs *s, struct oa_text *out);
+/* Parses the attention of a model with one stack, labelled or not. Free with oa_spec_free (also after an error). */
+enum oa_error oa_stack_parse(oa_context *c, const char *text, enum oa_stack_role only, struct oa_spec *out);
+
 /* Heads of each group of a layer of `heads` heads into count[groups]; refused when they do not divide. */
 enum oa_error oa_spec_heads(oa_context *c, const struct oa_layer_spec *s, int heads, int *count);
 /* The value of an option by key: the one given, or its default. */
@@ -91,15 +117,20 @@ void oa_atom_print(const struct oa_atom *a, struct oa_text *out);               
 
 /* claims.c: what an attention claims with its options, and what follows for a training. */
 unsigned oa_atom_claims(const struct oa_atom *a); /* enum oa_capability */
+/* Why it cannot be causal, or bidirectional, or cross-attention, with these options: writes the sentence and returns
+ * true. Components of a mixture have theirs. */
+bool oa_atom_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence, size_t size);
 /* Are weights of both signs divided by their sum? It can come near 0, and a rounding then be as large as the result. */
 bool oa_atom_divides_signed(const struct oa_atom *a);
 /* Sentences, one a line, about what options ask for and parts of the attention do not have or bear: attention dropout
  * without weights to drop, and bf16 where it decides the result. Nothing is added when there is nothing to say. */
 void oa_spec_dropout_notes(const struct oa_spec *s, double dropout, struct oa_text *out);
 void oa_spec_precision_notes(const struct oa_spec *s, const char *precision, struct oa_text *out);
-/* Both, of the attention `spec` (which must be valid) under these options. */
-enum oa_error oa_attention_notes(oa_context *c, const char *spec, const struct oa_options *o, struct oa_text *out);
-enum oa_error oa_attention_warn(oa_context *c, const char *spec, const struct oa_options *o); /* as lines of the log */
+/* Both, of the attention `text` (which must be valid) of a model with the stacks `has`, under these options. */
+enum oa_error oa_attention_notes(oa_context *c, const char *text, unsigned has, const struct oa_options *o,
+                                 struct oa_text *out);
+enum oa_error oa_attention_warn(oa_context *c, const char *text, unsigned has,
+                                const struct oa_options *o); /* as lines of the log */
 
 /* ---- the layer ----------------------------------------------------------------------------------------------- */
 
@@ -190,8 +221,9 @@ struct oa_mechanism {
     const struct oa_argument *arguments; /* ended by key = NULL */
     /* Options that contradict each other: writes what is wrong and returns true. May be NULL. */
     bool (*clash)(const struct oa_atom *a, char *sentence, size_t size);
-    /* Refuses what has no meaning here (may be NULL); the general rules (causal, cross, mixture) are checked by
-     * layer.c. */
+    /* Options with which a mode that `can` claims does not exist: writes why and returns true. May be NULL. */
+    bool (*mode_clash)(const struct oa_atom *a, bool causal, bool cross, char *sentence, size_t size);
+    /* Refuses what has no meaning at these widths and lengths (may be NULL). */
     enum oa_error (*check)(oa_context *c, const struct oa_group *g);
     /* Width of queries and keys when the mechanism sets it (else that of the model's heads). May be NULL. */
     long (*head_width)(const struct oa_atom *a);
@@ -344,9 +376,10 @@ enum oa_error oa_generate_chains(oa_context *c, const struct oa_projection_shape
 
 /* ---- text about mechanisms (explain.c) ------------------------------------------------------------------------ */
 
-/* One attention in words at the shape of a model: formulas, parameters, FLOPs, modes, options in force, caveats. */
-enum oa_error oa_attention_explain(oa_context *c, const char *spec, const struct oa_options *o, struct oa_text *out);
-enum oa_error oa_attention_explain_json(oa_context *c, const char *spec, const struct oa_options *o,
+/* One attention in words at the shape of a model: formulas, parameters, FLOPs, modes, options in force, caveats. A text
+ * with labels may be of all stacks that there are, and each that it names is explained in its mode. */
+enum oa_error oa_attention_explain(oa_context *c, const char *text, const struct oa_options *o, struct oa_text *out);
+enum oa_error oa_attention_explain_json(oa_context *c, const char *text, const struct oa_options *o,
                                         struct oa_text *out);
 enum oa_error oa_attention_list(oa_context *c, struct oa_text *out); /* a table of all mechanisms */
 enum oa_error oa_attention_list_json(oa_context *c, struct oa_text *out);

@@ -21,7 +21,9 @@ const struct command command_list = {
     .sentence = "lists the mechanisms of attention",
     .usage = "[--json | --markdown]",
     .text = "What stands in the table can be written wherever an attention is asked for, with options in parentheses, "
-            "mixed with + into one softmax, side by side in the heads of a layer with |, and layer by layer with ;",
+            "mixed with + into one softmax, side by side in the heads of a layer with |, layer by layer with ;, and "
+            "stack by stack of a model with & "
+            "(encoder: …, decoder: …, cross: …).",
     .examples = "$ orthant list\n"
                 "$ orthant explain \"local(window=64) | pattern(previous):1 ; random + softmax\"",
     .flags = flags,

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-struct oa_batches {
+struct text_batches {
     oa_context *context;
     const struct oa_tokens *tokens;
     int rows, length;
@@ -15,40 +15,8 @@ struct oa_batches {
     int32_t *input, *target;
 };
 
-enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int rows, int length, uint64_t seed,
-                              struct oa_batches **out)
-{
-    *out = NULL;
-    if (rows < 1 || length < 1)
-        return oa_fail(c, OA_ARGUMENT, "a batch of %d rows of %d tokens is empty; both are at least 1", rows, length);
-    if (tokens->count < 2)
-        return oa_fail(c, OA_SHAPE, "the %s has %zu tokens; one to read and one to predict are the least",
-                       tokens->name ? tokens->name : "text", tokens->count);
-    struct oa_batches *b = oa_alloc(c, sizeof *b);
-    if (!b)
-        return OA_NO_MEMORY;
-    size_t bytes = (size_t)rows * (size_t)length * sizeof(int32_t);
-    *b = (struct oa_batches){ c, tokens, rows, length, oa_stream_named(seed, "batch"), 0, oa_alloc(c, bytes), NULL };
-    b->target = b->input ? oa_alloc(c, bytes) : NULL;
-    if (!b->target) {
-        oa_batches_close(b);
-        return OA_NO_MEMORY;
-    }
-    *out = b;
-    return OA_OK;
-}
-
-void oa_batches_close(struct oa_batches *b)
-{
-    if (!b)
-        return;
-    oa_free(b->input);
-    oa_free(b->target);
-    oa_free(b);
-}
-
 /* Row r: `n` tokens from `start` on, and the token after each; what is left of the row is filled. */
-static void fill_row(struct oa_batches *b, int r, uint64_t start, int n)
+static void fill_row(struct text_batches *b, int r, uint64_t start, int n)
 {
     int32_t *input = b->input + (size_t)r * (size_t)b->length, *target = b->target + (size_t)r * (size_t)b->length;
     memcpy(input, b->tokens->ids + start, (size_t)n * sizeof *input);
@@ -61,8 +29,17 @@ static void fill_row(struct oa_batches *b, int r, uint64_t start, int n)
 
 /* ---- random crops -------------------------------------------------------------------------------------------- */
 
-enum oa_error oa_batches_random(struct oa_batches *b, uint64_t step, uint64_t micro, struct oa_batch *out)
+static void amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
 {
+    const struct text_batches *b = self;
+    (void)step;
+    out->targets = out->tokens = (double)b->rows * (double)b->length * (double)accumulate;
+}
+
+static enum oa_error random_crops(void *self, uint64_t step, long accumulate, long micro, struct oa_batch *out)
+{
+    struct text_batches *b = self;
+    (void)accumulate;
     size_t needed = (size_t)b->length + 1;
     if (b->tokens->count < needed)
         return oa_fail(b->context, OA_SHAPE,
@@ -71,7 +48,7 @@ enum oa_error oa_batches_random(struct oa_batches *b, uint64_t step, uint64_t mi
                        b->tokens->name ? b->tokens->name : "text", b->tokens->count, b->length, needed);
     struct oa_stream of_step = oa_stream_child(b->stream, step);
     for (int r = 0; r < b->rows; r++) {
-        uint64_t row = micro * (uint64_t)b->rows + (uint64_t)r;
+        uint64_t row = (uint64_t)micro * (uint64_t)b->rows + (uint64_t)r;
         fill_row(b, r, oa_random_below(of_step, row, b->tokens->count - (size_t)b->length), b->length);
     }
     *out = (struct oa_batch){ .rows = b->rows, .length = b->length, .input = b->input, .target = b->target };
@@ -85,9 +62,9 @@ static uint64_t divide_up(uint64_t x, uint64_t by)
     return (x + by - 1) / by;
 }
 
-enum oa_error oa_batches_cover(struct oa_batches *b, const struct oa_tokenizer *tok, uint64_t limit,
-                               struct oa_cover *out)
+static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t limit, struct oa_cover *out)
 {
+    struct text_batches *b = self;
     uint64_t all = b->tokens->count - 1;
     bool text = strcmp(oa_tokenizer_kind_name(tok), "ids") != 0;
     b->targets = limit && limit < all ? limit : all;
@@ -105,8 +82,9 @@ enum oa_error oa_batches_cover(struct oa_batches *b, const struct oa_tokenizer *
     return OA_OK;
 }
 
-enum oa_error oa_batches_window(struct oa_batches *b, long i, struct oa_batch *out)
+static enum oa_error window(void *self, long i, struct oa_batch *out)
 {
+    struct text_batches *b = self;
     uint64_t length = (uint64_t)b->length, windows = divide_up(b->targets, length);
     uint64_t first = (uint64_t)i * (uint64_t)b->rows;
     if (i < 0 || first >= windows)
@@ -119,4 +97,37 @@ enum oa_error oa_batches_window(struct oa_batches *b, long i, struct oa_batch *o
     }
     *out = (struct oa_batch){ .rows = rows, .length = b->length, .input = b->input, .target = b->target };
     return OA_OK;
+}
+
+/* ---- opening -------------------------------------------------------------------------------------------------- */
+
+static void close(void *self)
+{
+    struct text_batches *b = self;
+    oa_free(b->input);
+    oa_free(b->target);
+    oa_free(b);
+}
+
+static const struct oa_batches_kind kind = { amount, random_crops, cover, window, close };
+
+enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int rows, int length, uint64_t seed,
+                              struct oa_batches **out)
+{
+    *out = NULL;
+    if (rows < 1 || length < 1)
+        return oa_fail(c, OA_ARGUMENT, "a batch of %d rows of %d tokens is empty; both are at least 1", rows, length);
+    if (tokens->count < 2)
+        return oa_fail(c, OA_SHAPE, "the %s has %zu tokens; one to read and one to predict are the least",
+                       tokens->name ? tokens->name : "text", tokens->count);
+    struct text_batches *b = oa_alloc(c, sizeof *b);
+    if (!b)
+        return OA_NO_MEMORY;
+    size_t bytes = (size_t)rows * (size_t)length * sizeof(int32_t);
+    *b = (struct text_batches){ c, tokens, rows, length, oa_stream_named(seed, "batch"), 0, oa_alloc(c, bytes), NULL };
+    b->target = b->input ? oa_alloc(c, bytes) : NULL;
+    if (b->target)
+        return oa_batches_wrap(c, &kind, b, out);
+    close(b);
+    return OA_NO_MEMORY;
 }

@@ -169,30 +169,13 @@ struct oa_amount {
     double tokens;  /* that are read, padding apart */
 };
 
-/* The tokens are borrowed. After oa_batches_open nothing allocates. Fewer than 2 tokens are refused here, fewer than
- * length + 1 by oa_batches_random. */
-struct oa_batches;
-enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int rows, int length, uint64_t seed,
-                              struct oa_batches **out);
-void oa_batches_close(struct oa_batches *b);
-
-/* Random crops as nanoGPT: each row starts at a uniform position 0 … count-length-1, a function of (seed, step,
- * micro·rows + row) alone: free of history, and equal for 4 micro-batches of 8 rows and for 1 of 32. */
-enum oa_error oa_batches_random(struct oa_batches *b, uint64_t step, uint64_t micro, struct oa_batch *out);
-
-/* Validation: windows end to end in text order, so each token but the first is a target exactly once. The last window
- * is filled with input 0 and target OA_IGNORED; the last batch may have fewer rows. */
+/* Validation: every target exactly once. */
 struct oa_cover {
     long batches;
-    uint64_t targets; /* predicted tokens: the divisor of a mean loss */
+    uint64_t targets; /* predicted tokens, classes or numbers: the divisor of a mean loss */
     uint64_t characters,
         bytes; /* of the predicted tokens: bits/character = nats · targets / characters / ln 2. 0: no text */
 };
-/* limit: at most so many targets, 0 = all. */
-enum oa_error oa_batches_cover(struct oa_batches *b, const struct oa_tokenizer *tok, uint64_t limit,
-                               struct oa_cover *out);
-/* i in 0 … batches-1 of the last oa_batches_cover. */
-enum oa_error oa_batches_window(struct oa_batches *b, long i, struct oa_batch *out);
 
 /* Batches of one side of the data, of which there are kinds: rows of a text (below), and those that tasks make. */
 struct oa_batches_kind {
@@ -203,5 +186,26 @@ struct oa_batches_kind {
     enum oa_error (*window)(void *self, long i, struct oa_batch *out);
     void (*close)(void *self);
 };
+struct oa_batches {
+    const struct oa_batches_kind *kind;
+    void *self; /* of the kind */
+};
+enum oa_error oa_batches_wrap(oa_context *c, const struct oa_batches_kind *kind, void *self, struct oa_batches **out);
+void oa_batches_close(struct oa_batches *b);
+void oa_batches_amount(struct oa_batches *b, uint64_t step, long accumulate, struct oa_amount *out);
+enum oa_error oa_batches_random(struct oa_batches *b, uint64_t step, long accumulate, long micro, struct oa_batch *out);
+/* limit: at most so many targets, 0 = all. */
+enum oa_error oa_batches_cover(struct oa_batches *b, const struct oa_tokenizer *tok, uint64_t limit,
+                               struct oa_cover *out);
+/* i in 0 … batches-1 of the last oa_batches_cover. */
+enum oa_error oa_batches_window(struct oa_batches *b, long i, struct oa_batch *out);
+
+/* Rows of a text. Training: random crops as nanoGPT, each from a uniform position 0 … count-length-1, a function of
+ * (seed, step, micro·rows + row) alone: free of history, and equal for 4 micro-batches of 8 rows and for 1 of 32.
+ * Validation: windows end to end in text order, so each token but the first is a target exactly once. The last window
+ * is filled with input 0 and target OA_IGNORED; the last batch may have fewer rows. The tokens are borrowed. After this
+ * call nothing allocates. Fewer than 2 tokens are refused here, fewer than length + 1 by oa_batches_random. */
+enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int rows, int length, uint64_t seed,
+                              struct oa_batches **out);
 
 #endif

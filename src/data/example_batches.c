@@ -150,7 +150,7 @@ static void fill(int32_t *to, const int32_t *from, long n, long length, int32_t 
         to[t] = t < n ? from[t] : rest;
 }
 
-static void fill_source(const struct oa_sequences *s, size_t row, long r, long length, int32_t *ids, int32_t *words,
+static void fill_source(const struct oa_id_lists *s, size_t row, long r, long length, int32_t *ids, int32_t *words,
                         int32_t *lengths)
 {
     long n = (long)(s->start[row + 1] - s->start[row]);
@@ -162,7 +162,7 @@ static void fill_source(const struct oa_sequences *s, size_t row, long r, long l
 
 static void fill_target(struct oa_example_batches *b, size_t row, long r, long length)
 {
-    const struct oa_sequences *s = &b->examples->target;
+    const struct oa_id_lists *s = &b->examples->target;
     const int32_t *ids = s->ids + s->start[row];
     long n = oa_target_length(b->examples, row);
     fill(b->input + r * length, ids, n, length, 0);
@@ -290,7 +290,7 @@ static void choose_rows(struct oa_example_batches *b, uint64_t limit)
 static enum oa_error count_text(struct oa_example_batches *b, const struct oa_tokenizer *tok, size_t row,
                                 struct oa_cover *out)
 {
-    const struct oa_sequences *s = &b->examples->target;
+    const struct oa_id_lists *s = &b->examples->target;
     for (size_t i = s->start[row] + 1; i < s->start[row + 1]; i++) {
         size_t n;
         const char *bytes = oa_tokenizer_bytes(tok, s->ids[i], &n);

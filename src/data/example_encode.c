@@ -189,7 +189,7 @@ static bool make_room(oa_context *c, const struct oa_rows *rows, struct oa_examp
     return out->source.start && (!pairs || out->split) && (out->target.start || out->label || out->value);
 }
 
-static void take(struct coded *from, struct oa_sequences *to, size_t count)
+static void take(struct coded *from, struct oa_id_lists *to, size_t count)
 {
     to->ids = from->ids.id;
     to->words = from->words.id;
@@ -198,7 +198,7 @@ static void take(struct coded *from, struct oa_sequences *to, size_t count)
         to->longest = oa_max(to->longest, (long)(to->start[i + 1] - to->start[i]));
 }
 
-static void tell_cut(const struct encoder *e, const struct oa_sequences *s, const char *what, long limit)
+static void tell_cut(const struct encoder *e, const struct oa_id_lists *s, const char *what, long limit)
 {
     if (s->cut)
         oa_log(e->tok->context, 0, "%s examples: %llu of %zu %s were cut to %ld tokens", e->rows->name,
@@ -254,7 +254,7 @@ enum oa_error oa_examples_encode(struct oa_tokenizer *tok, const struct oa_examp
 
 void oa_examples_close(struct oa_examples *e)
 {
-    struct oa_sequences *const sides[] = { &e->source, &e->target };
+    struct oa_id_lists *const sides[] = { &e->source, &e->target };
     for (int i = 0; i < 2; i++) {
         oa_free(sides[i]->ids);
         oa_free(sides[i]->words);

@@ -108,7 +108,7 @@ struct oa_example_layout {
 };
 
 /* Sequences of ids end to end: i is ids[start[i]] … ids[start[i + 1] - 1]. */
-struct oa_sequences {
+struct oa_id_lists {
     int32_t *ids, *words; /* words: oa_tokenizer_encode_text, special tokens are words of their own; NULL: unasked */
     size_t *start;        /* [count + 1]; NULL: there are none */
     long longest;
@@ -118,7 +118,7 @@ struct oa_sequences {
 struct oa_examples {
     const struct oa_rows *rows; /* borrowed */
     size_t count;
-    struct oa_sequences source, target; /* target: of OA_ANSWER_TEXT */
+    struct oa_id_lists source, target; /* target: of OA_ANSWER_TEXT */
     int32_t *split;                     /* [count] ids of a source before its second text; NULL: there are no pairs */
     int32_t *label;                     /* [count] of OA_ANSWER_CLASS */
     double *value;                      /* [count] of OA_ANSWER_NUMBER */

@@ -389,26 +389,47 @@ struct oa_residual_norm {
     void *dx, *dbranch, *dgain, *dbias;
 };
 
-/* y[t] = dropout(table[id[t]] + position[t mod T]); position may be NULL. */
+/* y[t] = dropout(factor·table[id[t]] + position[t mod T] + segment[segments[t]]); position and segment may be NULL. */
 struct oa_embedding {
     long tokens, length, width, vocabulary; /* length = T */
-    const int32_t *ids;
-    const void *table, *position; /* real */
+    double factor;
+    const int32_t *ids, *segments;
+    const void *table, *position, *segment; /* real */
     struct oa_dropout dropout;
     void *y; /* act */
     const void *dy;
-    void *dtable, *dposition; /* real, added to; dposition may be NULL */
+    void *dtable, *dposition, *dsegment; /* real, added to; dposition and dsegment may be NULL */
 };
 
-/* −Σ log softmax(x Wᵀ)[target] over rows with target ≥ 0, in nats, is what comes back; logits exist for a block of rows
- * only. With dx given
- * the gradient of scale·loss is made in the same pass. */
+/* y row i = x row index[i]; the gradient puts each row back where it came from, and zeros where none did: no row is
+ * taken twice. */
+struct oa_row_choice {
+    long rows, count, cols; /* of x, of y */
+    const int32_t *index;   /* [count] */
+    const void *x, *dy;     /* act, contiguous */
+    void *y, *dx;           /* act, overwritten */
+};
+
+/* y[b] = mean of the first lengths[b] rows of x[b] (NULL: of all). By selection: what is in the others does not matter,
+ * and they get no gradient. */
+struct oa_row_means {
+    long batch, length, cols;
+    const int32_t *lengths;
+    const void *x, *dy; /* act, contiguous */
+    void *y, *dx;       /* act, overwritten */
+};
+
+/* What comes back is −Σ q log softmax(x Wᵀ + bias) over rows with target ≥ 0, in nats, with q as cross_entropy has it
+ * (kernels.h); or, where there are values, the sum of (x Wᵀ + bias − value)² (vocabulary is 1). Logits exist for a
+ * block of rows only. With dx given the gradient of scale·loss is made in the same pass. */
 struct oa_linear_loss {
     long rows, width, vocabulary;
-    const void *x, *w;     /* act [rows, D], act [vocabulary, D] */
-    const int32_t *target; /* [rows], < 0 = ignored */
-    double scale;          /* usually 1 / number of targets of the whole step */
-    void *dx, *dw;         /* act, overwritten; real, added to. NULL: no gradient */
+    const void *x, *w;       /* act [rows, D], act [vocabulary, D] */
+    const void *bias;        /* real [vocabulary]; NULL: none */
+    const int32_t *target;   /* [rows], < 0 = ignored */
+    const double *value;     /* [rows]; NULL: there are targets */
+    double smoothing, scale; /* scale: usually 1 / number of targets of the whole step */
+    void *dx, *dw, *dbias;   /* act, overwritten; real, added to. NULL: no gradient */
 };
 
 /* One parameter's Adafactor update (cpu_adafactor.c has the formulas). */

@@ -243,6 +243,22 @@ static void embed_gradient(struct oa_device *d, const struct oa_embedding *a)
     work(d, n, act(d, n) + real(d, 2 * n));
 }
 
+static void choose_rows(struct oa_device *d, const struct oa_row_choice *a)
+{
+    work(d, 0, act(d, 2 * (double)a->count * (double)a->cols));
+}
+
+static void choose_rows_gradient(struct oa_device *d, const struct oa_row_choice *a)
+{
+    work(d, 0, act(d, ((double)a->rows + (double)a->count) * (double)a->cols));
+}
+
+static void mean_rows(struct oa_device *d, const struct oa_row_means *a)
+{
+    double n = (double)a->batch * (double)a->length * (double)a->cols;
+    work(d, n, act(d, n));
+}
+
 static double linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
 {
     long rows = oa_loss_rows(a), v = a->vocabulary, w = a->width;
@@ -557,6 +573,10 @@ const struct oa_device_ops oa_device_plan = {
     .residual_norm_gradient = residual_norm_gradient,
     .embed = embed,
     .embed_gradient = embed_gradient,
+    .choose_rows = choose_rows,
+    .choose_rows_gradient = choose_rows_gradient,
+    .mean_rows = mean_rows,
+    .mean_rows_gradient = mean_rows,
     .linear_loss = linear_loss,
     .mixture = mixture,
     .mixture_gradient = mixture,

@@ -66,6 +66,28 @@ enum oa_error oa_show_open(oa_context *c, const char *spec, const struct oa_opti
     return oa_status(c);
 }
 
+enum oa_error oa_show_stack(const struct oa_stack_specs *stacks, enum oa_stack_role role, const struct oa_options *o,
+                            oa_context *c, struct oa_shown *out)
+{
+    static const enum oa_mode modes[OA_STACK_ROLES] = { OA_MODE_BOTH, OA_MODE_CAUSAL, OA_MODE_CROSS };
+    struct oa_text text;
+    oa_text_init(&text, c);
+    oa_spec_print(&stacks->spec[role], &text);
+    enum oa_error e = oa_show_open(c, text.s ? text.s : "", o, out);
+    oa_text_free(&text);
+    out->one_mode = true;
+    out->mode = modes[role];
+    return e;
+}
+
+enum oa_error oa_show_stacks(oa_context *c, const char *text, struct oa_stack_specs *out)
+{
+    *out = (struct oa_stack_specs){ 0 };
+    if (!oa_begins_with_label(&(struct oa_reader){ .context = c, .text = text }))
+        return OA_OK;
+    return oa_stacks_parse(c, text, (1u << OA_STACK_ROLES) - 1, out);
+}
+
 void oa_show_close(struct oa_shown *s)
 {
     oa_rig_close(&s->rig);
@@ -97,7 +119,9 @@ enum oa_error oa_show_layer(struct oa_shown *s, int index)
         snprintf(s->why_not[mode], sizeof s->why_not[mode], "%s", sentence);
         oa_clear_error(s->context);
     }
-    return s->can[OA_MODE_CAUSAL] ? OA_OK : oa_show_mode(s, OA_MODE_BOTH);
+    if (!s->one_mode)
+        s->mode = s->can[OA_MODE_CAUSAL] ? OA_MODE_CAUSAL : OA_MODE_BOTH;
+    return oa_show_mode(s, s->mode);
 }
 
 bool oa_show_belongs(const struct oa_parameter *p, const char *prefix)
@@ -338,11 +362,12 @@ static void write_speed(struct oa_text *out, const struct oa_show_cost *cost, lo
 
 static void write_cost(struct oa_text *out, const struct oa_shown *s, const struct oa_show_cost *cost)
 {
+    static const char *const endings[OA_MODES] = { "", "; causal", "; as many keys as queries" };
     char text[240], a[40], b[40], c[40];
     long n = s->shape.length;
     snprintf(text, sizeof text, "%s forward (%s a token), %s with the backward pass%s",
              flops_text(a, sizeof a, cost->forward), flops_text(b, sizeof b, cost->forward / (double)n),
-             flops_text(c, sizeof c, cost->training), s->can[OA_MODE_CAUSAL] ? "; causal" : "");
+             flops_text(c, sizeof c, cost->training), endings[s->mode]);
     line(out, 2, "work", text);
     write_speed(out, cost, n);
     snprintf(text, sizeof text, "%s of activations and gradients in training (%s a token), in f32",
@@ -366,7 +391,8 @@ static enum oa_error write_layer(struct oa_text *out, struct oa_shown *s)
         oa_text_printf(out, "\nevery layer\n");
     write_parameters(out, 2, s, NULL);
     write_cost(out, s, &cost);
-    write_modes(out, s);
+    if (!s->one_mode)
+        write_modes(out, s);
     for (int g = 0; g < s->rig.layer.groups; g++) {
         oa_text_printf(out, "\n");
         write_heads(out, &s->rig.layer.group[g]);
@@ -375,7 +401,7 @@ static enum oa_error write_layer(struct oa_text *out, struct oa_shown *s)
     return oa_status(s->context);
 }
 
-static enum oa_error write_all(struct oa_text *out, struct oa_shown *s, const struct oa_options *o)
+static enum oa_error write_attention(struct oa_text *out, struct oa_shown *s, const struct oa_options *o)
 {
     const struct oa_layer_shape *shape = &s->shape;
     oa_spec_print(&s->rig.spec, out);
@@ -392,13 +418,52 @@ static enum oa_error write_all(struct oa_text *out, struct oa_shown *s, const st
     return oa_status(s->context);
 }
 
-enum oa_error oa_attention_explain(oa_context *c, const char *spec, const struct oa_options *o, struct oa_text *out)
+/* What follows is about one stack: its label, and what it is. */
+static void write_label(enum oa_stack_role role, struct oa_text *out)
+{
+    static const char *const what[OA_STACK_ROLES] = {
+        "the self-attention of the encoder, bidirectional", "the self-attention of the decoder, causal",
+        "the cross-attention: queries of the decoder, keys of the encoder"
+    };
+    oa_text_printf(out, "\n%s: %s\n\n", oa_stack_name(role), what[role]);
+}
+
+static enum oa_error write_stacks(const struct oa_stack_specs *stacks, const struct oa_options *o, oa_context *c,
+                                  struct oa_text *out)
+{
+    enum oa_error e = OA_OK;
+    oa_stacks_print(stacks, out);
+    oa_text_printf(out, "\n");
+    for (int role = 0; role < OA_STACK_ROLES && e == OA_OK; role++) {
+        if (!(stacks->named & OA_STACK(role)))
+            continue;
+        struct oa_shown s;
+        write_label((enum oa_stack_role)role, out);
+        e = oa_show_stack(stacks, (enum oa_stack_role)role, o, c, &s);
+        if (e == OA_OK)
+            e = write_attention(out, &s, o);
+        oa_show_close(&s);
+    }
+    return e;
+}
+
+static enum oa_error write_one(oa_context *c, const char *spec, const struct oa_options *o, struct oa_text *out)
 {
     struct oa_shown s;
     enum oa_error e = oa_show_open(c, spec, o, &s);
     if (e == OA_OK)
-        e = write_all(out, &s, o);
+        e = write_attention(out, &s, o);
     oa_show_close(&s);
+    return e;
+}
+
+enum oa_error oa_attention_explain(oa_context *c, const char *text, const struct oa_options *o, struct oa_text *out)
+{
+    struct oa_stack_specs stacks;
+    enum oa_error e = oa_show_stacks(c, text, &stacks);
+    if (e == OA_OK)
+        e = stacks.named ? write_stacks(&stacks, o, c, out) : write_one(c, text, o, out);
+    oa_stacks_free(&stacks);
     return e;
 }
 

@@ -24,6 +24,8 @@ static void pass(struct oa_shown *s, struct oa_arena *inputs, const int32_t *wor
                                  .queries = n,
                                  .keys = n,
                                  .words = words };
+    if (s->mode == OA_MODE_CROSS)
+        in.memory = oa_tensor_from(t, dry_rows(inputs, s), n, width, width, true);
     oa_tensor *y = oa_layer_forward(t, &s->rig.layer, &in);
     if (!y)
         return;
@@ -70,13 +72,12 @@ static void decode_all(struct oa_shown *s, struct oa_arena *inputs, struct oa_sh
 /* One pass of softmax attention in the place of the layer. */
 static enum oa_error count_softmax(const struct oa_shown *s, struct oa_show_cost *out)
 {
-    struct oa_shown softmax = { .context = s->context, .shape = s->shape };
+    struct oa_shown softmax = { .context = s->context, .shape = s->shape, .mode = s->mode };
     struct oa_show_cost cost = { 0 };
     struct oa_arena inputs;
     oa_arena_init(&inputs, s->context, true);
     if (oa_rig_open(s->context, "softmax", OA_PRECISION_F32, true, &softmax.rig) == OA_OK &&
-        oa_show_mode(&softmax, s->can[OA_MODE_CAUSAL] ? OA_MODE_CAUSAL : OA_MODE_BOTH) == OA_OK &&
-        oa_store_allocate(&softmax.rig.store, 1, true) == OA_OK)
+        oa_show_mode(&softmax, softmax.mode) == OA_OK && oa_store_allocate(&softmax.rig.store, 1, true) == OA_OK)
         pass(&softmax, &inputs, NULL, &cost);
     out->softmax = cost.computed;
     oa_arena_free(&inputs);
@@ -98,7 +99,7 @@ enum oa_error oa_show_cost(struct oa_shown *s, struct oa_show_cost *out)
     if (oa_store_allocate(&s->rig.store, 1, true) == OA_OK) {
         pass(s, &inputs, words, out);
         count_softmax(s, out);
-        if (s->can[OA_MODE_CAUSAL])
+        if (s->mode == OA_MODE_CAUSAL)
             decode_all(s, &inputs, out);
     }
     oa_arena_free(&inputs);

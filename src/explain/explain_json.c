@@ -174,7 +174,8 @@ static json_t *layer(struct oa_shown *s)
     return object;
 }
 
-static enum oa_error explain(struct oa_shown *s, struct oa_text *out)
+/* "spec", "shape", … of one attention; NULL after a failure. */
+static json_t *attention(struct oa_shown *s)
 {
     struct oa_text spec;
     json_t *root = json_object(), *layers = json_array();
@@ -189,23 +190,54 @@ static enum oa_error explain(struct oa_shown *s, struct oa_text *out)
     json_object_set_new(root, "heads_changed", json_boolean(s->more_heads));
     json_object_set_new(root, "layers", layers);
     for (int l = 0; l < s->rig.spec.layers; l++) {
-        enum oa_error e = oa_show_layer(s, l);
-        if (e != OA_OK) {
+        if (oa_show_layer(s, l) != OA_OK) {
             json_decref(root);
-            return e;
+            return NULL;
         }
         json_array_append_new(layers, layer(s));
     }
-    return finish(s->context, root, out);
+    return root;
 }
 
-enum oa_error oa_attention_explain_json(oa_context *c, const char *spec, const struct oa_options *o,
-                                        struct oa_text *out)
+static json_t *one(oa_context *c, const char *spec, const struct oa_options *o)
 {
     struct oa_shown s;
-    enum oa_error e = oa_show_open(c, spec, o, &s);
-    if (e == OA_OK)
-        e = explain(&s, out);
+    json_t *root = oa_show_open(c, spec, o, &s) == OA_OK ? attention(&s) : NULL;
     oa_show_close(&s);
-    return e;
+    return root;
+}
+
+/* The canonical form, and under its label what each stack is. */
+static json_t *labelled(oa_context *c, const struct oa_stack_specs *stacks, const struct oa_options *o)
+{
+    struct oa_text spec;
+    json_t *root = json_object(), *object = json_object();
+    oa_text_init(&spec, c);
+    oa_stacks_print(stacks, &spec);
+    json_object_set_new(root, "spec", json_string(spec.s ? spec.s : ""));
+    json_object_set_new(root, "stacks", object);
+    oa_text_free(&spec);
+    for (int role = 0; role < OA_STACK_ROLES && oa_status(c) == OA_OK; role++) {
+        if (!(stacks->named & OA_STACK(role)))
+            continue;
+        struct oa_shown s;
+        if (oa_show_stack(stacks, (enum oa_stack_role)role, o, c, &s) == OA_OK)
+            json_object_set_new(object, oa_stack_name((enum oa_stack_role)role), attention(&s));
+        oa_show_close(&s);
+    }
+    return root;
+}
+
+enum oa_error oa_attention_explain_json(oa_context *c, const char *text, const struct oa_options *o,
+                                        struct oa_text *out)
+{
+    struct oa_stack_specs stacks;
+    OA_TRY(oa_status(c));
+    enum oa_error e = oa_show_stacks(c, text, &stacks);
+    json_t *root = e != OA_OK ? NULL : stacks.named ? labelled(c, &stacks, o) : one(c, text, o);
+    oa_stacks_free(&stacks);
+    if (oa_status(c) == OA_OK && root)
+        return finish(c, root, out);
+    json_decref(root);
+    return oa_status(c);
 }

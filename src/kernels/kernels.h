@@ -175,10 +175,11 @@ struct oa_kernels {
     void (*power)(long n, int degree, void *x);
     void (*power_gradient)(long n, int degree, const void *g, void *x);
 
-    /* ---- loss ---- one row: logits real [n] → −log softmax[target]; the row becomes the gradient, act [n] in `d`,
-     * times scale. d may be NULL (no gradient), or the memory of logits. Also accurate for n = 1 and for logits of
-     * ±1e4. */
-    double (*cross_entropy)(long n, const void *logits, long target, double scale, void *d);
+    /* ---- loss ---- one row: logits real [n] → −Σ q_i log softmax_i, where q is 1 at the target or, with `smoothing` ε
+     * (Szegedy et al. 2016, §7), ε/n everywhere and 1 − ε more at the target; the row becomes the gradient,
+     * softmax − q, act [n] in `d`, times scale. d may be NULL (no gradient), or the memory of logits. Also accurate for
+     * n = 1 and for logits of ±1e4. */
+    double (*cross_entropy)(long n, const void *logits, long target, double smoothing, double scale, void *d);
 
     /* ---- optimisers ---- all real [n] */
     void (*adamw)(long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g);

@@ -62,7 +62,8 @@ static void put_logits(struct oa_decoding *s, const oa_tensor *hidden, float *lo
 static enum oa_error read_chunk(struct oa_decoding *s, const int32_t *ids, long n, float *logits)
 {
     oa_tape_reset(&s->tape, false, false, (struct oa_stream){ 0 });
-    const oa_tensor *hidden = oa_model_hidden(&s->tape, s->model, ids, 1, n, &s->state);
+    struct oa_sequences in = { .rows = 1, .length = n, .ids = ids };
+    const oa_tensor *hidden = oa_model_hidden(&s->tape, s->model, &in, NULL, &s->state);
     OA_TRY(oa_status(s->model->context));
     s->tokens += n;
     if (logits)

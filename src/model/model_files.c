@@ -103,9 +103,9 @@ static enum oa_error write_tensors(const struct saving *s, const struct oa_token
     const struct oa_model *m = s->m;
     struct oa_text spec;
     struct oa_digest tokens;
-    char trainable[32], hidden[32], *identity = oa_model_identity(m->context, &m->options, m->vocabulary);
+    char trainable[32], hidden[32], *identity = oa_model_identity(m->context, &m->options, &m->form);
     oa_text_init(&spec, m->context);
-    oa_spec_print(&m->spec, &spec);
+    oa_stacks_print(&m->attention, &spec);
     snprintf(trainable, sizeof trainable, "%ld", m->store.trainable);
     snprintf(hidden, sizeof hidden, "%ld", m->store.frozen);
     enum oa_error e = oa_status(m->context);
@@ -256,13 +256,14 @@ static enum oa_error copy_values(struct oa_model *m, const char *path, const str
 }
 
 static enum oa_error check_metadata(oa_context *c, const char *path, const struct oa_tensors *f,
-                                    const struct oa_options *o, long vocabulary, const struct oa_tokenizer *tokenizer)
+                                    const struct oa_options *o, const struct oa_model_form *form,
+                                    const struct oa_tokenizer *tokenizer)
 {
     struct oa_digest tokens;
     const char *identity = oa_tensors_metadata(f, OA_MODEL_IDENTITY),
                *trained = oa_tensors_metadata(f, OA_MODEL_TOKENIZER);
     if (identity)
-        OA_TRY(oa_model_check_identity(c, path, identity, o, vocabulary));
+        OA_TRY(oa_model_check_identity(c, path, identity, o, form));
     if (!trained)
         return OA_OK;
     OA_TRY(oa_tokenizer_digest(c, tokenizer, &tokens));
@@ -276,9 +277,9 @@ static enum oa_error check_metadata(oa_context *c, const char *path, const struc
 
 /* Nothing that a number of config.json decides is allocated before the file's shapes have agreed with it. */
 static enum oa_error open_checked(struct oa_device *d, const struct oa_tensors *f, const char *path,
-                                  const struct oa_options *o, long vocabulary, struct oa_model **out)
+                                  const struct oa_options *o, const struct oa_model_form *form, struct oa_model **out)
 {
-    OA_TRY(oa_model_describe(d, o, vocabulary, out));
+    OA_TRY(oa_model_describe(d, o, form, out));
     enum oa_error e = check_shapes(*out, path, f);
     if (e == OA_OK)
         e = copy_values(*out, path, f);
@@ -289,15 +290,16 @@ static enum oa_error open_checked(struct oa_device *d, const struct oa_tensors *
     return e;
 }
 
-enum oa_error oa_model_open_saved(struct oa_device *d, const char *path, const struct oa_options *o, long vocabulary,
-                                  const struct oa_tokenizer *tokenizer, struct oa_model **out)
+enum oa_error oa_model_open_saved(struct oa_device *d, const char *path, const struct oa_options *o,
+                                  const struct oa_model_form *form, const struct oa_tokenizer *tokenizer,
+                                  struct oa_model **out)
 {
     struct oa_tensors *f;
     *out = NULL;
     OA_TRY(oa_tensors_open(d->context, path, &f));
-    enum oa_error e = check_metadata(d->context, path, f, o, vocabulary, tokenizer);
+    enum oa_error e = check_metadata(d->context, path, f, o, form, tokenizer);
     if (e == OA_OK)
-        e = open_checked(d, f, path, o, vocabulary, out);
+        e = open_checked(d, f, path, o, form, out);
     oa_tensors_close(f);
     return e;
 }

@@ -11,17 +11,20 @@ enum { ROWS = 64 }; /* of logits that exist at a time: a large vocabulary would 
 const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden, long first, long rows)
 {
     struct oa_device *d = m->device;
+    const struct oa_parameter *w = m->classifier ? m->classifier : m->embedding, *b = m->classifier_bias;
     struct oa_gemm g = { .m = rows,
-                         .n = m->vocabulary,
+                         .n = w->dim[0],
                          .k = hidden->cols,
                          .lda = hidden->ld,
                          .ldb = hidden->cols,
-                         .ldc = m->vocabulary,
+                         .ldc = w->dim[0],
                          .tb = true,
                          .real_out = true };
-    void *logits = oa_tape_take(t, (size_t)(rows * m->vocabulary) * d->kernels.real_size);
+    void *logits = oa_tape_take(t, (size_t)(rows * g.n) * d->kernels.real_size);
     if (logits)
-        d->ops->gemm(d, &g, oa_act_at(d, hidden->data, first * hidden->ld), m->embedding->act, logits);
+        d->ops->gemm(d, &g, oa_act_at(d, hidden->data, first * hidden->ld), w->act, logits);
+    for (long i = 0; logits && b && i < rows; i++)
+        d->ops->axpy(d, g.n, 1, b->value, oa_real_at(d, logits, i * g.n));
     return logits;
 }
 
@@ -54,7 +57,8 @@ static enum oa_error score_rows(oa_tape *t, const struct oa_model *m, const oa_t
 static enum oa_error score_window(oa_tape *t, struct oa_model *m, const int32_t *ids, long n, double *nats)
 {
     oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
-    const oa_tensor *hidden = oa_model_hidden(t, m, ids, 1, n, NULL);
+    const oa_tensor *hidden =
+        oa_model_hidden(t, m, &(struct oa_sequences){ .rows = 1, .length = n, .ids = ids }, NULL, NULL);
     OA_TRY(oa_status(m->context));
     for (long i = 0; i < n; i += ROWS)
         OA_TRY(score_rows(t, m, hidden, i, oa_min(ROWS, n - i), ids + i + 1, nats + i));

@@ -250,11 +250,29 @@ oa_tensor *oa_scale_heads(oa_tape *t, oa_tensor *x, long heads, double s, struct
 /* sum = x + dropout(branch), returned in *sum; the result is norm(sum). */
 oa_tensor *oa_residual_norm_op(oa_tape *t, oa_tensor *x, oa_tensor *branch, double dropout, struct oa_parameter *gain,
                                struct oa_parameter *bias, oa_tensor **sum);
-/* Token i of a sequence of `length` stands at position first + i. */
-oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, long tokens, long length, long first, struct oa_parameter *table,
-                    struct oa_parameter *position, double dropout);
-/* Sum of −log softmax over targets ≥ 0, in nats, unscaled; the gradient that flows is scale times it. */
-double oa_linear_loss_op(oa_tape *t, oa_tensor *x, struct oa_parameter *w, const int32_t *target, double scale);
+/* y[t] = dropout(factor·table[id] + position + segment); `position` and `segment` may be NULL. */
+struct oa_embedding_tables {
+    struct oa_parameter *table, *position, *segment; /* [vocabulary, D], [N, D], [2, D] */
+    double factor;
+};
+/* Token i of a sequence of `length` stands at position first + i. segments [tokens]: with a segment table. */
+oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, const int32_t *segments, long tokens, long length, long first,
+                    const struct oa_embedding_tables *tables, double dropout);
+/* y row i = x row index[i]; no row twice. index on the host; on the plan device it may be NULL. x is contiguous. */
+oa_tensor *oa_choose_rows(oa_tape *t, oa_tensor *x, const int32_t *index, long count);
+/* y[b] = mean of the first lengths[b] of the `length` rows of sequence b (NULL: of all). x is contiguous. */
+oa_tensor *oa_mean_rows(oa_tape *t, oa_tensor *x, long length, const int32_t *lengths);
+/* What rows of outputs x Wᵀ + b are compared with. */
+struct oa_targets {
+    const int32_t *id;   /* [rows] < 0: none */
+    const double *value; /* [rows] numbers instead: w has one row, the loss is the squared error */
+    double smoothing;    /* of labels: kernels.h, cross_entropy */
+    double scale;        /* of the gradient */
+};
+/* Sum of the losses, in nats where there are targets, unscaled; the gradient that flows is scale times it. b may be
+ * NULL. */
+double oa_linear_loss_op(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b,
+                         const struct oa_targets *targets);
 
 /* Engines as ops: fill the struct's shape, inputs as tensors; o is a view to write into. With a state the tensors of a
  * causal layer are those of the new tokens, and the op keeps what later ones need; those made of the memory of

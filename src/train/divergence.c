@@ -16,7 +16,7 @@ struct finding {
 static enum oa_error look(const struct oa_step *s, long micro, struct finding *f)
 {
     struct oa_batch batch;
-    OA_TRY(oa_batches_random(s->batches, (uint64_t)s->step, (uint64_t)micro, &batch));
+    OA_TRY(oa_batches_random(s->batches, (uint64_t)s->step, s->accumulate, micro, &batch));
     oa_tape_reset(s->tape, true, true, oa_stream_child(s->stream, (uint64_t)micro));
     double loss = oa_model_loss(s->tape, s->model, &batch, s->scale);
     OA_TRY(oa_status(s->model->context));

@@ -12,7 +12,7 @@ struct oa_step {
     oa_tape *tape;
     struct oa_batches *batches;
     struct oa_stream stream; /* of the step's dropout */
-    long step;
+    long step, accumulate;
     double scale;
 };
 /* Records OA_DIVERGED with the step, the micro-batch, and the first operation whose result is not finite, in the order

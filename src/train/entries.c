@@ -12,7 +12,7 @@ static enum oa_error canonical(struct contest *t, const char *text, char **out)
 {
     struct oa_spec spec;
     struct oa_text printed;
-    enum oa_error e = oa_spec_parse(t->c, text, &spec);
+    enum oa_error e = oa_stack_parse(t->c, text, OA_STACK_DECODER, &spec);
     oa_text_init(&printed, t->c);
     if (e == OA_OK) {
         oa_spec_print(&spec, &printed);

@@ -43,8 +43,8 @@ static enum oa_error add_data(oa_context *c, json_t *fingerprint, const struct o
 {
     struct oa_digest tokenizer;
     OA_TRY(oa_tokenizer_digest(c, w->tokenizer, &tokenizer));
-    add_digest(fingerprint, "training text", &w->corpus.train.digest);
-    add_digest(fingerprint, "validation text", &w->corpus.valid.digest);
+    add_digest(fingerprint, "training text", &oa_workload_side(w, OA_TRAINING)->digest);
+    add_digest(fingerprint, "validation text", &oa_workload_side(w, OA_VALIDATION)->digest);
     add_digest(fingerprint, "tokenizer", &tokenizer);
     return OA_OK;
 }

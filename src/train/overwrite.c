@@ -183,9 +183,9 @@ static enum oa_error check_contest(oa_context *c, const char *path)
 static enum oa_error check_run(oa_context *c, const char *path)
 {
     struct oa_options o;
-    long vocabulary;
+    struct oa_model_form form;
     oa_options_default(&o);
-    return oa_config_load(c, path, &o, &vocabulary);
+    return oa_config_load(c, path, &o, &form);
 }
 
 static bool holds_something(const char *folder)

@@ -19,7 +19,8 @@ static void one_step(struct oa_device *d, struct oa_model *m, const struct oa_op
 static enum oa_error measure(struct oa_device *d, const struct oa_options *o, long vocabulary, struct oa_plan *out)
 {
     struct oa_model *m;
-    OA_TRY(oa_model_open(d, o, vocabulary, true, &m));
+    struct oa_model_form form = oa_language_model_form(vocabulary);
+    OA_TRY(oa_model_open(d, o, &form, true, &m));
     oa_tape t;
     oa_tape_init(&t, d);
     d->flops = d->bytes = d->computed = 0;

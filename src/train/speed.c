@@ -15,7 +15,6 @@ static const double share_of_time = 0.05; /* of the runs' training time */
 
 struct measuring {
     struct contest *t;
-    struct oa_workload texts; /* without a text to validate on */
     struct oa_bar bar;
     double began, budget; /* clock; seconds for all rounds */
     double *rounds;       /* [ENOUGH_ROUNDS][entries] seconds a step */
@@ -69,7 +68,7 @@ static enum oa_error time_steps(struct measuring *m, int entry, int round, doubl
     struct oa_run run;
     oa_context *c = m->t->c;
     struct oa_options o = slot_options(m->t, entry, round);
-    struct oa_train_request r = { .options = &o, .workload = &m->texts };
+    struct oa_train_request r = { .options = &o, .workload = &m->t->workload, .unjudged = true };
     enum oa_error e = oa_train_run(c, &r, &run);
     *seconds = e == OA_OK ? run.seconds_per_step : (double)NAN;
     oa_run_free(&run);
@@ -135,9 +134,8 @@ static enum oa_error keep(struct measuring *m)
 
 static enum oa_error measure(struct contest *t)
 {
-    struct measuring m = { .t = t, .texts = t->workload, .began = oa_clock() };
+    struct measuring m = { .t = t, .began = oa_clock() };
     size_t numbers = (size_t)ENOUGH_ROUNDS * (size_t)t->out->count;
-    m.texts.corpus.valid.count = 0;
     m.budget = share_of_time * training_time(t->out);
     m.rounds = oa_alloc(t->c, numbers * sizeof *m.rounds);
     oa_bar_open(&m.bar, t->c, "measuring speeds");

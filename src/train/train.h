@@ -2,25 +2,16 @@
  *
  * train: from options and text to a trained model. Read trainer.c first: it is the life of a training step.
  *
- *     oa_workload (tokenizer + corpus)  ──>  oa_train_run (one run)  ──>  struct oa_run
+ *     oa_workload (tokenizer + data)    ──>  oa_train_run (one run)  ──>  struct oa_run
  *                                       ──>  oa_contest_run (N attentions × S seeds)  ──>  struct oa_contest
  *     oa_plan_make: the same step on the plan device, before anything runs
  */
 #ifndef ORTHANT_TRAIN_H
 #define ORTHANT_TRAIN_H
 
-#include "data/data.h"
-#include "model/model.h"
+#include "tasks/tasks.h"
 #include "train/contest.h"
 #include "train/pace.h"
-
-/* What runs of a contest share: tokenizer and token ids. */
-struct oa_workload {
-    struct oa_tokenizer *tokenizer;
-    struct oa_corpus corpus;
-};
-enum oa_error oa_workload_open(oa_context *c, const struct oa_options *o, struct oa_workload *out);
-void oa_workload_close(struct oa_workload *w);
 
 /* Learning rate of step 1, 2, …: linear warm-up to lr, then the schedule; min_lr is a share of lr. NaN where the
  * options name no schedule. */
@@ -58,6 +49,7 @@ struct oa_train_request {
     const char *folder; /* receives model.safetensors, config.json, tokenizer.json, log.jsonl; NULL = nothing is kept */
     bool resume;        /* go on from the newest good checkpoint in the folder, if there is one */
     bool overwrite;     /* remove the run that the folder holds, before the first thing is written */
+    bool unjudged;      /* without validations, also at the end: only the steps are wanted */
     bool keep;          /* keep the last checkpoint after the end (to go on with more steps) */
     const char *title;  /* for progress lines; NULL: there are none of steps */
     long run, runs;     /* "run 3 of 18" in progress lines; 0 = a single run */

@@ -18,12 +18,6 @@
 
 /* ---- a step ---- */
 
-/* Sums over micro-batches are means over the step's targets. */
-static double loss_scale(const struct oa_options *o)
-{
-    return 1 / (double)(o->train_batch * o->model_context * o->train_accumulate);
-}
-
 static enum oa_error diverged(struct trainer *t, long step)
 {
     struct oa_step s = { .model = t->m,
@@ -31,7 +25,8 @@ static enum oa_error diverged(struct trainer *t, long step)
                          .batches = t->train,
                          .stream = oa_stream_child(t->stream, (uint64_t)step),
                          .step = step,
-                         .scale = loss_scale(t->o) };
+                         .accumulate = t->o->train_accumulate,
+                         .scale = 1 / t->amount.targets };
     return oa_diverged(&s, isfinite(t->loss));
 }
 
@@ -39,12 +34,13 @@ static enum oa_error gradients(struct trainer *t, long step)
 {
     const struct oa_options *o = t->o;
     struct oa_stream stream = oa_stream_child(t->stream, (uint64_t)step);
-    double scale = loss_scale(o);
+    oa_batches_amount(t->train, (uint64_t)step, o->train_accumulate, &t->amount);
+    double scale = 1 / t->amount.targets; /* sums over micro-batches are means over the step's targets */
     oa_store_zero_gradients(&t->m->store);
     t->loss = 0;
     for (long micro = 0; micro < o->train_accumulate; micro++) {
         struct oa_batch batch;
-        OA_TRY(oa_batches_random(t->train, (uint64_t)step, (uint64_t)micro, &batch));
+        OA_TRY(oa_batches_random(t->train, (uint64_t)step, o->train_accumulate, micro, &batch));
         oa_tape_reset(&t->tape, true, true, oa_stream_child(stream, (uint64_t)micro));
         t->loss += scale * oa_model_loss(&t->tape, t->m, &batch, scale);
         OA_TRY(oa_status(t->c));
@@ -229,7 +225,7 @@ static enum oa_error loop(struct trainer *t)
         t->p.step = step;
         t->p.seconds += seconds;
         t->p.processor += oa_context_clock(t->c) - processor;
-        t->p.tokens += (double)(t->o->train_batch * t->o->train_accumulate * t->o->model_context);
+        t->p.tokens += t->amount.tokens;
         oa_pace_advance(&t->pace, step, oa_trainer_used(t));
         OA_TRY(after_step(t, step));
     }

@@ -35,6 +35,7 @@ struct trainer {
     char title[OA_OPTION_TEXT + 64]; /* of progress lines: "[3/18] softmax" */
     double times[OA_TIMES];
     double loss, norm; /* of the newest step */
+    struct oa_amount amount;
     struct oa_run *run;
 };
 

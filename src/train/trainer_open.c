@@ -19,14 +19,13 @@ void oa_trainer_name(struct trainer *t)
 static enum oa_error open_data(struct trainer *t)
 {
     const struct oa_options *o = t->o;
-    const struct oa_corpus *corpus = &t->r->workload->corpus;
+    const struct oa_workload *w = t->r->workload;
     struct oa_batch first; /* a text that is too short is refused here, before anything is written */
-    OA_TRY(oa_batches_open(t->c, &corpus->train, (int)o->train_batch, (int)o->model_context,
-                           oa_chance_seed(o, OA_CHANCE_ORDER), &t->train));
-    OA_TRY(oa_batches_random(t->train, 1, 0, &first));
-    if (!corpus->valid.count)
+    OA_TRY(w->task->batches(t->c, o, w, OA_TRAINING, oa_chance_seed(o, OA_CHANCE_ORDER), &t->train));
+    OA_TRY(oa_batches_random(t->train, 1, o->train_accumulate, 0, &first));
+    if (t->r->unjudged || !oa_workload_side(w, OA_VALIDATION)->count)
         return OA_OK;
-    return oa_batches_open(t->c, &corpus->valid, (int)o->train_batch, (int)o->model_context, 0, &t->valid);
+    return w->task->batches(t->c, o, w, OA_VALIDATION, 0, &t->valid);
 }
 
 double oa_trainer_used(const struct trainer *t)
@@ -126,9 +125,10 @@ enum oa_error oa_trainer_open(struct trainer *t)
     enum oa_precision precision;
     if (!oa_precision_parse(t->o->train_precision, &precision))
         return oa_fail(t->c, OA_ARGUMENT, "train.precision: \"%s\" is not f32, bf16 or f64", t->o->train_precision);
-    OA_TRY(oa_best_check(t->c, t->o, t->r->workload->corpus.valid.count > 0, t->r->folder));
+    OA_TRY(oa_best_check(t->c, t->o, oa_workload_side(t->r->workload, OA_VALIDATION)->count > 0, t->r->folder));
     OA_TRY(oa_device_open(t->c, precision, false, &t->d));
-    OA_TRY(oa_model_open(t->d, t->o, oa_tokenizer_size(t->r->workload->tokenizer), true, &t->m));
+    struct oa_model_form form = oa_language_model_form(oa_tokenizer_size(t->r->workload->tokenizer));
+    OA_TRY(oa_model_open(t->d, t->o, &form, true, &t->m));
     oa_tape_init(&t->tape, t->d);
     t->stream = oa_stream_named(oa_chance_seed(t->o, OA_CHANCE_DROPOUT), "dropout");
     OA_TRY(reserve(t));

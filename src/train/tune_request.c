@@ -64,16 +64,17 @@ enum oa_error oa_contest_tune_read(struct contest *t)
 static enum oa_error check_split(const struct contest *t)
 {
     long need = t->r->options->model_context + 1;
-    const struct oa_corpus *held = &t->held.corpus;
-    bool judges = (long)held->valid.count >= need;
-    if (judges && (long)held->train.count >= need)
+    size_t trains = oa_workload_side(&t->held, OA_TRAINING)->count;
+    size_t judged = oa_workload_side(&t->held, OA_VALIDATION)->count;
+    bool judges = (long)judged >= need;
+    if (judges && (long)trains >= need)
         return OA_OK;
     return oa_fail(
         t->c, OA_ARGUMENT,
         "compare.tune_fraction = %g leaves %zu tokens of the training text to %s, and a row of model.context "
         "needs %ld: %s it, or give more text",
-        t->r->options->compare_tune_fraction, judges ? held->train.count : held->valid.count,
-        judges ? "train on" : "judge by", need, judges ? "lower" : "raise");
+        t->r->options->compare_tune_fraction, judges ? trains : judged, judges ? "train on" : "judge by", need,
+        judges ? "lower" : "raise");
 }
 
 enum oa_error oa_contest_tune_open(struct contest *t)
@@ -83,11 +84,11 @@ enum oa_error oa_contest_tune_open(struct contest *t)
         return OA_OK;
     tuning->seeds = (int)t->r->options->compare_tune_seeds;
     tuning->fraction = t->r->options->compare_tune_fraction;
-    t->held.tokenizer = t->workload.tokenizer;
-    oa_corpus_hold_out(t->workload.tokenizer, &t->workload.corpus.train, tuning->fraction, &t->held.corpus);
+    t->held = t->workload;
+    t->workload.task->hold_out(&t->workload, tuning->fraction, &t->held);
     OA_TRY(check_split(t));
-    tuning->train_tokens = (double)t->held.corpus.train.count;
-    tuning->valid_tokens = (double)t->held.corpus.valid.count;
+    tuning->train_tokens = (double)oa_workload_side(&t->held, OA_TRAINING)->count;
+    tuning->valid_tokens = (double)oa_workload_side(&t->held, OA_VALIDATION)->count;
     for (int i = 0; i < t->out->count; i++) {
         struct oa_entry *e = &t->out->entries[i];
         e->chosen = -1;

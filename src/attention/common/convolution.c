@@ -24,15 +24,17 @@ long oa_convolution_width(const struct oa_group *g)
     return oa_atom_int(g->atom, "width", 7);
 }
 
-enum oa_error oa_convolution_check(oa_context *c, const struct oa_group *g)
+bool oa_convolution_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence, size_t size)
 {
-    long width = oa_convolution_width(g);
-    if (!g->shape.causal && width % 2 == 0)
-        return oa_fail(c, OA_UNSUPPORTED,
-                       "%s(width=%ld): a convolution that is not causal has its token in the middle of the taps, so "
-                       "their number must be odd; take %ld or %ld",
-                       g->mechanism->name, width, width - 1, width + 1);
-    return OA_OK;
+    long width = oa_atom_int(a, "width", 7);
+    (void)cross;
+    if (causal || width % 2)
+        return false;
+    snprintf(sentence, size,
+             "%s(width=%ld): a convolution that is not causal has its token in the middle of the taps, so "
+             "their number must be odd; take %ld or %ld",
+             a->mechanism->name, width, width - 1, width + 1);
+    return true;
 }
 
 void oa_convolution_input_parameter(struct oa_group *g)

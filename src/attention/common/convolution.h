@@ -16,7 +16,7 @@
 
 enum { OA_CONVOLUTION_INPUT, OA_CONVOLUTION_FILTER }; /* places in oa_group.parameter */
 
-enum oa_error oa_convolution_check(oa_context *c, const struct oa_group *g);
+bool oa_convolution_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence, size_t size);
 void oa_convolution_input_parameter(struct oa_group *g);
 /* Taps off the sequence keep their share, unless renormalised or when there is one tap alone. */
 unsigned oa_convolution_claims(const struct oa_atom *a);

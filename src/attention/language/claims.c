@@ -14,6 +14,24 @@ unsigned oa_atom_claims(const struct oa_atom *a)
     return claims;
 }
 
+bool oa_atom_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence, size_t size)
+{
+    const struct oa_mechanism *m = a->mechanism;
+    if (causal && !(m->can & OA_CAN_CAUSAL))
+        snprintf(sentence, size,
+                 "%s has no causal form: a token would see later ones; it cannot stand in a "
+                 "causal stack (a language model, a decoder)",
+                 m->name);
+    else if (cross && !(m->can & OA_CAN_CROSS))
+        snprintf(sentence, size,
+                 "%s is for self-attention only: queries and keys must be %s; as cross-attention take softmax, "
+                 "linear or another that has it",
+                 m->name, m->self_only ? m->self_only : "positions of one sequence");
+    else
+        return m->mode_clash && m->mode_clash(a, causal, cross, sentence, size);
+    return true;
+}
+
 bool oa_atom_divides_signed(const struct oa_atom *a)
 {
     return (oa_atom_claims(a) & (OA_AVERAGES | OA_POSITIVE)) == OA_AVERAGES;
@@ -29,10 +47,9 @@ static bool without_weights(const struct oa_atom *a)
     return !(oa_atom_claims(a) & OA_DROPS);
 }
 
-/* One sentence for each part of the attention that has the note, however often the part occurs. */
+/* One sentence for each part of the attention that has the note, however often the part occurs, in whichever stack. */
 static void add_notes(const struct oa_spec *s, has_note *has, const char *sentence, struct oa_text *out)
 {
-    size_t start = out->length;
     for (int l = 0; l < s->layers; l++) {
         for (int g = 0; g < s->layer[l].groups; g++) {
             const struct oa_atom *a = &s->layer[l].group[g].atom;
@@ -40,7 +57,7 @@ static void add_notes(const struct oa_spec *s, has_note *has, const char *senten
             oa_text_init(&line, out->context);
             oa_atom_print(a, &line);
             oa_text_printf(&line, "%s\n", sentence);
-            if (has(a) && line.s && (out->length == start || !strstr(out->s + start, line.s)))
+            if (has(a) && line.s && (!out->s || !strstr(out->s, line.s)))
                 oa_text_add(out, line.s, line.length);
             oa_text_free(&line);
         }
@@ -65,23 +82,24 @@ void oa_spec_precision_notes(const struct oa_spec *s, const char *precision, str
                   out);
 }
 
-enum oa_error oa_attention_notes(oa_context *c, const char *spec, const struct oa_options *o, struct oa_text *out)
+enum oa_error oa_attention_notes(oa_context *c, const char *text, unsigned has, const struct oa_options *o,
+                                 struct oa_text *out)
 {
-    struct oa_spec parsed;
-    enum oa_error e = oa_spec_parse(c, spec, &parsed);
-    if (e == OA_OK) {
-        oa_spec_dropout_notes(&parsed, o->model_attention_dropout, out);
-        oa_spec_precision_notes(&parsed, o->train_precision, out);
+    struct oa_stack_specs parsed;
+    enum oa_error e = oa_stacks_parse(c, text, has, &parsed);
+    for (int role = 0; e == OA_OK && role < OA_STACK_ROLES; role++) {
+        oa_spec_dropout_notes(&parsed.spec[role], o->model_attention_dropout, out);
+        oa_spec_precision_notes(&parsed.spec[role], o->train_precision, out);
     }
-    oa_spec_free(&parsed);
+    oa_stacks_free(&parsed);
     return e;
 }
 
-enum oa_error oa_attention_warn(oa_context *c, const char *spec, const struct oa_options *o)
+enum oa_error oa_attention_warn(oa_context *c, const char *text, unsigned has, const struct oa_options *o)
 {
     struct oa_text notes;
     oa_text_init(&notes, c);
-    enum oa_error e = oa_attention_notes(c, spec, o, &notes);
+    enum oa_error e = oa_attention_notes(c, text, has, o, &notes);
     for (const char *s = notes.s; s && *s; s += strcspn(s, "\n") + 1)
         oa_log(c, 0, "%.*s", (int)strcspn(s, "\n"), s);
     oa_text_free(&notes);

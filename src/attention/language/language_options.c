@@ -75,8 +75,7 @@ static void join(const char *const *words, int count, struct oa_text *out)
         oa_text_printf(out, "%s%s", i ? ", " : "", words[i]);
 }
 
-/* " Did you mean X?" or nothing. */
-static void suggest(const char *word, const char *const *names, int count, char *out, size_t size)
+void oa_suggest(const char *word, const char *const *names, int count, char *out, size_t size)
 {
     const char *nearest = oa_nearest(word, names, count);
     snprintf(out, size, nearest ? "; did you mean %s?" : ".", nearest);
@@ -91,7 +90,7 @@ enum oa_error oa_refuse_mechanism(const struct oa_reader *r, const struct oa_wor
     at_word.at = w->at;
     oa_found_here(&at_word, here, sizeof here);
     if (w->text[0])
-        suggest(w->text, names, count, hint, sizeof hint);
+        oa_suggest(w->text, names, count, hint, sizeof hint);
     const char *wanted = component ? "a mechanism that can be mixed" : "a mechanism";
     struct oa_text list;
     oa_text_init(&list, r->context);
@@ -179,7 +178,7 @@ static enum oa_error refuse_option(const struct oa_reader *r, const struct oa_me
     int count = option_names(m, room, names, key);
     if (strcmp(m->name, MIXTURE) == 0 && !key)
         count += mechanism_names(true, names + count);
-    suggest(w->text, names, count, hint, sizeof hint);
+    oa_suggest(w->text, names, count, hint, sizeof hint);
     struct oa_text list;
     oa_text_init(&list, r->context);
     describe_options(m, &list);
@@ -228,7 +227,7 @@ static enum oa_error set_choice(const struct oa_reader *r, const struct oa_argum
         names[count] = room[count];
         count++;
     }
-    suggest(text, names, count, hint, sizeof hint);
+    oa_suggest(text, names, count, hint, sizeof hint);
     return oa_refuse(r, at, "%s has no value \"%s\"%s Valid here: %s", a->key, text, hint, a->choices);
 }
 

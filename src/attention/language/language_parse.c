@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char oa_grammar[] = "layers := heads (\";\" heads)*\n"
+const char oa_grammar[] = "model  := stack (\"&\" stack)* | layers\n"
+                          "stack  := (\"encoder\" | \"decoder\" | \"cross\") \":\" layers\n"
+                          "layers := heads (\";\" heads)*\n"
                           "heads  := group (\"|\" group)*\n"
                           "group  := term [\":\" count]\n"
                           "term   := atom (\"+\" atom)*\n"
@@ -76,11 +78,14 @@ static enum oa_error parse_arguments(struct oa_reader *r, struct oa_atom *a)
     return OA_OK;
 }
 
-/* Options that contradict each other are the mechanism's own business. */
+/* Options that contradict each other are the mechanism's own business, and so are those that a stack cannot have. */
 static enum oa_error check_atom(const struct oa_reader *r, const struct oa_atom *a, size_t at)
 {
     const struct oa_mechanism *m = a->mechanism;
-    char sentence[256];
+    bool causal = r->role == OA_STACK_DECODER, cross = r->role == OA_STACK_CROSS;
+    char sentence[512];
+    if (r->stacks && oa_atom_mode_clash(a, causal, cross, sentence, sizeof sentence))
+        return oa_refuse_mode(r, at, sentence);
     bool wrong = m->clash && m->clash(a, sentence, sizeof sentence);
     if (!wrong && m->can & OA_HAS_QUERIES)
         wrong = oa_project_clash(a, sentence, sizeof sentence);
@@ -164,7 +169,12 @@ static enum oa_error expand_alias(struct oa_reader *r, struct oa_layer_spec *lay
                          "%s stands for eight groups of heads; it takes no options, no count and is no part of a "
                          "mixture.",
                          name->text);
-    struct oa_reader expansion = { .context = r->context, .text = oa_raganato };
+    struct oa_reader expansion = { .context = r->context,
+                                   .text = oa_raganato,
+                                   .stacks = r->stacks,
+                                   .role = r->role,
+                                   .alias = r,
+                                   .alias_at = name->at };
     return parse_heads(&expansion, layer);
 }
 
@@ -190,7 +200,7 @@ static enum oa_error parse_heads(struct oa_reader *r, struct oa_layer_spec *laye
     return OA_OK;
 }
 
-static enum oa_error parse_layers(struct oa_reader *r, struct oa_spec *out)
+enum oa_error oa_parse_layers(struct oa_reader *r, struct oa_spec *out)
 {
     do {
         if (out->layers == MOST_LAYERS)
@@ -200,21 +210,37 @@ static enum oa_error parse_layers(struct oa_reader *r, struct oa_spec *out)
             return OA_NO_MEMORY;
         OA_TRY(parse_heads(r, layer));
     } while (oa_accept(r, ';'));
+    return OA_OK;
+}
+
+enum oa_error oa_expect_end(struct oa_reader *r, const char *more)
+{
     char here[96];
     oa_found_here(r, here, sizeof here);
     if (oa_peek(r))
-        return oa_refuse(r, r->at, "%s where the text should end or go on with ( : + | or ;", here);
+        return oa_refuse(r, r->at, "%s where the text should end or go on with %s", here, more);
+    return OA_OK;
+}
+
+enum oa_error oa_check_length(oa_context *c, const char *text)
+{
+    size_t length = strlen(text);
+    if (length > LONGEST_TEXT)
+        return oa_fail(c, OA_ARGUMENT, "the attention is %zu bytes long; at most %d are allowed", length, LONGEST_TEXT);
     return OA_OK;
 }
 
 enum oa_error oa_spec_parse(oa_context *c, const char *text, struct oa_spec *out)
 {
     *out = (struct oa_spec){ 0 };
-    size_t length = strlen(text);
-    if (length > LONGEST_TEXT)
-        return oa_fail(c, OA_ARGUMENT, "the attention is %zu bytes long; at most %d are allowed", length, LONGEST_TEXT);
+    OA_TRY(oa_check_length(c, text));
     struct oa_reader r = { .context = c, .text = text };
-    return parse_layers(&r, out);
+    if (oa_begins_with_label(&r))
+        return oa_refuse(&r, 0,
+                         "encoder:, decoder: and cross: name the stacks of a model, and this is the attention of "
+                         "one layer, which has none: leave the label out.");
+    OA_TRY(oa_parse_layers(&r, out));
+    return oa_expect_end(&r, "( : + | or ;");
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------------- */

@@ -112,13 +112,26 @@ static void draw(const char *text, size_t at, char *out, size_t size)
              caret);
 }
 
+static enum oa_error point_at(const struct oa_reader *r, size_t at, enum oa_error code, const char *problem)
+{
+    char picture[2 * LINE + 64];
+    for (; r->alias; r = r->alias)
+        at = r->alias_at;
+    draw(r->text, at, picture, sizeof picture);
+    return oa_fail_with_picture(r->context, code, picture, "attention, character %zu: %s", at + 1, problem);
+}
+
 enum oa_error oa_refuse(const struct oa_reader *r, size_t at, const char *format, ...)
 {
-    char problem[2600], picture[2 * LINE + 64];
+    char problem[2600];
     va_list arguments;
     va_start(arguments, format);
     oa_format(problem, sizeof problem, format, arguments);
     va_end(arguments);
-    draw(r->text, at, picture, sizeof picture);
-    return oa_fail_with_picture(r->context, OA_ARGUMENT, picture, "attention, character %zu: %s", at + 1, problem);
+    return point_at(r, at, OA_ARGUMENT, problem);
+}
+
+enum oa_error oa_refuse_mode(const struct oa_reader *r, size_t at, const char *sentence)
+{
+    return point_at(r, at, OA_UNSUPPORTED, sentence);
 }

@@ -64,18 +64,10 @@ struct oa_layer_shape oa_even_shape(long width, long heads, long length)
 
 static enum oa_error check_modes(oa_context *c, const struct oa_group *g)
 {
-    const struct oa_mechanism *m = g->mechanism;
-    if (g->shape.causal && !(m->can & OA_CAN_CAUSAL))
-        return oa_fail(c, OA_UNSUPPORTED,
-                       "%s has no causal form: a token would see later ones; it cannot stand in a "
-                       "causal stack (a language model, a decoder)",
-                       m->name);
-    if (g->shape.cross && !(m->can & OA_CAN_CROSS))
-        return oa_fail(c, OA_UNSUPPORTED,
-                       "%s is for self-attention only: queries and keys must be %s; as cross-attention take softmax, "
-                       "linear or another that has it",
-                       m->name, m->self_only ? m->self_only : "positions of one sequence");
-    return m->check ? m->check(c, g) : OA_OK;
+    char sentence[512];
+    if (oa_atom_mode_clash(g->atom, g->shape.causal, g->shape.cross, sentence, sizeof sentence))
+        return oa_fail(c, OA_UNSUPPORTED, "%s", sentence);
+    return g->mechanism->check ? g->mechanism->check(c, g) : OA_OK;
 }
 
 static enum oa_error check_shape(oa_context *c, const struct oa_layer_shape *s)

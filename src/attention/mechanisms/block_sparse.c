@@ -36,14 +36,15 @@ static bool clash(const struct oa_atom *a, char *sentence, size_t size)
     return true;
 }
 
-static enum oa_error check(oa_context *c, const struct oa_group *g)
+static bool mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence, size_t size)
 {
-    if (!g->shape.cross || has_layout(g->atom))
-        return OA_OK;
-    return oa_fail(
-        c, OA_UNSUPPORTED,
-        "block-sparse(from=…) is for self-attention only: strided, fixed and local are about the distance of "
-        "positions of one sequence; as cross-attention give a layout=FILE");
+    (void)causal;
+    if (!cross || has_layout(a))
+        return false;
+    snprintf(sentence, size,
+             "block-sparse(from=…) is for self-attention only: strided, fixed and local are about the distance of "
+             "positions of one sequence; as cross-attention give a layout=FILE");
+    return true;
 }
 
 static enum oa_error parameters(struct oa_group *g)
@@ -99,7 +100,7 @@ const struct oa_mechanism oa_mechanism_block_sparse = {
            OA_POSITIVE | OA_AVERAGES,
     .arguments = arguments,
     .clash = clash,
-    .check = check,
+    .mode_clash = mode_clash,
     .parameters = parameters,
     .length = length,
     .memory_length = memory_length,

@@ -44,20 +44,20 @@ static bool looks_ahead(enum oa_pattern kind)
     return kind == OA_PATTERN_NEXT || kind == OA_PATTERN_RIGHT || kind == OA_PATTERN_END || kind == OA_PATTERN_LAST;
 }
 
-static enum oa_error check(oa_context *c, const struct oa_group *g)
+static bool mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence, size_t size)
 {
-    if (!g->shape.causal)
-        return OA_OK;
-    if (by_words(g))
-        return oa_fail(c, OA_UNSUPPORTED,
-                       "pattern(unit=word) has no causal form: the tokens of a word share its weight, and some of them "
-                       "are in the future; use unit=token in a causal stack");
-    if (looks_ahead(kind_of(g)))
-        return oa_fail(
-            c, OA_UNSUPPORTED,
-            "pattern(next), (right), (end) and (last) look ahead and have no causal form; current, previous, "
-            "left and start have one");
-    return OA_OK;
+    (void)cross;
+    if (causal && oa_atom_is(a, "unit", "word"))
+        snprintf(sentence, size,
+                 "pattern(unit=word) has no causal form: the tokens of a word share its weight, and some of them "
+                 "are in the future; use unit=token in a causal stack");
+    else if (causal && looks_ahead((enum oa_pattern)oa_atom_value(a, "")->number))
+        snprintf(sentence, size,
+                 "pattern(next), (right), (end) and (last) look ahead and have no causal form; current, previous, "
+                 "left and start have one");
+    else
+        return false;
+    return true;
 }
 
 static enum oa_error parameters(struct oa_group *g)
@@ -180,7 +180,7 @@ const struct oa_mechanism oa_mechanism_pattern = {
     .can = OA_CAN_CAUSAL | OA_ORDER | OA_LINEAR_TIME | OA_HAS_WEIGHTS | OA_POSITIVE | OA_AVERAGES,
     .self_only = "positions of one sequence, since its weights are those of places around the query",
     .arguments = arguments,
-    .check = check,
+    .mode_clash = mode_clash,
     .parameters = parameters,
     .forward = forward,
     .flops = flops,

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Language modelling: each token of a text from those before it. */
+#include "tasks/tasks.h"
+
+static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
+{
+    OA_TRY(oa_tokenizer_open(c, o->data_tokenizer, o->data_train, o->data_valid, &out->tokenizer));
+    return oa_corpus_open_split(c, out->tokenizer, o->data_train, o->data_valid, o->data_valid_fraction,
+                                oa_chance_seed(o, OA_CHANCE_SPLIT), &out->corpus);
+}
+
+static enum oa_error batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w, enum oa_side side,
+                             uint64_t seed, struct oa_batches **out)
+{
+    return oa_batches_open(c, oa_workload_side(w, side), (int)o->train_batch, (int)o->model_context, seed, out);
+}
+
+static void hold_out(const struct oa_workload *w, double fraction, struct oa_workload *out)
+{
+    oa_corpus_hold_out(w->tokenizer, &w->corpus.train, fraction, &out->corpus);
+}
+
+static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false }, { NULL } };
+
+const struct oa_task oa_task_lm = {
+    .name = "lm",
+    .what = "language modelling: each token of a text from those before it",
+    .citation = "Radford et al. 2018",
+    .measures = measures,
+    .open = open,
+    .batches = batches,
+    .hold_out = hold_out,
+};

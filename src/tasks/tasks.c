@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of tasks, and the workload of the one that data.task names. */
+#include "tasks/tasks.h"
+
+#include <string.h>
+
+#define OA_TASK(name) extern const struct oa_task oa_task_##name;
+#include "tasks/tasks.def"
+#undef OA_TASK
+
+static const struct oa_task *const tasks[] = {
+#define OA_TASK(name) &oa_task_##name,
+#include "tasks/tasks.def"
+#undef OA_TASK
+};
+enum { TASKS = sizeof tasks / sizeof *tasks };
+
+const struct oa_task *oa_task_at(int i)
+{
+    return i >= 0 && i < TASKS ? tasks[i] : NULL;
+}
+
+const struct oa_task *oa_task_find(const char *name)
+{
+    for (int i = 0; i < TASKS; i++)
+        if (strcmp(tasks[i]->name, name) == 0)
+            return tasks[i];
+    return NULL;
+}
+
+static enum oa_error unknown(oa_context *c, const char *name)
+{
+    struct oa_text known;
+    oa_text_init(&known, c);
+    for (int i = 0; i < TASKS; i++)
+        oa_text_printf(&known, "%s%s", i ? ", " : "", tasks[i]->name);
+    enum oa_error e =
+        oa_fail(c, OA_ARGUMENT, "data.task: there is no task \"%s\"; there are: %s", name, known.s ? known.s : "");
+    oa_text_free(&known);
+    return e;
+}
+
+enum oa_error oa_workload_open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
+{
+    *out = (struct oa_workload){ .task = oa_task_find(o->data_task) };
+    if (!out->task)
+        return unknown(c, o->data_task);
+    enum oa_error e = out->task->open(c, o, out);
+    if (e != OA_OK)
+        oa_workload_close(out);
+    return e;
+}
+
+void oa_workload_close(struct oa_workload *w)
+{
+    oa_corpus_close(&w->corpus);
+    oa_tokenizer_close(w->tokenizer);
+    w->tokenizer = NULL;
+}
+
+const struct oa_tokens *oa_workload_side(const struct oa_workload *w, enum oa_side side)
+{
+    return side == OA_TRAINING ? &w->corpus.train : &w->corpus.valid;
+}
