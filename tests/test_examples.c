@@ -930,25 +930,27 @@ static void test_encoder_batches(void **state)
     struct oa_example_texts t;
     struct oa_tokenizer *tok;
     struct oa_examples e;
-    struct oa_example_batches *b;
+    struct oa_example_batches *own;
+    struct oa_batches *b;
     struct oa_amount amount;
     struct oa_cover cover;
     struct oa_batch x;
     struct oa_example_layout layout = { .source_begin = "[CLS]", .source_end = "[SEP]" };
     write_text("ex.tsv", "2.5\tab\tc\n-1\tabc\tdef\n");
     assert_int_equal(encode("ex.tsv", OA_ANSWER_NUMBER, &layout, &t, &tok, &e), OA_OK);
-    assert_int_equal(oa_example_batches_open(context, &e, &(struct oa_example_batching){ .rows = 8 }, &b), OA_OK);
-    assert_int_equal(oa_example_batches_kind.random(b, 5, 1, 0, &x), OA_OK);
+    assert_int_equal(oa_example_batches_open(context, &e, &(struct oa_example_batching){ .rows = 8 }, &own), OA_OK);
+    assert_int_equal(oa_batches_wrap(context, &oa_example_batches_kind, own, &b), OA_OK);
+    assert_int_equal(oa_batches_random(b, 5, 1, 0, &x), OA_OK);
     assert_true(x.rows == 2 && x.length == 9 && !x.target && !x.source && x.source_length == 0 && !x.label && !x.words);
     static const int32_t segments[] = { 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1 };
     assert_memory_equal(x.segments, segments, sizeof segments);
     assert_true(x.lengths[0] == 6 && x.lengths[1] == 9);
     assert_true(x.value[0] == 2.5 && x.value[1] == -1);
-    oa_example_batches_kind.amount(b, 1, 3, &amount);
+    oa_batches_amount(b, 1, 3, &amount);
     assert_true(amount.targets == 6 && amount.tokens == 45);
-    assert_int_equal(oa_example_batches_kind.cover(b, tok, 0, &cover), OA_OK);
+    assert_int_equal(oa_batches_cover(b, tok, 0, &cover), OA_OK);
     assert_true(cover.targets == 2 && cover.batches == 1 && cover.characters == 0);
-    oa_example_batches_kind.close(b);
+    oa_batches_close(b);
     close_all(&t, tok, &e);
 }
 

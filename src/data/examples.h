@@ -119,9 +119,9 @@ struct oa_examples {
     const struct oa_rows *rows; /* borrowed */
     size_t count;
     struct oa_id_lists source, target; /* target: of OA_ANSWER_TEXT */
-    int32_t *split;                     /* [count] ids of a source before its second text; NULL: there are no pairs */
-    int32_t *label;                     /* [count] of OA_ANSWER_CLASS */
-    double *value;                      /* [count] of OA_ANSWER_NUMBER */
+    int32_t *split;                    /* [count] ids of a source before its second text; NULL: there are no pairs */
+    int32_t *label;                    /* [count] of OA_ANSWER_CLASS */
+    double *value;                     /* [count] of OA_ANSWER_NUMBER */
 };
 /* Adds the special tokens to the tokenizer where they are not in it. A pair that is too long loses the end of its
  * longer text, token by token; a source keeps its end token, a target does not, for it has not come to its end. */
