@@ -113,7 +113,7 @@ static void test_parallel(void **state)
     assert_int_equal(t.train.left_out_line[0], 3);
     assert_int_equal(t.train.left_out_line[1], 4);
     expect_notice("training examples: 2 of 6 were left out because a text of theirs is empty (lines 3, 4)");
-    expect_notice("training examples: 1 lines ended with CR LF");
+    expect_notice("training examples: 1 line ended with CR LF");
     struct oa_text place;
     oa_text_init(&place, context);
     oa_rows_print_place(&t.train, 2, &place);
@@ -523,6 +523,28 @@ static void test_special_tokens(void **state)
     }
 }
 
+/* Ids between blanks: special tokens stand behind them and are not written. */
+static void test_special_ids(void **state)
+{
+    (void)state;
+    struct oa_tokenizer *tok, *again;
+    struct oa_ids ids;
+    int32_t end;
+    oa_ids_init(&ids, context);
+    assert_int_equal(oa_tokenizer_open_texts(context, "ids:9", &(struct oa_text){ .s = "" }, NULL, &tok), OA_OK);
+    assert_int_equal(oa_tokenizer_add_special(tok, "</s>", &end), OA_OK);
+    assert_int_equal(end, 9);
+    assert_int_equal(oa_tokenizer_encode_text(tok, "here", "8 </s>", 6, &ids, NULL), OA_FORMAT);
+    expect_error(OA_FORMAT, "here: \"</s>\" is not one of the ids 0 … 8");
+    assert_int_equal(oa_tokenizer_save(context, tok, "ex.ids.json"), OA_OK);
+    assert_int_equal(oa_tokenizer_load(context, "ex.ids.json", &again), OA_OK);
+    assert_int_equal(oa_tokenizer_size(again), 10);
+    assert_true(oa_tokenizer_is_special(again, 9));
+    oa_ids_free(&ids);
+    oa_tokenizer_close(tok);
+    oa_tokenizer_close(again);
+}
+
 /* ---- rows of ids ----------------------------------------------------------------------------------------------- */
 
 static void assert_sequence(const struct oa_id_lists *s, size_t i, const char *text)
@@ -608,7 +630,7 @@ static void test_targets(void **state)
     layout.target_begin = layout.target_end = NULL;
     write_text("ex.sum.tsv", "a\tb\n");
     assert_int_equal(encode("ex.sum.tsv", OA_ANSWER_TEXT, &layout, &t, &tok, &e), OA_ARGUMENT);
-    expect_error(OA_ARGUMENT, "the target has 1 tokens");
+    expect_error(OA_ARGUMENT, "the target has 1 of the 2 tokens that are the least");
     close_all(&t, tok, &e);
 }
 
@@ -820,6 +842,12 @@ static void test_epochs_differ(void **state)
     long first = company(b, &e, 0), second = company(b, &e, 1), third = company(b, &e, 2);
     assert_true(first != second && second != third && first != third);
     oa_example_batches_kind.close(b);
+    struct oa_batch x; /* sources of 6 tokens, targets of 4: a budget of 24 is 4 rows */
+    assert_int_equal(oa_example_batches_open(context, &e, &(struct oa_example_batching){ .tokens = 24 }, &b), OA_OK);
+    assert_int_equal(oa_example_batches_kind.random(b, 1, 1, 0, &x), OA_OK);
+    assert_true(x.rows == 4 && x.source_length == 6 && x.length == 4);
+    assert_true(oa_example_batches_padding(b, 0) == 0);
+    oa_example_batches_kind.close(b);
     close_all(&t, tok, &e);
 }
 
@@ -902,25 +930,27 @@ static void test_encoder_batches(void **state)
     struct oa_example_texts t;
     struct oa_tokenizer *tok;
     struct oa_examples e;
-    struct oa_example_batches *b;
+    struct oa_example_batches *own;
+    struct oa_batches *b;
     struct oa_amount amount;
     struct oa_cover cover;
     struct oa_batch x;
     struct oa_example_layout layout = { .source_begin = "[CLS]", .source_end = "[SEP]" };
     write_text("ex.tsv", "2.5\tab\tc\n-1\tabc\tdef\n");
     assert_int_equal(encode("ex.tsv", OA_ANSWER_NUMBER, &layout, &t, &tok, &e), OA_OK);
-    assert_int_equal(oa_example_batches_open(context, &e, &(struct oa_example_batching){ .rows = 8 }, &b), OA_OK);
-    assert_int_equal(oa_example_batches_kind.random(b, 5, 1, 0, &x), OA_OK);
+    assert_int_equal(oa_example_batches_open(context, &e, &(struct oa_example_batching){ .rows = 8 }, &own), OA_OK);
+    assert_int_equal(oa_batches_wrap(context, &oa_example_batches_kind, own, &b), OA_OK);
+    assert_int_equal(oa_batches_random(b, 5, 1, 0, &x), OA_OK);
     assert_true(x.rows == 2 && x.length == 9 && !x.target && !x.source && x.source_length == 0 && !x.label && !x.words);
     static const int32_t segments[] = { 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1 };
     assert_memory_equal(x.segments, segments, sizeof segments);
     assert_true(x.lengths[0] == 6 && x.lengths[1] == 9);
     assert_true(x.value[0] == 2.5 && x.value[1] == -1);
-    oa_example_batches_kind.amount(b, 1, 3, &amount);
+    oa_batches_amount(b, 1, 3, &amount);
     assert_true(amount.targets == 6 && amount.tokens == 45);
-    assert_int_equal(oa_example_batches_kind.cover(b, tok, 0, &cover), OA_OK);
+    assert_int_equal(oa_batches_cover(b, tok, 0, &cover), OA_OK);
     assert_true(cover.targets == 2 && cover.batches == 1 && cover.characters == 0);
-    oa_example_batches_kind.close(b);
+    oa_batches_close(b);
     close_all(&t, tok, &e);
 }
 
@@ -954,6 +984,7 @@ int main(void)
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_special_tokens),
+        cmocka_unit_test(test_special_ids),
         cmocka_unit_test(test_pairs_and_cuts),
         cmocka_unit_test(test_targets),
         cmocka_unit_test(test_training_batches),

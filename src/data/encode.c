@@ -30,24 +30,12 @@ static enum oa_error number_ids(struct encoding *e, int32_t word)
     return OA_OK;
 }
 
-static bool all_space(const char *text, size_t n)
-{
-    uint32_t code;
-    for (size_t i = 0; i < n;) {
-        int length = oa_utf8_decode(text + i, n - i, &code);
-        if (length == 0 || !oa_is_space(code))
-            return false;
-        i += (size_t)length;
-    }
-    return true;
-}
-
 /* White space is of the word before it, at the beginning of the text of the word behind it. */
 static enum oa_error number_stretch(struct encoding *e, const char *text, size_t n)
 {
     if (!e->words || e->words->count == e->ids->count)
         return OA_OK;
-    bool begins = !all_space(text, n);
+    bool begins = !oa_is_blank(text, n);
     if (begins && e->begun)
         e->word++;
     e->begun = e->begun || begins;
@@ -154,7 +142,7 @@ static enum oa_error encode_prefixed(struct encoding *e, const char *text, size_
 /* Every id is a word. */
 static enum oa_error encode_numbers(struct encoding *e, const char *text, size_t n)
 {
-    OA_TRY(oa_encode_numbers(e->tok, text, n, e->ids));
+    OA_TRY(oa_encode_numbers(e->tok, e->source->name, text, n, e->ids));
     while (e->words && e->words->count < e->ids->count) {
         OA_TRY(oa_ids_add(e->words, e->word += e->begun));
         e->begun = true;

@@ -37,7 +37,8 @@ static void add_column(struct oa_column_plan *plan, int at)
     plan->column[plan->count++] = (struct oa_column){ .joined = 1, .at = { at } };
 }
 
-static const char *const class_names[] = { "label", "class", "quality", "gold_label", "category", "sentiment", NULL };
+static const char *const class_names[] = { "label",    "class",     "quality",      "gold_label",
+                                           "category", "sentiment", "is_duplicate", NULL };
 static const char *const number_names[] = { "score", "similarity", "value", "label", "rating", NULL };
 struct two_names {
     const char *first, *second;

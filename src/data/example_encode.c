@@ -152,8 +152,8 @@ static enum oa_error add_target(struct encoder *e, size_t row)
     OA_TRY(add_special(e, &e->target, start, e->target_end));
     if (e->target.ids.count < start + 2)
         return oa_fail(e->tok->context, OA_ARGUMENT,
-                       "%s: the target has %zu tokens; one to read and one to predict are the least", e->place.s,
-                       e->target.ids.count - start);
+                       "%s: the target has %zu of the 2 tokens that are the least, one to read and one to predict",
+                       e->place.s, e->target.ids.count - start);
     OA_TRY(fit_target(e, start));
     e->out->target.start[row + 1] = e->target.ids.count;
     return OA_OK;

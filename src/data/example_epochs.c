@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-/* Rows whose lengths differ by less than this share are taken to be of the same, and so are in another order each
- * epoch: a finer one pads less, a coarser one lets more rows meet. */
+/* Lengths are taken in steps of about this share, and rows of one step are in another order each epoch: a finer one
+ * pads less, a coarser one lets more rows meet. */
 enum { FINENESS = 24 };
 
 /* ---- divisions ------------------------------------------------------------------------------------------------- */

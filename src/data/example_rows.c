@@ -75,18 +75,6 @@ enum oa_error oa_rows_add_cell(struct oa_rows *rows, const char *s, size_t n)
     return oa_status(rows->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
 }
 
-static bool is_blank(const char *s, size_t n)
-{
-    uint32_t code;
-    for (size_t i = 0; i < n;) {
-        int length = oa_utf8_decode(s + i, n - i, &code);
-        if (length == 0 || !oa_is_space(code))
-            return false;
-        i += (size_t)length;
-    }
-    return true;
-}
-
 /* Of a label no text is asked, of a target the first one. */
 static bool lacks_text(const struct oa_rows *rows)
 {
@@ -95,7 +83,7 @@ static bool lacks_text(const struct oa_rows *rows)
     for (int k = from; k < to && !rows->pictures; k++) {
         size_t n;
         const char *s = oa_rows_cell(rows, rows->count, k, &n);
-        if (is_blank(s, n))
+        if (oa_is_blank(s, n))
             return true;
     }
     return false;

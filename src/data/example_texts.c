@@ -32,8 +32,8 @@ static void tell_rows(const struct oa_rows *rows)
         oa_log(rows->context, 0, "%s examples: %llu of %zu have an empty text and are kept, for a score is of them all",
                rows->name, (unsigned long long)rows->kept_empty, rows->count);
     if (rows->carriage_returns)
-        oa_log(rows->context, 0, "%s examples: %llu lines ended with CR LF; the CR was taken off", rows->name,
-               (unsigned long long)rows->carriage_returns);
+        oa_log(rows->context, 0, "%s examples: %llu line%s ended with CR LF; the CR was taken off", rows->name,
+               (unsigned long long)rows->carriage_returns, rows->carriage_returns == 1 ? "" : "s");
     oa_text_free(&lines);
 }
 

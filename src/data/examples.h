@@ -119,9 +119,9 @@ struct oa_examples {
     const struct oa_rows *rows; /* borrowed */
     size_t count;
     struct oa_id_lists source, target; /* target: of OA_ANSWER_TEXT */
-    int32_t *split;                     /* [count] ids of a source before its second text; NULL: there are no pairs */
-    int32_t *label;                     /* [count] of OA_ANSWER_CLASS */
-    double *value;                      /* [count] of OA_ANSWER_NUMBER */
+    int32_t *split;                    /* [count] ids of a source before its second text; NULL: there are no pairs */
+    int32_t *label;                    /* [count] of OA_ANSWER_CLASS */
+    double *value;                     /* [count] of OA_ANSWER_NUMBER */
 };
 /* Adds the special tokens to the tokenizer where they are not in it. A pair that is too long loses the end of its
  * longer text, token by token; a source keeps its end token, a target does not, for it has not come to its end. */
@@ -139,7 +139,7 @@ struct oa_example_batching {
 };
 
 /* Batches of rows of like length. Training goes through all rows once an epoch: sorted by length (of the target, then
- * of the source; lengths that differ by less than 1/24 count as the same), rows of the same length in an order of the
+ * of the source; from 24 tokens on in steps of about 1/24), rows of the same length in an order of the
  * epoch's own, cut into batches, and these in an order of the epoch's own. Micro-batch `micro` of step `step` is number
  * (step - 1)·accumulate + micro of the endless sequence of epochs: a function of it and the seed alone, so that a
  * resumed run goes on as if it had not stopped. The last rows of an epoch may be a smaller batch. Validation goes

@@ -77,7 +77,7 @@ enum oa_error oa_reader_open(oa_context *c, const char *files, struct oa_reader 
 enum oa_error oa_reader_open_text(oa_context *c, const char *text, size_t length, struct oa_reader **out)
 {
     OA_TRY(reader_new(c, out));
-    (*out)->text = text;
+    (*out)->text = text ? text : "";
     (*out)->left = length;
     return OA_OK;
 }

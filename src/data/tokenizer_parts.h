@@ -74,6 +74,7 @@ struct oa_pair *oa_pairs_add(struct oa_pairs *p, uint64_t key);
 size_t oa_utf8_valid_length(const char *text, size_t length);   /* of the longest valid beginning */
 size_t oa_utf8_invalid_length(const char *text, size_t length); /* of the invalid stretch at the beginning */
 bool oa_is_space(uint32_t code);                                /* Unicode White_Space */
+bool oa_is_blank(const char *text, size_t n);                   /* nothing else */
 bool oa_is_word(uint32_t code);                                 /* \w: Alphabetic, Mark, Decimal_Number, … */
 void oa_print_character(struct oa_text *out, const char *text, size_t length); /* "é (U+00E9)", for messages */
 
@@ -230,7 +231,8 @@ enum oa_error oa_tokenizer_make_byte(oa_context *c, struct oa_tokenizer **out);
 /* spec "ids": as many ids as the files need; "ids:N": N. */
 enum oa_error oa_tokenizer_make_ids(oa_context *c, const char *spec, const char *train_files, const char *valid_files,
                                     struct oa_tokenizer **out);
-enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *text, size_t n, struct oa_ids *ids);
+enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *name, const char *text, size_t n,
+                                struct oa_ids *ids);
 
 /* ---- lists of files ------------------------------------------------------------------------------------------ */
 
