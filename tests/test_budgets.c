@@ -83,7 +83,7 @@ static struct oa_plan plan_of(const struct held *h, struct oa_options o, const c
     struct oa_plan plan;
     snprintf(o.model_attention, sizeof o.model_attention, "%s", attention);
     assert_int_equal(oa_workload_open(h->c, &o, &w), OA_OK);
-    assert_int_equal(oa_plan_make(h->c, &o, oa_tokenizer_size(w.tokenizer), &plan), OA_OK);
+    assert_int_equal(oa_plan_workload(h->c, &o, &w, &plan), OA_OK);
     oa_workload_close(&w);
     return plan;
 }

@@ -4,6 +4,13 @@
  * of parameters and of products by hand, the run's own log. */
 #include "printed.h"
 
+static enum oa_error plan_of(oa_context *c, const struct oa_options *o, long vocabulary, struct oa_plan *out)
+{
+    struct oa_model_form form = oa_language_model_form(vocabulary);
+    struct oa_step_shape shape = oa_language_model_shape(o);
+    return oa_plan_make(c, o, &form, &shape, out);
+}
+
 static const struct oa_output as_text = { .sink = catch_text };
 
 static const char text_file[] = "test_numbers_text.txt", folder[] = "test_numbers_run";
@@ -277,7 +284,7 @@ static void a_run_counts_right(void **state)
     assert_int_equal(oa_plan(config, NULL, 0, &as_json), OA_OK);
     json_t *plan = printed_json(), *row = json_array_get(json_object_get(plan, "attentions"), 0);
     struct oa_plan counted;
-    assert_int_equal(oa_plan_make(c, &config->options, 11, &counted), OA_OK);
+    assert_int_equal(plan_of(c, &config->options, 11, &counted), OA_OK);
     assert_true(number_at(plan, "vocabulary") == 11 && number_at(plan, "steps") == STEPS);
     assert_true(number_at(plan, "tokens_per_step") == a_step && counted.tokens == a_step);
     assert_true(number_at(row, "trainable") == counted.trainable && number_at(row, "frozen") == counted.frozen);
@@ -483,7 +490,7 @@ static struct oa_plan planned(const char *attention, const char *const *more)
     set_options(config, pairs);
     set_options(config, more);
     assert_int_equal(oa_config_set(config, "model.attention", attention), OA_OK);
-    assert_int_equal(oa_plan_make(c, &config->options, 256, &plan), OA_OK);
+    assert_int_equal(plan_of(c, &config->options, 256, &plan), OA_OK);
     oa_config_free(config);
     oa_close(c);
     return plan;

@@ -284,7 +284,7 @@ static void test_plan_is_exact(void **state)
             oa_context *c = oa_open(NULL);
             struct oa_workload w;
             assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
-            assert_int_equal(oa_plan_make(c, &o, oa_tokenizer_size(w.tokenizer), &plan), OA_OK);
+            assert_int_equal(oa_plan_workload(c, &o, &w, &plan), OA_OK);
             oa_workload_close(&w);
             oa_close(c);
             struct outcome real = train(&o, 1, NULL, false);

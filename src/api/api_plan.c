@@ -51,7 +51,9 @@ static enum oa_error plan_row(struct planning *p, struct row *row)
         return oa_fail(p->c, OA_ARGUMENT, "the attention \"%.60s…\" is longer than %d bytes", row->attention,
                        OA_OPTION_TEXT - 1);
     snprintf(o.model_attention, sizeof o.model_attention, "%s", row->attention);
-    OA_TRY(oa_plan_make(p->c, &o, p->vocabulary, &row->plan));
+    struct oa_model_form form = oa_language_model_form(p->vocabulary);
+    struct oa_step_shape shape = oa_language_model_shape(&o);
+    OA_TRY(oa_plan_make(p->c, &o, &form, &shape, &row->plan));
     row->seconds = row->plan.computed / p->arithmetic + row->plan.bytes / p->traffic;
     return OA_OK;
 }

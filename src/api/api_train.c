@@ -109,10 +109,10 @@ static enum oa_error report(oa_context *c, const struct outcome *o, const struct
 static enum oa_error say_size(const oa_config *config, const struct oa_workload *work)
 {
     struct oa_plan plan;
-    OA_TRY(oa_plan_make(config->context, &config->options, oa_tokenizer_size(work->tokenizer), &plan));
-    oa_log(config->context, 2, "%s: %.0f trained and %.0f frozen parameters, vocabulary %ld, %zu training tokens",
+    OA_TRY(oa_plan_workload(config->context, &config->options, work, &plan));
+    oa_log(config->context, 2, "%s: %.0f trained and %.0f frozen parameters, vocabulary %ld, %.0f training tokens",
            config->options.model_attention, plan.trainable, plan.frozen, plan.vocabulary,
-           oa_workload_side(work, OA_TRAINING)->count);
+           oa_workload_side(work, OA_TRAINING).targets);
     return OA_OK;
 }
 
@@ -136,7 +136,7 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
                          .folder = folder,
                          .unit = oa_tokenizer_kind_name(work->tokenizer),
                          .run = result,
-                         .text_tokens = (double)oa_workload_side(work, OA_VALIDATION)->count,
+                         .text_tokens = oa_workload_side(work, OA_VALIDATION).targets,
                          .scores = oa_scores_of(result, result->valid_tokens) };
     if (scores)
         *scores = o.scores;

@@ -37,7 +37,7 @@ struct oa_options oa_contest_options(const struct contest *t, int entry, int see
 static enum oa_error plan_entry(struct contest *t, int entry, struct oa_plan *plan)
 {
     struct oa_options o = oa_contest_options(t, entry, 0);
-    OA_TRY(oa_plan_make(t->c, &o, oa_tokenizer_size(t->workload.tokenizer), plan));
+    OA_TRY(oa_plan_workload(t->c, &o, &t->workload, plan));
     t->out->entries[entry].trainable = plan->trainable;
     t->out->entries[entry].frozen = plan->frozen;
     return OA_OK;

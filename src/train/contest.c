@@ -278,10 +278,10 @@ static enum oa_error describe(struct contest *t)
     t->here.threads = oa_thread_count(t->c);
     t->here.clocked = oa_contest_by_time(t);
     snprintf(t->out->equal, sizeof t->out->equal, "%.15s", t->r->options->compare_equal);
-    const struct oa_tokens *validation = oa_workload_side(&t->workload, OA_VALIDATION);
-    t->out->characters = (double)validation->characters;
-    t->out->bytes = (double)validation->bytes;
-    t->out->valid_tokens = (double)validation->count;
+    struct oa_extent validation = oa_workload_side(&t->workload, OA_VALIDATION);
+    t->out->characters = validation.characters;
+    t->out->bytes = validation.bytes;
+    t->out->valid_tokens = validation.targets;
     double limit = (double)t->r->options->train_eval_tokens;
     t->out->eval_tokens = limit > 0 ? fmin(limit, t->out->valid_tokens - 1) : t->out->valid_tokens - 1;
     return oa_status(t->c);
@@ -321,7 +321,7 @@ static enum oa_error prepare(struct contest *t)
     OA_TRY(check_options(t));
     OA_TRY(oa_vary_choose(t));
     OA_TRY(oa_workload_open(t->c, t->r->options, &t->workload));
-    if (!oa_workload_side(&t->workload, OA_VALIDATION)->count)
+    if (oa_workload_side(&t->workload, OA_VALIDATION).targets == 0)
         return oa_fail(t->c, OA_ARGUMENT,
                        "a contest needs validation text: give data.valid or data.valid_fraction > 0");
     OA_TRY(describe(t));

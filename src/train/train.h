@@ -71,7 +71,11 @@ struct oa_plan {
     /* Bytes: the store (values, gradients, moments), activations with their gradients, and the device's scratch. */
     double memory_parameters, memory_activations, memory_scratch;
 };
-enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o, long vocabulary, struct oa_plan *out);
+/* Memory is that of the largest step, the rest that of a typical one. */
+enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
+                           const struct oa_step_shape *shape, struct oa_plan *out);
+enum oa_error oa_plan_workload(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                               struct oa_plan *out);
 
 struct oa_contest_request {
     const struct oa_options *options; /* compare.seeds, compare.equal and all the rest */

@@ -124,7 +124,7 @@ static enum oa_error check_plan(const struct contest *t, int entry, int cell, co
     struct oa_plan plan;
     char name[OA_GRID_NAME];
     struct oa_options o = options_of(t, entry, cell, 0);
-    OA_TRY(oa_plan_make(t->c, &o, oa_tokenizer_size(t->workload.tokenizer), &plan));
+    OA_TRY(oa_plan_workload(t->c, &o, &t->workload, &plan));
     bool size = plan.trainable == usual->trainable && plan.frozen == usual->frozen;
     bool flops = plan.flops == usual->flops || strcmp(t->r->options->compare_equal, "flops") != 0;
     if (size && flops)
@@ -143,7 +143,7 @@ static enum oa_error check_plans(const struct contest *t)
     for (int entry = 0; entry < t->out->count; entry++) {
         struct oa_plan usual;
         struct oa_options o = options_of(t, entry, -1, 0);
-        OA_TRY(oa_plan_make(t->c, &o, oa_tokenizer_size(t->workload.tokenizer), &usual));
+        OA_TRY(oa_plan_workload(t->c, &o, &t->workload, &usual));
         for (int cell = 0; cell < t->out->tuning.grid.cells; cell++)
             OA_TRY(check_plan(t, entry, cell, &usual));
     }
