@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { ROWS = 8, STEPS = 7, SOURCE = 9, VOCABULARY = 301 };
+enum { ROWS = 8, STEPS = 7, SOURCE = 9, VOCABULARY = 1601 };
 
 struct rig {
     oa_context *c;
@@ -48,7 +48,7 @@ static void open_rig(struct rig *r, const char *attention, const char *norm, boo
     snprintf(o.model_attention, sizeof o.model_attention, "%s", attention);
     snprintf(o.model_norm, sizeof o.model_norm, "%s", norm);
     o.model_layers = 2;
-    o.model_width = 48;
+    o.model_width = 64;
     o.model_heads = 4;
     o.model_context = STEPS;
     o.model_source_context = encoder ? SOURCE : 0;

@@ -386,6 +386,37 @@ static void test_loss_values(void **state)
     teardown(&f);
 }
 
+/* q = (1 − ε) at the target and ε/V everywhere: log Σ e^x − (1 − ε) x_t − ε mean x. Numbers: squared differences. */
+static void test_smoothed_and_squared_loss(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    double *w = get(&f, "w")->value, *bias = get(&f, "position")->value, want = 0, squares = 0, value[ROWS];
+    for (int t = 0; t < ROWS; t++) {
+        double sum = 0, mean = 0, x[5];
+        for (int k = 0; k < 5; k++) {
+            x[k] = bias[k];
+            for (int j = 0; j < COLS; j++)
+                x[k] += w[k * COLS + j] * f.x[t * COLS + j];
+            sum += exp(x[k]);
+            mean += x[k] / 5;
+        }
+        want += f.target[t] < 0 ? 0 : log(sum) - 0.7 * x[f.target[t]] - 0.3 * mean;
+        value[t] = 0.5 * t;
+        squares += (x[0] - value[t]) * (x[0] - value[t]);
+    }
+    oa_tape_reset(&f.tape, false, true, oa_stream_named(5, "step"));
+    oa_tensor *in = oa_tensor_from(&f.tape, f.x, ROWS, COLS, COLS, false);
+    struct oa_targets targets = { .id = f.target, .smoothing = 0.3, .scale = 1 },
+                      values = { .value = value, .scale = 1 };
+    assert_value(oa_linear_loss_op(&f.tape, in, get(&f, "w"), get(&f, "position"), &targets), want);
+    struct oa_parameter row = *get(&f, "w");
+    row.dim[0] = 1;
+    assert_value(oa_linear_loss_op(&f.tape, in, &row, get(&f, "position"), &values), squares);
+    teardown(&f);
+}
+
 /* The loss makes its gradients in the forward pass: checked on its own. */
 static double loss_value(struct fixture *f, oa_tensor **in)
 {
@@ -499,6 +530,7 @@ int main(void)
         cmocka_unit_test(test_embed_values),
         cmocka_unit_test(test_loss_values),
         cmocka_unit_test(test_linear_loss),
+        cmocka_unit_test(test_smoothed_and_squared_loss),
         cmocka_unit_test(test_plan_counts_memory),
         cmocka_unit_test(test_backward_needs_no_memory),
     };

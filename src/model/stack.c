@@ -144,7 +144,6 @@ static void behind(oa_tape *t, struct flow *f, const char *place, int layer, str
         return;
     oa_tape_at(t, f->stack->shape.role, place, layer);
     f->x = norm(t, f, scale, shift);
-    f->branch = NULL;
 }
 
 /* All sequences side by side in one layer. */
