@@ -346,6 +346,10 @@ bool oa_relative_clash(const struct oa_atom *a, char *sentence, size_t size);
 bool oa_relative_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence, size_t size);
 enum oa_error oa_relative_parameters(struct oa_group *g); /* relative.bias */
 struct oa_relative_bias oa_group_relative(const struct oa_group *g);
+struct oa_relative_words {
+    const char *name, *formula, *cost, *citation;
+};
+const struct oa_relative_words *oa_relative_words(const struct oa_atom *a); /* NULL: it has none */
 /* Oracle: what the distance j − i adds to a logit, in double. */
 double oa_relative_score(const struct oa_group *g, long head, long i, long j);
 

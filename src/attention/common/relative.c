@@ -62,6 +62,31 @@ bool oa_relative_mode_clash(const struct oa_atom *a, bool causal, bool cross, ch
     return true;
 }
 
+/* ---- in words
+ * -------------------------------------------------------------------------------------------------------- */
+
+static const struct oa_relative_words words[] = {
+    [OA_RELATIVE_ALIBI] = { "alibi",
+                            "− m_h |i − j| is added to the logits;  m_h = 2^(−8h/H) for h = 1 … H where H, the heads "
+                            "of "
+                            "the group, is a power of two; else those of the power of two below, P, then every second "
+                            "one of 2P",
+                            "one addition a pair, no parameters", "Press, Smith, Lewis 2022 (ICLR), arXiv 2108.12409" },
+    [OA_RELATIVE_T5] = { "t5",
+                         "b_h[bucket(j − i)] is added to the logits, relative.bias [H, buckets] trained;  half of the "
+                         "buckets are for j > i, but in a causal stack all for j ≤ i;  of the B on a side the first "
+                         "B/2 "
+                         "hold one distance each, the others ever more, in equal steps of its logarithm up to "
+                         "`distance`",
+                         "one addition a pair, H·buckets parameters", "Raffel et al. 2020 (JMLR), arXiv 1910.10683" },
+};
+
+const struct oa_relative_words *oa_relative_words(const struct oa_atom *a)
+{
+    int kind = (int)oa_atom_value(a, "relative")->number;
+    return kind > OA_RELATIVE_NONE ? &words[kind] : NULL;
+}
+
 /* ---- the bias ------------------------------------------------------------------------------------------------------
  */
 
@@ -77,6 +102,20 @@ static void name_first_layer(const char *prefix, char *out, size_t size)
     snprintf(out, size, "%.*s0%s", (int)before, prefix, prefix + before + strspn(prefix + before, "0123456789"));
 }
 
+static enum oa_error check_shared(const struct oa_group *g, const char *prefix, const struct oa_parameter *p)
+{
+    char name[sizeof p->name];
+    snprintf(name, sizeof name, "%srelative.bias", prefix);
+    const struct oa_parameter *first = oa_store_find(g->store, name);
+    if (!first || (first->dim[0] == p->dim[0] && first->dim[1] == p->dim[1]))
+        return OA_OK;
+    return oa_fail(
+        g->context, OA_SHAPE,
+        "share=layers: relative.bias of layer %d would be [%ld, %ld], and the layers share one of [%ld, %ld]; "
+        "give all of them the same heads and buckets, or leave share out",
+        g->layer, p->dim[0], p->dim[1], first->dim[0], first->dim[1]);
+}
+
 /* Begins as in T5's code, with the deviation of an embedding of the width: 1/√D. */
 enum oa_error oa_relative_parameters(struct oa_group *g)
 {
@@ -90,6 +129,7 @@ enum oa_error oa_relative_parameters(struct oa_group *g)
         return OA_OK;
     if (oa_atom_is(g->atom, "share", "layers"))
         name_first_layer(g->prefix, named.prefix, sizeof named.prefix);
+    OA_TRY(check_shared(g, named.prefix, &p));
     g->relative = oa_group_parameter(&named, "relative.bias", &p);
     return oa_status(g->context);
 }
