@@ -35,8 +35,8 @@ static double slope(long head, long heads)
 /* Of the `count` buckets of one side. 10⁻⁹ keeps the rounding of a logarithm from deciding where a bucket begins. */
 static long side_bucket(long t, long count, long distance)
 {
-    long exact = count / 2;
-    if (t < exact + OA_BUG(BUCKET_NEXT_DOOR))
+    long exact = count / 2 + OA_BUG(BUCKET_NEXT_DOOR);
+    if (t < exact)
         return t;
     if (t >= distance)
         return count - 1;
