@@ -124,6 +124,14 @@ static struct oa_logits of_logits(const struct oa_device *d, const struct oa_log
     for (int c = 0; c < s.parts; c++)
         s.part[c] = of_part(d, s.part[c]);
     FIX(alpha), FIX(dalpha), FIX(v), FIX(dv), FIX(o), FIX(d_o), FIX(lse);
+    FIX(distances.table), FIX(distances.query), FIX(distances.key), FIX(distances.bucket), FIX(distances.dbias);
+    return s;
+}
+
+static struct oa_relative of_relative(const struct oa_device *d, const struct oa_relative *a)
+{
+    struct oa_relative s = *a;
+    FIX(bias), FIX(table), FIX(bucket);
     return s;
 }
 

@@ -86,7 +86,7 @@ static const double *weights(struct fixture *f, double p)
     part.k = oa_tensor_from(&f->tape, f->zeros, (long)B * S, COLS, COLS, false);
     oa_tensor *v = oa_tensor_from(&f->tape, values, (long)B * S, COLS, COLS, false);
     oa_tensor *o = oa_tensor_new(&f->tape, ROWS, COLS);
-    oa_logits_op(&f->tape, &shape, NULL, 1, &part, NULL, v, p, o);
+    oa_logits_op(&f->tape, &shape, NULL, 1, &part, NULL, NULL, v, p, o);
     return o->data;
 }
 

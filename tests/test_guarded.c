@@ -114,10 +114,20 @@ static void layers_have_the_same_bits(void **state)
 static void long_layers_have_the_same_bits(void **state)
 {
     (void)state;
-    static const char *const specs[] = { "softmax", "sparse(stride=16)",         "sparse(fixed, stride=16, summary=3)",
-                                         "linear",  "bigbird(block=16)",         "longformer(window=20, global=3)",
-                                         "taylor",  "performer(kernel=favor++)", "local(window=40)",
-                                         "mixer",   "random + softmax + dense",  "linformer(rank=20)" };
+    static const char *const specs[] = { "softmax",
+                                         "sparse(stride=16)",
+                                         "sparse(fixed, stride=16, summary=3)",
+                                         "linear",
+                                         "bigbird(block=16)",
+                                         "longformer(window=20, global=3)",
+                                         "taylor",
+                                         "performer(kernel=favor++)",
+                                         "local(window=40)",
+                                         "mixer",
+                                         "random + softmax + dense",
+                                         "linformer(rank=20)",
+                                         "sparse(stride=16, relative=t5)",
+                                         "longformer(window=20, global=3, relative=t5)" };
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
         for (int mode = OA_MODE_BOTH; mode <= OA_MODE_CAUSAL; mode++)
             compare(&(struct oa_setup){ .spec = specs[i],

@@ -42,11 +42,19 @@ struct oa_value {
           "none|layers",                                                                                               \
           0,                                                                                                           \
           0,                                                                                                           \
-          "layers: one draw of a frozen projection for all layers" },                                                  \
+          "layers: one draw of a frozen projection, and one relative.bias, for all layers" },                          \
         { "scale", OA_VALUE_CHOICE, "none", "none|jl", 0, 0, "jl: times √(D/K)" },                                     \
         { "temperature", OA_VALUE_FLAG, "0", NULL, 0, 0, "a trainable scalar for each head" },                         \
     {                                                                                                                  \
         "diagonal", OA_VALUE_FLAG, "0", NULL, 0, 0, "a trainable diagonal for each head"                               \
+    }
+/* Relative positions (contract.md §1), for every mechanism whose map is a softmax of logits over tokens that it can put
+ * at a distance: common/relative.c. */
+#define OA_RELATIVE_ARGUMENTS                                                                                          \
+    { "relative", OA_VALUE_CHOICE, NULL, "none|alibi|t5", 0, 0, "what the distance of a key adds to its logit" },      \
+        { "buckets", OA_VALUE_INT, "32", NULL, 4, 4096, "of t5: distances that have a bias together" },                \
+    {                                                                                                                  \
+        "distance", OA_VALUE_INT, "128", NULL, 2, 1 << 30, "of t5: all from this one on are in the last bucket"        \
     }
 #define OA_QK_LEARNED "learned|haar|gram-schmidt|gaussian|slice|srht|hd3|block|givens|permutation"
 #define OA_QK_HAAR "haar|gram-schmidt|gaussian|slice|srht|hd3|block|givens|permutation|learned"
@@ -162,6 +170,7 @@ struct oa_group {
     bool needs_all;                     /* set by the mechanism: forward needs all queries at once, so none can wait */
     struct oa_parameter *parameter[12]; /* the mechanism's own, in its order */
     struct oa_parameter *query, *key, *value, *query_bias, *key_bias, *value_bias, *temperature, *diagonal;
+    struct oa_parameter *relative; /* relative.bias; NULL: there is none */
     struct oa_support support;
     int32_t *layout;            /* block.layout as integers, for the support; made from the parameter before each use */
     struct oa_group *component; /* mixture */
@@ -339,6 +348,18 @@ struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct 
 long oa_group_length(const struct oa_group *g); /* N of its tables */
 /* A parameter of the group under prefix + name; the rest as in *p. NULL after a failure. */
 struct oa_parameter *oa_group_parameter(struct oa_group *g, const char *name, const struct oa_parameter *p);
+
+/* relative.c: relative positions, of groups with that option; of all others nothing. */
+bool oa_relative_clash(const struct oa_atom *a, char *sentence, size_t size);
+bool oa_relative_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence, size_t size);
+enum oa_error oa_relative_parameters(struct oa_group *g); /* relative.bias */
+struct oa_relative_bias oa_group_relative(const struct oa_group *g);
+struct oa_relative_words {
+    const char *name, *formula, *cost, *citation;
+};
+const struct oa_relative_words *oa_relative_words(const struct oa_atom *a); /* NULL: it has none */
+/* Oracle: what the distance j − i adds to a logit, in double. */
+double oa_relative_score(const struct oa_group *g, long head, long i, long j);
 
 /* logits.c: mechanisms that are one part of the logits. */
 void oa_part_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o);

@@ -94,6 +94,8 @@ static void fill_logits(struct row *r)
         else
             add_fold(r, &a->part[c], alpha);
     }
+    if (a->distances.table)
+        oa_distances_add(r->d, a, r->h, 0, r->begin, r->end - r->begin, 1, r->s);
 }
 
 /* ---- what is visible ------------------------------------------------------------------------------------------------

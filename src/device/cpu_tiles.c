@@ -473,6 +473,7 @@ double oa_tiles_logits(struct oa_tiles *t)
     base = first ? base : 1;
     for (int c = first; c < t->a->parts; c++)
         add_part(t, c, base);
+    oa_tiles_add_distances(t, 1 / base);
     hide_invisible(t);
     return base;
 }

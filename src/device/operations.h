@@ -43,15 +43,38 @@ struct oa_part {
     void *dtable;      /* real */
 };
 
+/* Relative positions: what is added to the logits of a pair by its distance d = position of the key − position of the
+ * query (formulas: cpu_relative.c). */
+enum oa_relative_kind { OA_RELATIVE_NONE, OA_RELATIVE_ALIBI, OA_RELATIVE_T5 };
+struct oa_relative {
+    enum oa_relative_kind kind;
+    long heads, length; /* H; |d| < length */
+    bool causal;        /* T5: all buckets are of d ≤ 0; otherwise half of them of d > 0 */
+    long buckets, distance;
+    const void *bias; /* T5: real [H, buckets] */
+    void *table;      /* real [H, 2·length − 1], overwritten: entry d + length − 1 */
+    int32_t *bucket;  /* T5: [2·length − 1], overwritten: the bucket of d */
+};
+
+struct oa_distances { /* what such a table is to the logits; zeros: there is none */
+    const void *table;
+    long length;                /* real [H, 2·length − 1] */
+    const int32_t *query, *key; /* [T], [S]: positions; NULL, both: first + i and j */
+    const int32_t *bucket;      /* [2·length − 1] */
+    long buckets;
+    void *dbias; /* real [H, buckets], added to; NULL: not wanted */
+};
+
 #define OA_MAX_PARTS 6
 struct oa_logits {
     struct oa_attention_shape shape;
     struct oa_support support; /* zeros = every key */
     int parts;
     struct oa_part part[OA_MAX_PARTS];
-    const void *alpha; /* real [H, parts]: weights of the parts; NULL = 1 */
-    void *dalpha;      /* real [H, parts], added to: Σ_ij dS_ij S^c_ij */
-    const void *v;     /* act [B·S, ≥ H·V] */
+    const void *alpha;             /* real [H, parts]: weights of the parts; NULL = 1 */
+    void *dalpha;                  /* real [H, parts], added to: Σ_ij dS_ij S^c_ij */
+    struct oa_distances distances; /* added to the sum of the parts, with weight 1 */
+    const void *v;                 /* act [B·S, ≥ H·V] */
     long ldv;
     void *dv; /* act, overwritten (0 at padded keys) */
     void *o;  /* act [B·T, ≥ H·V] */

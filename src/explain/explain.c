@@ -274,6 +274,16 @@ static void write_words(struct oa_text *out, int indent, const struct oa_mechani
     line(out, indent, "paper", m->citation);
 }
 
+static void write_relative(struct oa_text *out, int indent, const struct oa_atom *a)
+{
+    const struct oa_relative_words *r = oa_relative_words(a);
+    if (!r)
+        return;
+    line(out, indent, r->name, r->formula);
+    line(out, indent, "", r->cost);
+    line(out, indent, "", r->citation);
+}
+
 static bool is_described(struct oa_shown *s, const struct oa_mechanism *m)
 {
     for (int i = 0; i < s->descriptions; i++) {
@@ -292,6 +302,7 @@ static void write_group(struct oa_text *out, int indent, struct oa_shown *s, con
     line(out, indent, "what", m->title);
     if (!again)
         line(out, indent, "formula", m->formula);
+    write_relative(out, indent, g->atom);
     write_options(out, indent, g->atom, true);
     write_options(out, indent, g->atom, false);
     write_parameters(out, indent, s, g->prefix);

@@ -200,6 +200,10 @@ void *oa_keep_made(oa_tape *t, size_t bytes, bool *made);
  * memory of cross-attention at the first call, and is NULL later. The shape's keys and first then count in the rows
  * that are returned. */
 oa_tensor *oa_keep_keys(oa_tape *t, struct oa_attention_shape *shape, const struct oa_horizon *horizon, oa_tensor *x);
+/* Are tokens missing between the `rows` rows that are kept after `tokens` tokens? Then what was forgotten lies between
+ * those that are seen for ever and the rest, and positions are not those of rows. */
+bool oa_rows_apart(const struct oa_horizon *h, long tokens, long rows);
+void oa_row_positions(const struct oa_horizon *h, long tokens, long rows, int32_t *positions);
 
 /* ---- operations ----------------------------------------------------------------------------------------------- */
 
@@ -293,9 +297,15 @@ struct oa_mixture {              /* α of the parts from θ (contract.md: mix) *
     struct oa_parameter *theta;  /* SOFTMAX [H, C]; SIGMOID [1] */
     double weight[OA_MAX_PARTS]; /* FIXED */
 };
+struct oa_relative_bias { /* what distances add to the logits; NONE: nothing */
+    enum oa_relative_kind kind;
+    long buckets, distance;    /* T5 */
+    struct oa_parameter *bias; /* T5: [H, buckets] */
+};
+/* mixture and relative may be NULL: plain sum, nothing. */
 void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape, const struct oa_support *support, int parts,
-                  const struct oa_part_tensors *part, const struct oa_mixture *mixture, oa_tensor *v, double dropout,
-                  oa_tensor *o);
+                  const struct oa_part_tensors *part, const struct oa_mixture *mixture,
+                  const struct oa_relative_bias *relative, oa_tensor *v, double dropout, oa_tensor *o);
 void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
                             oa_tensor *v, enum oa_denominator policy, double epsilon, oa_tensor *o);
 /* The same with features that are polynomials of degree 2 of the heads' rows of q and k, coefficients c (kernels.h:

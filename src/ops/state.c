@@ -158,6 +158,22 @@ static long summaries(const struct oa_horizon *h, long tokens, long rows)
     return h->summary ? (tokens - rows) / (h->block - h->summary) * h->summary : 0;
 }
 
+bool oa_rows_apart(const struct oa_horizon *h, long tokens, long rows)
+{
+    return rows < tokens && (h->sinks || h->summary);
+}
+
+void oa_row_positions(const struct oa_horizon *h, long tokens, long rows, int32_t *positions)
+{
+    long sinks = oa_min(h->sinks, rows), front = sinks + summaries(h, tokens, rows);
+    for (long r = 0; r < rows; r++) {
+        long s = r - sinks, position = r < sinks ? r : tokens - (rows - r);
+        if (s >= 0 && r < front)
+            position = s / h->summary * h->block + h->block - h->summary + s % h->summary;
+        positions[r] = (int32_t)position;
+    }
+}
+
 /* Rows may move to the front in place: by no more at a time than lie between there and here. */
 static void move_rows(struct oa_device *d, const struct oa_place *p, long from, long rows, void *data, long to)
 {

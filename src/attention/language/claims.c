@@ -11,6 +11,8 @@ unsigned oa_atom_claims(const struct oa_atom *a)
     unsigned claims = a->mechanism->can_with ? a->mechanism->can_with(a) : a->mechanism->can;
     for (int c = 0; c < a->children; c++)
         claims |= oa_atom_claims(&a->child[c]) & (OA_BOUND_LENGTH | OA_ORDER);
+    if (oa_atom_value(a, "relative")->number > 0)
+        claims = (claims | OA_ORDER) & ~(unsigned)OA_CAN_CROSS;
     return claims;
 }
 
@@ -28,7 +30,8 @@ bool oa_atom_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *
                  "linear or another that has it",
                  m->name, m->self_only ? m->self_only : "positions of one sequence");
     else
-        return m->mode_clash && m->mode_clash(a, causal, cross, sentence, size);
+        return oa_relative_mode_clash(a, causal, cross, sentence, size) ||
+               (m->mode_clash && m->mode_clash(a, causal, cross, sentence, size));
     return true;
 }
 

@@ -158,6 +158,7 @@ static enum oa_error open_group(struct oa_group *g, const struct opening *how)
         oa_value_parameters(g);
     if (g->mechanism->parameters)
         OA_TRY(g->mechanism->parameters(g));
+    OA_TRY(oa_relative_parameters(g));
     return oa_status(g->context);
 }
 

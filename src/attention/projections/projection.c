@@ -207,10 +207,11 @@ enum oa_error oa_project_parameters(struct oa_group *g)
 
 bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size)
 {
-    if (!oa_atom_is(a, "share", "layers") || !oa_atom_is(a, "qk", "learned"))
+    if (!oa_atom_is(a, "share", "layers") || !oa_atom_is(a, "qk", "learned") || oa_atom_is(a, "relative", "t5"))
         return false;
     snprintf(sentence, size,
-             "share=layers is for frozen projections: one draw for all layers; give qk=haar or another.");
+             "share=layers is for frozen projections, one draw for all layers, and for relative=t5, one bias for all "
+             "layers; give qk=haar or another, or relative=t5.");
     return true;
 }
 
