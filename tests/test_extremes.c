@@ -197,8 +197,8 @@ static void labels_by_hand(void **state)
         oa_axis_label(&a, ticks, n, n - 1, label);
         assert_string_equal(label, cases[i].last);
     }
-    /* between a fine step and the next round one, which 0 alone would be a multiple of */
-    check_axis(&(struct oa_axis){ .low = -0.045, .high = 0.045, .from = 0, .to = 500 }, 4);
+    /* between a fine step and the next round one, which 2 alone would be a multiple of */
+    check_axis(&(struct oa_axis){ .low = 1.955, .high = 2.045, .from = 0, .to = 500 }, 4);
 }
 
 /* ---- charts and whole reports ---- */
