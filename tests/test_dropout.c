@@ -203,7 +203,7 @@ static void test_lines_of_a_mask_differ(void **state)
 static double loss(struct fixture *f, struct oa_model *m, bool train, uint64_t step)
 {
     static const int32_t tokens[] = { 1, 4, 2, 0, 3, 3, 1, 2 }, targets[] = { 4, 2, 0, 3, 3, 1, 2, 4 };
-    struct oa_batch batch = { 2, 4, tokens, targets };
+    struct oa_batch batch = { .rows = 2, .length = 4, .input = tokens, .target = targets };
     begin(f, train, 1, step);
     return oa_model_loss(&f->tape, m, &batch, 1);
 }

@@ -227,7 +227,7 @@ static void gather(struct oa_model *m, oa_tape *t, int parts)
     oa_store_zero_gradients(&m->store);
     for (int part = 0; part < parts; part++) {
         int32_t *own = tokens + part * rows * LENGTH;
-        struct oa_batch batch = { (int)rows, LENGTH, own, own };
+        struct oa_batch batch = { .rows = (int)rows, .length = LENGTH, .input = own, .target = own };
         oa_tape_reset(t, true, true, oa_stream_named(1, "dropout"));
         oa_model_loss(t, m, &batch, 1.0 / (ROWS * LENGTH));
         oa_tape_backward(t);

@@ -74,7 +74,7 @@ enum oa_error oa_batches_random(struct oa_batches *b, uint64_t step, uint64_t mi
         uint64_t row = micro * (uint64_t)b->rows + (uint64_t)r;
         fill_row(b, r, oa_random_below(of_step, row, b->tokens->count - (size_t)b->length), b->length);
     }
-    *out = (struct oa_batch){ b->rows, b->length, b->input, b->target };
+    *out = (struct oa_batch){ .rows = b->rows, .length = b->length, .input = b->input, .target = b->target };
     return OA_OK;
 }
 
@@ -117,6 +117,6 @@ enum oa_error oa_batches_window(struct oa_batches *b, long i, struct oa_batch *o
         uint64_t start = (first + (uint64_t)r) * length, left = b->targets - start;
         fill_row(b, r, start, left < length ? (int)left : b->length);
     }
-    *out = (struct oa_batch){ rows, b->length, b->input, b->target };
+    *out = (struct oa_batch){ .rows = rows, .length = b->length, .input = b->input, .target = b->target };
     return OA_OK;
 }

@@ -136,10 +136,20 @@ void oa_corpus_hold_out(const struct oa_tokenizer *tok, const struct oa_tokens *
 
 #define OA_IGNORED (-1) /* a target that is not there: no loss, no gradient */
 
-/* [rows, length], row-major; target[r][t] is the token after input[r][t]. Valid until the next call. */
+/* What a model is given at once: row-major arrays on the host, valid until the next call. Language models have rows of
+ * one length and nothing else than input and target. */
 struct oa_batch {
     int rows, length;
-    const int32_t *input, *target;
+    const int32_t *input, *target; /* [rows, length]; target NULL: the rows have a class or a number instead */
+    const int32_t *lengths;        /* [rows] true lengths, the rest is padding; NULL: all rows are whole */
+    const int32_t *segments;       /* [rows, length] 0 or 1: which text of a pair; NULL: there are no pairs */
+    const int32_t *words;          /* [rows, length] word numbers, from 0, rising by 0 or 1; NULL: nobody asked */
+    int source_length;             /* of what an encoder reads for a decoder; 0: there is none */
+    const int32_t *source;         /* [rows, source_length] */
+    const int32_t *source_lengths; /* [rows]; NULL: all are whole */
+    const int32_t *source_words;   /* [rows, source_length]; NULL: nobody asked */
+    const int32_t *label;          /* [rows] class, from 0; NULL: none */
+    const double *value;           /* [rows] number; NULL: none */
 };
 
 /* The tokens are borrowed. After oa_batches_open nothing allocates. Fewer than 2 tokens are refused here, fewer than
