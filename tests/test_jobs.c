@@ -373,7 +373,24 @@ static void how_many(void **state)
     assert_int_equal(oa_jobs_fastest(64, 1e15), 1);
     for (double work = 1e6; work < 1e15; work *= 1.5)
         assert_true(oa_jobs_fastest(16, work) >= oa_jobs_fastest(16, 1.5 * work));
+    static const struct {
+        int threads;
+        double work;
+        int jobs;
+    } steps[] = {
+        /* a second thread has enough to do from twice 10 GFLOP a step on, a third from three times on */
+        { 2, 0, 2 },     { 2, 10e9, 2 },      { 2, 20e9 - 1, 2 }, { 2, 20e9, 1 },  { 3, 20e9 - 1, 3 },
+        { 3, 20e9, 1 },  { 4, 20e9, 2 },      { 4, 30e9 - 1, 2 }, { 4, 30e9, 1 },  { 16, 20e9 - 1, 16 },
+        { 16, 20e9, 8 }, { 16, 30e9 - 1, 8 }, { 16, 30e9, 5 },    { 16, 80e9, 2 }, { 16, 90e9 - 1, 2 },
+        { 16, 90e9, 1 }, { 16, 160e9, 1 },    { 1, 160e9, 1 },
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        assert_int_equal(oa_jobs_fastest(steps[i].threads, steps[i].work), steps[i].jobs);
     assert_int_equal(oa_jobs_that_fit(1e9, 8e9), 6); /* three quarters of the memory */
+    assert_int_equal(oa_jobs_that_fit(1e9, 8e9 - 2), 5);
+    assert_int_equal(oa_jobs_that_fit(6e9, 8e9), 1);
+    assert_int_equal(oa_jobs_that_fit(3e9, 8e9), 2);
+    assert_int_equal(oa_jobs_that_fit(3e9 + 1, 8e9), 1);
     assert_int_equal(oa_jobs_that_fit(1e12, 8e9), 1);
     assert_int_equal(oa_jobs_that_fit(1, 8e12), 1000000);
 }

@@ -320,13 +320,40 @@ static void test_choices(void **state)
 
 static int edge_of(oa_context *c, const char *grid, int chosen, int option)
 {
-    static const double losses[16] = { 0 };
+    static const double losses[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
     struct oa_run trials[16];
     struct oa_entry entry;
     struct oa_contest k;
     make_trials(c, grid, losses, 1, trials, &entry, &k);
     entry.chosen = chosen;
     return oa_trial_edge(&k, 0, option);
+}
+
+/* An option is idle where no value of it changes a loss, whatever the others are; then it is at no edge. */
+static void test_idle_options(void **state)
+{
+    (void)state;
+    static const struct {
+        double losses[8];
+        bool idle[2];
+    } cases[] = {
+        { { 3, 4, 5, 3, 4, 5 }, { true, false } },  { { 3, 3, 3, 5, 5, 5 }, { false, true } },
+        { { 2, 2, 2, 2, 2, 2 }, { true, true } },   { { 3, 4, 5, 3, 4, 5.5 }, { false, false } },
+        { { 3, 3, 3, 5, 5, 4 }, { false, false } }, { { INFINITY, 4, 5, INFINITY, 4, 5 }, { true, false } },
+    };
+    oa_context *c = open_context();
+    struct oa_run trials[6];
+    struct oa_entry entry;
+    struct oa_contest k;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        make_trials(c, "train.beta2=0.8,0.9;train.lr=1,2,3", cases[i].losses, 1, trials, &entry, &k);
+        entry.chosen = 0;
+        for (int option = 0; option < 2; option++) {
+            assert_int_equal(oa_trial_idle(&k, 0, option), cases[i].idle[option]);
+            assert_int_equal(oa_trial_edge(&k, 0, option), cases[i].idle[option] ? 0 : -1);
+        }
+    }
+    oa_close(c);
 }
 
 static void test_edges(void **state)
@@ -600,6 +627,7 @@ int main(void)
         cmocka_unit_test(test_the_split),
         cmocka_unit_test(test_seeds_are_apart),
         cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_idle_options),
         cmocka_unit_test(test_edges),
         cmocka_unit_test(test_against_trainings_made_alone),
         cmocka_unit_test(test_steps_of_trials),

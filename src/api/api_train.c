@@ -27,6 +27,7 @@ static enum oa_error check_folder(const oa_config *config, const char *folder, i
         return oa_fail(c, OA_ARGUMENT, "a run either goes on (--resume) or begins anew (--overwrite)");
     if (config->overwrite)
         return oa_overwrite_check(c, folder, OA_MADE_RUN);
+    OA_TRY(oa_folder_check_kind(c, folder, OA_MADE_RUN));
     if (!oa_folder_has_run(folder)) {
         if (resume)
             oa_log(c, 0, "%s holds nothing to go on from: the run begins at step 1", folder);

@@ -300,6 +300,9 @@ void oa_options_yaml(const struct oa_options *o, struct oa_text *out); /* comple
 void oa_options_json(const struct oa_options *o, struct oa_text *out); /* {"model": {"layers": 4, …}, …} */
 enum oa_error oa_options_from_json(oa_context *c, struct oa_options *o, const char *path, const char *json);
 
+/* The largest seed, 2⁵³ − 1: above it doubles, and so readers of JSON, cannot tell neighbours apart. */
+#define OA_LAST_SEED 9007199254740991L
+
 /* What chance decides in a run. Each has a seed of its own (chance.c). */
 enum oa_chance { OA_CHANCE_INIT, OA_CHANCE_ORDER, OA_CHANCE_DROPOUT, OA_CHANCE_SPLIT, OA_CHANCES };
 const char *oa_chance_name(enum oa_chance s); /* "init", "order", "dropout", "split" */

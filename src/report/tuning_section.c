@@ -146,7 +146,7 @@ static const struct oa_column chosen_columns[] = {
     { "attention", false, false },
     { "chosen", false, false },
     { "loss, held-out part\nnats/token", true, false },
-    { "at an edge", false, false },
+    { "remark", false, false },
     { "runs", true, false },
     { "steps", true, false },
     { "training\nFLOPs", true, false },
@@ -158,7 +158,7 @@ static void add_edges(const struct oa_contest *k, int entry, struct oa_table *t)
 {
     struct oa_text edges;
     oa_text_init(&edges, t->context);
-    oa_trial_edges(k, entry, &edges);
+    oa_trial_remarks(k, entry, &edges);
     oa_table_cell(t, "%s", edges.length ? edges.s : "–");
     oa_text_free(&edges);
 }

@@ -117,8 +117,10 @@ static enum oa_error look_at_runs(struct contest *t)
 /* Of a contest that is to be overwritten nothing is taken over. */
 static enum oa_error read_members(struct contest *t)
 {
-    if (!t->r->overwrite)
+    if (!t->r->overwrite) {
+        OA_TRY(oa_folder_check_kind(t->c, t->r->folder, OA_MADE_CONTEST));
         return oa_contest_file_read(t->c, t->r->folder, t->shared, &t->members);
+    }
     t->members = json_array();
     return oa_overwrite_check(t->c, t->r->folder, OA_MADE_CONTEST);
 }
@@ -287,38 +289,11 @@ static enum oa_error describe(struct contest *t)
     return oa_status(t->c);
 }
 
-static enum oa_error check_options(struct contest *t)
-{
-    const struct oa_options *o = t->r->options;
-    if (*o->train_pace)
-        return oa_fail(t->c, OA_ARGUMENT, "train.pace repeats a single run: use it with orthant train");
-    if (oa_contest_by_time(t) && o->compare_jobs > 1)
-        oa_log(t->c, 0, "compare.jobs is %ld, and times are budgets: one run at a time", o->compare_jobs);
-    if (o->train_seconds > 0 && !oa_contest_by_time(t))
-        return oa_fail(
-            t->c, OA_ARGUMENT,
-            "train.seconds = %g gives every run the same time, and compare.equal is %s: say --equal time, or "
-            "leave train.seconds out",
-            o->train_seconds, o->compare_equal);
-    if (o->train_keep_best || o->train_patience > 0)
-        return oa_fail(
-            t->c, OA_ARGUMENT,
-            "train.%s chooses by the validation text that the verdicts are about, and ends budgets that must "
-            "be equal: leave it out of a contest",
-            o->train_keep_best ? "keep_best" : "patience");
-    if (o->compare_seeds > 1 && o->train_seed_init >= 0 && o->train_seed_order >= 0)
-        return oa_fail(
-            t->c, OA_ARGUMENT,
-            "train.seed_init and train.seed_order hold what the %ld seeds are to vary: leave one of them out",
-            o->compare_seeds);
-    return oa_contest_tune_read(t);
-}
-
 static enum oa_error prepare(struct contest *t)
 {
     if (t->r->count < 1)
         return oa_fail(t->c, OA_ARGUMENT, "a contest needs at least one --attention");
-    OA_TRY(check_options(t));
+    OA_TRY(oa_contest_check_options(t));
     OA_TRY(oa_vary_choose(t));
     OA_TRY(oa_workload_open(t->c, t->r->options, &t->workload));
     if (oa_workload_side(&t->workload, OA_VALIDATION).targets == 0)

@@ -120,8 +120,11 @@ void oa_contest_free(struct oa_contest *contest);
 double oa_trial_loss(const struct oa_contest *k, int entry, int cell);
 /* The cell with the lowest mean, the first of equal ones; -1: every cell diverged. */
 int oa_trial_best(const struct oa_contest *k, int entry);
-/* Sentences, with a blank between, about options whose chosen value is at an edge; nothing when there are none. */
-void oa_trial_edges(const struct oa_contest *k, int entry, struct oa_text *out);
+/* Does the option make no difference at all? Whatever the others are, the loss is the same with all its values. */
+bool oa_trial_idle(const struct oa_contest *k, int entry, int option);
+/* Sentences, with a blank between, about options that are idle or whose chosen value is at an edge; nothing when there
+ * are none. */
+void oa_trial_remarks(const struct oa_contest *k, int entry, struct oa_text *out);
 /* Is the chosen value of the option at an edge of those that were tried, and could one go on there? 1: it is the
  * largest, -1: the smallest, 0: neither, or it is as large or small as the option allows, or its values are no numbers.
  */

@@ -211,6 +211,26 @@ static enum oa_error check_marker(oa_context *c, const char *folder, enum oa_mad
     return what == OA_MADE_RUN ? check_run(c, path) : check_contest(c, path);
 }
 
+static enum oa_error has_marker(oa_context *c, const char *folder, enum oa_made what, bool *has)
+{
+    char path[OA_PATH];
+    OA_TRY(oa_path(c, path, folder, made[what].marker));
+    *has = oa_file_exists(path);
+    return OA_OK;
+}
+
+enum oa_error oa_folder_check_kind(oa_context *c, const char *folder, enum oa_made what)
+{
+    enum oa_made other = what == OA_MADE_RUN ? OA_MADE_CONTEST : OA_MADE_RUN;
+    bool own, others;
+    OA_TRY(has_marker(c, folder, what, &own));
+    OA_TRY(has_marker(c, folder, other, &others));
+    if (own || !others)
+        return OA_OK;
+    return oa_fail(c, OA_ARGUMENT, "%s holds a %s, and a %s needs a folder of its own: give another --out", folder,
+                   made[other].is, made[what].is);
+}
+
 enum oa_error oa_overwrite_check(oa_context *c, const char *folder, enum oa_made what)
 {
     if (!holds_something(folder))

@@ -39,6 +39,16 @@ static bool by_clock(const struct oa_options *o)
     return o->train_seconds > 0 || o->train_pace[0] != 0;
 }
 
+static bool no_validation_before_the_end(const struct oa_options *o)
+{
+    return !no_validation(o) && o->train_eval_every == 0;
+}
+
+static bool nothing_timed(const struct oa_options *o)
+{
+    return o->train_seconds == 0 && !is(o->compare_equal, "time");
+}
+
 static bool no_dropout(const struct oa_options *o)
 {
     return o->model_dropout == 0 && o->model_attention_dropout == 0;
@@ -52,6 +62,8 @@ static const struct {
     { "data.valid_fraction", valid_is_apart, "data.valid names the validation text" },
     { "train.eval_every", no_validation, "there is no validation text" },
     { "train.eval_tokens", no_validation, "there is no validation text" },
+    { "train.eval_tokens", no_validation_before_the_end, "train.eval_every is 0: the only validation is at the end" },
+    { "train.clock", nothing_timed, "no time is given to train for" },
     { "train.final_tokens", no_validation, "there is no validation text" },
     { "train.seed_dropout", no_dropout, "there is no dropout" },
     { "train.min_lr", no_end_rate, "only the schedules cosine and linear come down to it" },

@@ -17,14 +17,13 @@ enum {
     SEED_DISTANCE = 1000000,     /* from train.seed to the first seed of trials: compare.seeds ends far before */
     TITLE = OA_OPTION_TEXT + 512 /* bytes of "tuning ATTENTION, CELL" */
 };
-static const long last_seed = 9007199254740991; /* of train.seed: 2⁵³ − 1 */
 
 /* ---- a trial ------------------------------------------------------------------------------------------------- */
 
 long oa_trial_seed(long train_seed, int number)
 {
     long away = SEED_DISTANCE + number;
-    return train_seed <= last_seed - away ? train_seed + away : train_seed - away;
+    return train_seed <= OA_LAST_SEED - away ? train_seed + away : train_seed - away;
 }
 
 /* compare.tune_steps is about the first attention; the others have more or fewer as in the contest. */
@@ -213,7 +212,7 @@ static void say_edges(const struct contest *t, int entry)
 {
     struct oa_text text;
     oa_text_init(&text, t->c);
-    oa_trial_edges(t->out, entry, &text);
+    oa_trial_remarks(t->out, entry, &text);
     if (text.length)
         oa_log(t->c, 0, "compare.tune: %s", text.s);
     oa_text_free(&text);
