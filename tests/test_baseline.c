@@ -25,8 +25,7 @@ static void set_loss(struct made *m, int entry, int seed, double loss)
 
 static void make(struct made *m, const char *const *names, double margin)
 {
-    *m = (struct made){ .contest = {
-                            .count = MOST, .seeds = SEEDS, .equal = "tokens", .baseline = 1, .margin = margin } };
+    *m = (struct made){ .contest = { .count = MOST, .seeds = SEEDS, .baseline = 1, .margin = margin } };
     m->contest.entries = m->entries;
     for (int i = 0; i < MOST; i++)
         m->entries[i] = (struct oa_entry){ .attention = (char *)(uintptr_t)names[i], .runs = m->runs[i] };

@@ -30,7 +30,7 @@ static struct oa_options options(long steps)
     struct oa_options o;
     oa_options_default(&o);
     snprintf(o.data_train, sizeof o.data_train, "%s", text_file);
-    snprintf(o.train_schedule, sizeof o.train_schedule, "constant");
+    o.train_schedule = OA_SCHEDULE_CONSTANT;
     o.data_valid_fraction = 200.0 / 3400;
     o.model_layers = 1;
     o.model_width = 16;
@@ -232,7 +232,7 @@ static void test_patience(void **state)
     struct oa_run run, whole;
     remove_folders();
     o.train_keep_best = false;
-    snprintf(o.train_schedule, sizeof o.train_schedule, "cosine");
+    o.train_schedule = OA_SCHEDULE_COSINE;
     assert_int_equal(train(&o, folder, false, 0, &whole), OA_OK);
     o.train_patience = 4;
     assert_int_equal(train(&o, other, false, 0, &run), OA_OK);

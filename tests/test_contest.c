@@ -141,7 +141,7 @@ static bool change(oa_context *c, struct oa_options *o, const struct oa_option_r
         break;
     case OA_OPTION_CHOICE:
         snprintf(value, sizeof value, "%.*s", (int)strcspn(second, "|"), second);
-        if (strcmp((char *)o + row->offset, value) == 0)
+        if (oa_option_choice(key, value) == *(int *)(void *)((char *)o + row->offset))
             snprintf(value, sizeof value, "%.*s", (int)strcspn(row->choices, "|"), row->choices);
         break;
     case OA_OPTION_WORDS:
@@ -220,7 +220,7 @@ static void test_the_version_of_the_numbers(void **state)
     struct oa_options o = options();
     struct oa_workload w;
     struct oa_run run;
-    snprintf(o.train_precision, sizeof o.train_precision, "f64");
+    o.train_precision = OA_PRECISION_F64;
     snprintf(o.model_attention, sizeof o.model_attention, "softmax:1 | random:1");
     assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
     assert_int_equal(oa_train_run(c, &(struct oa_train_request){ .options = &o, .workload = &w }, &run), OA_OK);

@@ -216,7 +216,7 @@ static void open_altered(const char *text, const char *section, const char *key,
     if (e == OA_OK && sealed) {
         assert_int_equal(t.options.model_context, 8);
         assert_int_equal(t.options.train_seed, 1);
-        assert_string_equal(t.options.model_position, "learned");
+        assert_int_equal(t.options.model_position, OA_POSITION_LEARNED);
         assert_int_equal(t.model->vocabulary, oa_tokenizer_size(t.tokenizer));
     }
     oa_trained_close(&t);
@@ -424,7 +424,7 @@ static void frozen_tensors_of_the_file_rule(void **state)
     (void)state;
     struct oa_trained t;
     struct oa_options o = options("orthogonal");
-    snprintf(o.train_precision, sizeof o.train_precision, "bf16");
+    o.train_precision = OA_PRECISION_BF16;
     assert_int_equal(train(&o, "run", false), OA_OK);
     alter("decoder.layers.0.attention.query.weight");
     assert_int_equal(oa_trained_open(context, "run", &t), OA_OK);

@@ -164,7 +164,7 @@ static void one_at_a_time_by_the_clock(void **state)
     (void)state;
     struct oa_options o = options();
     struct listener l = { 0 };
-    snprintf(o.compare_equal, sizeof o.compare_equal, "time");
+    o.compare_equal = OA_EQUAL_TIME;
     o.compare_jobs = 2;
     shell("rm -rf test_jobs_clock");
     assert_int_equal(contest(&o, 2, "test_jobs_clock", &l, NULL), OA_OK);

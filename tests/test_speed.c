@@ -158,7 +158,7 @@ static void make_small(struct small *m, uint64_t number, int seeds, int rounds)
     struct oa_stream s = oa_stream_child(oa_stream_named(5, "fronts"), number);
     uint64_t i = 0;
     *m = (struct small){ .k = { .entries = m->entries, .count = MOST, .seeds = seeds, .rounds = rounds } };
-    snprintf(m->k.equal, sizeof m->k.equal, "tokens");
+    m->k.equal = OA_EQUAL_TOKENS;
     for (int e = 0; e < MOST; e++) {
         double loss = 2 + 0.02 * oa_random_normal(s, i++), time = 1 + 0.02 * oa_random_normal(s, i++);
         m->entries[e] = (struct oa_entry){ .attention = "x", .runs = m->runs[e] };

@@ -107,7 +107,7 @@ static void test_cells(void **state)
         oa_options_default(&o);
         assert_int_equal(oa_grid_apply(c, &g, cell, &o), OA_OK);
         assert_true(o.train_lr == (cell < 2 ? 0.001 : 0.0001));
-        assert_string_equal(o.train_optimizer, cell % 2 ? "adamw" : "sgd");
+        assert_int_equal(o.train_optimizer, cell % 2 ? OA_OPTIMIZER_ADAMW : OA_OPTIMIZER_SGD);
     }
     oa_text_init(&t, c);
     oa_grid_text(&g, &t);
@@ -190,7 +190,7 @@ static void test_contests_that_are_refused(void **state)
     o.model_context = 810;
     expect_refused(c, &o, "leaves 809 tokens of the training text to train on");
     o = options();
-    snprintf(o.compare_equal, sizeof o.compare_equal, "time");
+    o.compare_equal = OA_EQUAL_TIME;
     expect_refused(c, &o, "give compare.tune_steps");
     o = options();
     *o.compare_tune = 0;
@@ -204,7 +204,7 @@ static void test_contests_that_are_refused(void **state)
     snprintf(o.compare_tune, sizeof o.compare_tune, "model.ffn=32,64");
     expect_refused(c, &o, "model.ffn=32 changes the number of parameters of \"softmax\"");
     snprintf(o.compare_tune, sizeof o.compare_tune, "train.optimizer=adamw,sgd");
-    snprintf(o.compare_equal, sizeof o.compare_equal, "flops");
+    o.compare_equal = OA_EQUAL_FLOPS;
     expect_refused(c, &o, "train.optimizer=sgd changes the number of FLOPs a step of \"softmax\"");
     oa_close(c);
 }
@@ -546,7 +546,7 @@ static void test_steps_of_trials(void **state)
     struct oa_contest k;
     for (int round = 0; round < 2; round++) {
         remove_folder();
-        snprintf(o.compare_equal, sizeof o.compare_equal, "flops");
+        o.compare_equal = OA_EQUAL_FLOPS;
         snprintf(o.compare_tune, sizeof o.compare_tune, "train.lr=0.003,0.01");
         o.train_steps = 40;
         o.compare_tune_steps = round ? 20 : 0;

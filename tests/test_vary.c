@@ -249,7 +249,7 @@ static void test_refusals(void **state)
     struct oa_options o = options("together");
     expect_refusal(c, &o, "compare.vary_seeds = 3 does nothing");
     o = options("init");
-    snprintf(o.compare_equal, sizeof o.compare_equal, "time");
+    o.compare_equal = OA_EQUAL_TIME;
     expect_refusal(c, &o, "the clock is a source of spread too");
     o = options("each");
     snprintf(o.data_valid, sizeof o.data_valid, "%s", text_file);

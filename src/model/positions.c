@@ -3,7 +3,6 @@
 #include "model/model.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Sinusoids of Vaswani et al. 2017, scaled to the deviation of the embeddings they are added to. */
 static enum oa_error fill_sinusoids(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out)
@@ -56,13 +55,17 @@ static enum oa_error add_rotary(oa_context *c, struct oa_store *s, const struct 
 enum oa_error oa_positions_open(oa_context *c, const struct oa_options *o, struct oa_store *s, struct oa_positions *out)
 {
     *out = (struct oa_positions){ 0 };
-    if (strcmp(o->model_position, "learned") == 0)
+    switch (o->model_position) {
+    case OA_POSITION_LEARNED:
         out->table = oa_add_matrix(s, "position.weight", o->model_context, o->model_width, OA_EMBEDDING_DEVIATION);
-    else if (strcmp(o->model_position, "sinusoidal") == 0)
+        break;
+    case OA_POSITION_SINUSOIDAL:
         out->table = add_frozen(s, "position.weight", o->model_context, o->model_width, 0, fill_sinusoids);
-    else if (strcmp(o->model_position, "rotary") == 0)
+        break;
+    case OA_POSITION_ROTARY:
         return add_rotary(c, s, o, out);
-    else if (strcmp(o->model_position, "none") != 0)
-        return oa_fail(c, OA_INTERNAL, "there are no positions of the kind model.position = %s", o->model_position);
+    case OA_POSITION_NONE:
+        break;
+    }
     return oa_status(c);
 }

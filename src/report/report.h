@@ -33,8 +33,8 @@ enum oa_verdict {
     OA_VERDICT_FLOOR,      /* the uniform average: shown, and no contestant */
     OA_VERDICT_EQUIVALENT  /* within the margin of the lowest loss (only where any number of looks is allowed) */
 };
-const char *oa_verdict_name(enum oa_verdict v); /* "best", "lowest loss", "worse", "not resolved", … */
-const char *oa_budget_name(const char *equal);  /* what the runs had the same of: "training tokens", … */
+const char *oa_verdict_name(enum oa_verdict v);  /* "best", "lowest loss", "worse", "not resolved", … */
+const char *oa_budget_name(enum oa_equal equal); /* what the runs had the same of: "training tokens", … */
 
 /* Where an interval lies to a margin, declared beforehand, within which a difference of losses does not matter. */
 enum oa_relevance { OA_RELEVANCE_OPEN, OA_RELEVANCE_BETTER, OA_RELEVANCE_WORSE, OA_RELEVANCE_EQUIVALENT };

@@ -330,13 +330,22 @@ static enum oa_error read_rounds(oa_context *c, const json_t *root, struct oa_co
     return OA_OK;
 }
 
+static enum oa_error read_equal(oa_context *c, const char *word, enum oa_equal *out)
+{
+    int choice = oa_option_choice("compare.equal", word);
+    if (choice < 0)
+        return oa_fail(c, OA_FORMAT, "results: equal is \"%.40s\"; it is one of tokens, time, params and flops", word);
+    *out = (enum oa_equal)choice;
+    return OA_OK;
+}
+
 static enum oa_error read_head(oa_context *c, const json_t *root, struct oa_contest *k)
 {
     const json_t *valid;
     const char *equal;
     long seeds;
     OA_TRY(get_text(c, root, "", "equal", &equal));
-    snprintf(k->equal, sizeof k->equal, "%s", equal);
+    OA_TRY(read_equal(c, equal, &k->equal));
     OA_TRY(get_count(c, root, "", "seeds", &seeds));
     k->seeds = seeds < 1000000 ? (int)seeds : 1000000; /* what is wrong shows when the runs are counted */
     OA_TRY(get_object(c, root, "", "validation", &valid));

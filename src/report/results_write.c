@@ -366,7 +366,7 @@ static json_t *contest_json(oa_context *c, const struct oa_contest *k, const str
     json_t *root = json_object(), *valid = json_object(), *order = json_array(), *entries = json_array();
     set(c, root, "schema", text(OA_RESULTS_SCHEMA));
     set(c, root, "conclusion", text(s->conclusion));
-    set(c, root, "equal", text(k->equal));
+    set(c, root, "equal", text(oa_option_word("compare.equal", (int)k->equal).s));
     set(c, root, "seeds", json_integer(k->seeds));
     set(c, valid, "characters", number(k->characters));
     set(c, valid, "bytes", number(k->bytes));

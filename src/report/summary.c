@@ -21,7 +21,6 @@
 #include "report/report.h"
 
 #include <math.h>
-#include <string.h>
 
 static const double level = 0.05;
 
@@ -34,16 +33,15 @@ const char *oa_verdict_name(enum oa_verdict v)
     return names[v];
 }
 
-const char *oa_budget_name(const char *equal)
+const char *oa_budget_name(enum oa_equal equal)
 {
-    static const char *const names[][2] = { { "tokens", "number of training tokens" },
-                                            { "time", "training time, to within a step" },
-                                            { "params", "number of trainable parameters and training tokens" },
-                                            { "flops", "training FLOPs, to within a step" } };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(equal, names[i][0]) == 0)
-            return names[i][1];
-    return "budget";
+    static const char *const names[] = {
+        [OA_EQUAL_TOKENS] = "number of training tokens",
+        [OA_EQUAL_TIME] = "training time, to within a step",
+        [OA_EQUAL_PARAMS] = "number of trainable parameters and training tokens",
+        [OA_EQUAL_FLOPS] = "training FLOPs, to within a step",
+    };
+    return names[equal];
 }
 
 /* ---- one attention ---- */
