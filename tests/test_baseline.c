@@ -3,6 +3,7 @@
  * A contest against a baseline: p-values from scipy 1.17.1 (ttest_rel, two one-sided tests by stats.t) with Holm's
  * correction by statsmodels 0.15.0; error rates by simulating contests of which the truth is known.
  */
+#include "results_reader.h"
 #include "testing.h"
 
 #include "report/report.h"

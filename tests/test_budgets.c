@@ -23,11 +23,7 @@ enum { WIDTH = 32, HEADS = 2, LENGTH = 24, LAYERS = 2, STEPS = 40 };
 static int make_text(void **state)
 {
     (void)state;
-    FILE *f = fopen(text_file, "w");
-    for (int i = 0; i < 400; i++)
-        fprintf(f, "the %s %s over the %s dog; ", i % 3 ? "quick" : "slow", i % 2 ? "fox jumps" : "cat leaps",
-                i % 5 ? "lazy" : "tired");
-    return fclose(f);
+    return write_foxes_and_cats(text_file, 400);
 }
 
 static struct oa_options options(const char *equal)

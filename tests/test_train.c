@@ -14,15 +14,10 @@
 
 static const char text_file[] = "test_train_text.txt";
 
-/* A page of text with structure enough to learn from in a few dozen steps. */
 static int make_text(void **state)
 {
     (void)state;
-    FILE *f = fopen(text_file, "w");
-    for (int i = 0; i < 400; i++)
-        fprintf(f, "the %s %s over the %s dog; ", i % 3 ? "quick" : "slow", i % 2 ? "fox jumps" : "cat leaps",
-                i % 5 ? "lazy" : "tired");
-    return fclose(f);
+    return write_foxes_and_cats(text_file, 400);
 }
 
 static struct oa_options options(const char *attention, const char *precision, long steps)
@@ -114,13 +109,6 @@ static struct outcome train(const struct oa_options *o, int threads, const char 
     oa_workload_close(&w);
     oa_close(c);
     return out;
-}
-
-static void remove_folder(const char *folder)
-{
-    char command[256];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    assert_int_equal(system(command), 0);
 }
 
 static void assert_same_file(const char *a, const char *b)

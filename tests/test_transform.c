@@ -42,7 +42,7 @@ static void open(struct fixture *f, const struct problem *p, enum oa_precision p
     struct oa_stream s = oa_stream_named(5, p->kind);
     f->matrix = oa_alloc(f->c, (size_t)(p->heads * p->k * p->d) * sizeof *f->matrix);
     f->numbers = oa_alloc(f->c, (size_t)n * sizeof *f->numbers);
-    f->reals = oa_alloc(f->c, (size_t)n * f->d->kernels.real_size);
+    f->reals = oa_alloc(f->c, (size_t)n * f->d->numbers.real_size);
     assert_true(f->matrix && f->numbers && f->reals);
     assert_int_equal(oa_generate_projection(f->c, &f->shape, s, f->matrix), OA_OK);
     assert_int_equal(oa_generate_chains(f->c, &f->shape, s, f->numbers), OA_OK);

@@ -96,7 +96,6 @@ bool oa_atom_divides_signed(const struct oa_atom *a);
 /* Sentences, one a line, about what options ask for and parts of the attention do not have or bear: attention dropout
  * without weights to drop, and bf16 where it decides the result. Nothing is added when there is nothing to say. */
 void oa_spec_dropout_notes(const struct oa_spec *s, double dropout, struct oa_text *out);
-void oa_spec_precision_notes(const struct oa_spec *s, enum oa_precision precision, struct oa_text *out);
 /* Both, of the attention `spec` (which must be valid) under these options. */
 enum oa_error oa_attention_notes(oa_context *c, const char *spec, const struct oa_options *o, struct oa_text *out);
 enum oa_error oa_attention_warn(oa_context *c, const char *spec, const struct oa_options *o); /* as lines of the log */
@@ -270,7 +269,6 @@ void oa_layer_state_close(const struct oa_layer *l, struct oa_state *s);
 void oa_layer_state_reset(const struct oa_layer *l, struct oa_state *s); /* another sequence; memory stays */
 enum oa_error oa_layer_state_copy(const struct oa_layer *l, const struct oa_state *from, struct oa_state *to);
 double oa_layer_state_numbers(const struct oa_layer *l, const struct oa_state *s); /* that later tokens need */
-size_t oa_layer_state_bytes(const struct oa_layer *l, const struct oa_state *s);   /* of memory held */
 enum oa_error oa_layer_state_check(const struct oa_layer *l, const struct oa_layer_input *in);
 
 enum oa_error oa_layer_after_step(const struct oa_layer *l, long step); /* after optimiser step number `step` */

@@ -252,8 +252,6 @@ int oa_tensors_count(const struct oa_tensors *f);
 const struct oa_array *oa_tensors_at(const struct oa_tensors *f, int i);
 const struct oa_array *oa_tensors_find(const struct oa_tensors *f, const char *name);
 const char *oa_tensors_metadata(const struct oa_tensors *f, const char *key); /* NULL when absent */
-int oa_tensors_metadata_at(const struct oa_tensors *f, int i, const char **key,
-                           const char **value); /* 0 past the end */
 /* Writes atomically and durably (as oa_file_write), streaming from the arrays: no second copy in memory.
  * metadata: pairs key, value, …, ended by NULL; may be NULL. */
 enum oa_error oa_tensors_write(oa_context *c, const char *path, const struct oa_array *arrays, int count,

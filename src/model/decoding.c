@@ -52,7 +52,7 @@ static void put_logits(struct oa_decoding *s, const oa_tensor *hidden, float *lo
     if (!row)
         return;
     const void *host =
-        oa_view_open(&v, m->device, row, (size_t)m->vocabulary * m->device->kernels.real_size, OA_VIEW_READ);
+        oa_view_open(&v, m->device, row, (size_t)m->vocabulary * m->device->numbers.real_size, OA_VIEW_READ);
     for (long i = 0; host && i < m->vocabulary; i++)
         logits[i] = (float)oa_real_get(m->device, host, i);
     oa_view_close(&v);

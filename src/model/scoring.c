@@ -19,7 +19,7 @@ const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tenso
                          .ldc = m->vocabulary,
                          .tb = true,
                          .real_out = true };
-    void *logits = oa_tape_take(t, (size_t)(rows * m->vocabulary) * d->kernels.real_size);
+    void *logits = oa_tape_take(t, (size_t)(rows * m->vocabulary) * d->numbers.real_size);
     if (logits)
         d->ops->gemm(d, &g, oa_act_at(d, hidden->data, first * hidden->ld), m->embedding->act, logits);
     return logits;
@@ -42,7 +42,7 @@ static enum oa_error score_rows(oa_tape *t, const struct oa_model *m, const oa_t
     const void *logits = oa_model_logits(t, m, hidden, first, rows);
     struct oa_view v;
     OA_TRY(oa_status(m->context));
-    size_t bytes = (size_t)(rows * m->vocabulary) * m->device->kernels.real_size;
+    size_t bytes = (size_t)(rows * m->vocabulary) * m->device->numbers.real_size;
     const void *host = oa_view_open(&v, m->device, logits, bytes, OA_VIEW_READ);
     for (long i = 0; host && i < rows; i++)
         nats[i] = surprise(m->device, host, i * m->vocabulary, m->vocabulary, targets[i]);

@@ -108,7 +108,7 @@ static void adafactor(const struct update *u)
         const struct oa_parameter *p = s->parameter[i];
         if (!p->trainable)
             continue;
-        long offset = (long)(((char *)p->value - (char *)s->values) / (long)d->kernels.real_size);
+        long offset = (long)(((char *)p->value - (char *)s->values) / (long)d->numbers.real_size);
         long cols = p->dims > 1 ? p->dim[p->dims - 1] : p->count;
         struct oa_adafactor a = { .rows = p->count / cols,
                                   .cols = cols,

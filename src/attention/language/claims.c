@@ -56,7 +56,7 @@ void oa_spec_dropout_notes(const struct oa_spec *s, double dropout, struct oa_te
         add_notes(s, without_weights, sentence, out);
 }
 
-void oa_spec_precision_notes(const struct oa_spec *s, enum oa_precision precision, struct oa_text *out)
+static void spec_precision_notes(const struct oa_spec *s, enum oa_precision precision, struct oa_text *out)
 {
     if (precision == OA_PRECISION_BF16)
         add_notes(s, oa_atom_divides_signed,
@@ -71,7 +71,7 @@ enum oa_error oa_attention_notes(oa_context *c, const char *spec, const struct o
     enum oa_error e = oa_spec_parse(c, spec, &parsed);
     if (e == OA_OK) {
         oa_spec_dropout_notes(&parsed, o->model_attention_dropout, out);
-        oa_spec_precision_notes(&parsed, o->train_precision, out);
+        spec_precision_notes(&parsed, o->train_precision, out);
     }
     oa_spec_free(&parsed);
     return e;
