@@ -2,7 +2,7 @@
  *
  * What a contest's runs are given and what is said of it, held against numbers that do not come from the contest: FLOPs
  * of `plan`, parameters counted by hand, clocks that the test makes up, a uniform average that the test computes. */
-#include "testing.h"
+#include "setups.h"
 
 #include "base/seal.h"
 
@@ -23,11 +23,7 @@ enum { WIDTH = 32, HEADS = 2, LENGTH = 24, LAYERS = 2, STEPS = 40 };
 static int make_text(void **state)
 {
     (void)state;
-    FILE *f = fopen(text_file, "w");
-    for (int i = 0; i < 400; i++)
-        fprintf(f, "the %s %s over the %s dog; ", i % 3 ? "quick" : "slow", i % 2 ? "fox jumps" : "cat leaps",
-                i % 5 ? "lazy" : "tired");
-    return fclose(f);
+    return write_foxes_and_cats(text_file, 400);
 }
 
 static struct oa_options options(const char *equal)
@@ -35,7 +31,7 @@ static struct oa_options options(const char *equal)
     struct oa_options o;
     oa_options_default(&o);
     snprintf(o.data_train, sizeof o.data_train, "%s", text_file);
-    snprintf(o.compare_equal, sizeof o.compare_equal, "%s", equal);
+    set_option(&o, "compare.equal", equal);
     o.compare_seeds = 2;
     o.model_layers = LAYERS;
     o.model_width = WIDTH;
@@ -214,7 +210,7 @@ static void learning_rate_follows_time(void **state)
     o.train_warmup = 0;
     o.train_lr = 1;
     o.train_min_lr = 0;
-    snprintf(o.train_schedule, sizeof o.train_schedule, "linear");
+    o.train_schedule = OA_SCHEDULE_LINEAR;
     assert_int_equal(oa_pace_open(c, &o, &p), OA_OK);
     long step = 0;
     double used = 0;
@@ -514,7 +510,7 @@ static void floor_is_no_contestant(void **state)
             runs[e][r] = (struct oa_run){ .seed = (uint64_t)r, .valid_loss = loss[e][r], .valid_tokens = 9 };
             entries[e].runs = runs[e];
         }
-    struct oa_contest k = { .entries = entries, .count = 4, .seeds = 3, .equal = "tokens", .valid_tokens = 10 };
+    struct oa_contest k = { .entries = entries, .count = 4, .seeds = 3, .valid_tokens = 10 };
     oa_context *c = oa_open(NULL);
     struct oa_summary s;
     assert_int_equal(oa_summary_make(c, &k, &s), OA_OK);

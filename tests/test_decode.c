@@ -2,7 +2,7 @@
  * Generation. Sampling: frequencies are the probabilities, cuts cut, and a draw is a function of seed and index alone.
  * Reading on: a model that reads token by token says what it says of the whole text, whatever its attention, also when
  * its context is full; copies go their own way; nothing is allocated. */
-#include "testing.h"
+#include "setups.h"
 
 #include "decode/decode.h"
 #include "device/device.h"
@@ -169,7 +169,7 @@ static bool open_reading(struct reading *r, const char *attention, const char *p
     o.model_heads = 2;
     o.model_context = CONTEXT;
     snprintf(o.model_attention, sizeof o.model_attention, "%s", attention);
-    snprintf(o.model_position, sizeof o.model_position, "%s", position);
+    set_option(&o, "model.position", position);
     *r = (struct reading){ .c = oa_open(&(struct oa_settings){ .threads = 2 }) };
     for (int i = 0; i < TEXT; i++)
         r->ids[i] = (i * i + 3 * i) % VOCABULARY;

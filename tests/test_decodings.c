@@ -46,7 +46,7 @@ static void open_rig(struct rig *r, const char *attention, const char *norm, boo
     r->c = oa_open(&(struct oa_settings){ .threads = threads });
     oa_options_default(&o);
     snprintf(o.model_attention, sizeof o.model_attention, "%s", attention);
-    snprintf(o.model_norm, sizeof o.model_norm, "%s", norm);
+    o.model_norm = (enum oa_norm_place)oa_option_choice("model.norm", norm);
     o.model_layers = 2;
     o.model_width = 64;
     o.model_heads = 4;

@@ -75,11 +75,15 @@ static void read_batch(struct golden *g)
 
 static void read_options(struct golden *g)
 {
-    const char *key, *value;
+    const struct oa_option_row *row;
     oa_options_default(&g->options);
-    for (int i = 0; oa_tensors_metadata_at(g->file, i, &key, &value); i++)
-        if (strchr(key, '.'))
-            oa_options_set(g->c, &g->options, key, value);
+    for (int i = 0; (row = oa_option_at(i)); i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s.%s", row->section, row->name);
+        const char *value = oa_tensors_metadata(g->file, key);
+        if (value)
+            assert_int_equal(oa_options_set(g->c, &g->options, key, value), OA_OK);
+    }
     assert_true(oa_architecture_parse(oa_tensors_metadata(g->file, "architecture"), &g->form));
     assert_true(oa_output_parse(oa_tensors_metadata(g->file, "output"), &g->form.output));
     g->form.vocabulary = strtol(oa_tensors_metadata(g->file, "vocabulary"), NULL, 10);
@@ -100,7 +104,7 @@ static void read_weights(struct golden *g)
         if (!a || a->dim[0] != p->dim[0] || (long)(a->bytes / sizeof(double)) != p->count)
             fail_msg("%s: %s is not in the file as the model has it", g->name, p->name);
         void *host =
-            oa_view_open(&v, g->device, p->value, (size_t)p->count * g->device->kernels.real_size, OA_VIEW_WRITE);
+            oa_view_open(&v, g->device, p->value, (size_t)p->count * g->device->numbers.real_size, OA_VIEW_WRITE);
         for (long k = 0; k < p->count; k++)
             oa_real_set(g->device, host, k, oa_array_value(a, (size_t)k));
         oa_view_close(&v);
@@ -180,7 +184,7 @@ static void check_gradients(const struct golden *g, double tolerance)
             continue;
         const struct oa_array *want = expected(g, "gradient", p->name);
         const void *host =
-            oa_view_open(&v, g->device, p->gradient, (size_t)p->count * g->device->kernels.real_size, OA_VIEW_READ);
+            oa_view_open(&v, g->device, p->gradient, (size_t)p->count * g->device->numbers.real_size, OA_VIEW_READ);
         for (long k = 0; k < p->count; k++)
             assert_near(g, p->name, oa_real_get(g->device, host, k), oa_array_value(want, (size_t)k), tolerance);
         oa_view_close(&v);
@@ -241,7 +245,7 @@ static void change_padding(struct golden *g)
 static void read_gradients(const struct golden *g, void *out)
 {
     const struct oa_store *s = &g->model->store;
-    g->device->ops->download(g->device, (size_t)s->updated * g->device->kernels.real_size, s->gradients, out);
+    g->device->ops->download(g->device, (size_t)s->updated * g->device->numbers.real_size, s->gradients, out);
 }
 
 /* Bits: of the loss and of all gradients. */
@@ -252,7 +256,7 @@ static void padding_says_nothing(void **state)
     (void)state;
     for (int i = 0; i < CASES * 3; i++) {
         open_golden(&g, cases[i / 3], precisions[i % 3], 1 + i % 2);
-        size_t bytes = (size_t)g.model->store.updated * g.device->kernels.real_size;
+        size_t bytes = (size_t)g.model->store.updated * g.device->numbers.real_size;
         char *first = calloc(2, bytes);
         double before = training_step(&g);
         read_gradients(&g, first);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Every mechanism of the registry: the proof that a user can run, with more variants; engines over many tiles and
  * chunks; what must be refused; that plans agree with formulas. */
-#include "testing.h"
+#include "setups.h"
 
 #include "verify/verify.h"
 
@@ -57,7 +57,7 @@ static void assert_reasons(const struct oa_proof *p)
 {
     struct oa_options o;
     oa_options_default(&o);
-    snprintf(o.train_precision, sizeof o.train_precision, "bf16");
+    o.train_precision = OA_PRECISION_BF16;
     for (int i = 0; i < p->unjudgeds; i++) {
         const struct oa_check *f = &p->unjudged[i];
         struct oa_text notes;
@@ -222,7 +222,7 @@ static void assert_notes(const char *spec, double dropout, const char *precision
     oa_options_default(&o);
     oa_text_init(&notes, context);
     o.model_attention_dropout = dropout;
-    snprintf(o.train_precision, sizeof o.train_precision, "%s", precision);
+    set_option(&o, "train.precision", precision);
     assert_int_equal(oa_attention_notes(context, spec, OA_LANGUAGE_MODEL, &o, &notes), OA_OK);
     assert_string_equal(notes.s ? notes.s : "", want);
     oa_text_free(&notes);

@@ -155,7 +155,7 @@ struct losses {
 static void set_losses(struct losses *l, int count, int seeds, const double *losses)
 {
     memset(l, 0, sizeof *l);
-    l->contest = (struct oa_contest){ .entries = l->entries, .count = count, .seeds = seeds, .equal = "tokens" };
+    l->contest = (struct oa_contest){ .entries = l->entries, .count = count, .seeds = seeds };
     for (int i = 0; i < count; i++) {
         l->names[i][0] = (char)('a' + i);
         l->entries[i] = (struct oa_entry){ .attention = l->names[i], .trainable = 100, .runs = l->runs[i] };

@@ -22,11 +22,8 @@ static enum oa_error check_folder(oa_context *c, const char *folder)
 
 static enum oa_error open_model(struct oa_trained *t, const char *folder, const struct oa_model_form *form)
 {
-    enum oa_precision precision;
     char path[OA_PATH];
-    if (!oa_precision_parse(t->options.train_precision, &precision))
-        return oa_fail(t->context, OA_FORMAT, "%s: unknown precision \"%s\"", folder, t->options.train_precision);
-    OA_TRY(oa_device_open(t->context, precision, false, &t->device));
+    OA_TRY(oa_device_open(t->context, t->options.train_precision, false, &t->device));
     OA_TRY(oa_path(t->context, path, folder, "model.safetensors"));
     OA_TRY(oa_model_open_saved(t->device, path, &t->options, form, t->tokenizer, &t->model));
     oa_tape_init(&t->tape, t->device);

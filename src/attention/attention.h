@@ -133,7 +133,6 @@ bool oa_atom_divides_signed(const struct oa_atom *a);
 /* Sentences, one a line, about what options ask for and parts of the attention do not have or bear: attention dropout
  * without weights to drop, and bf16 where it decides the result. Nothing is added when there is nothing to say. */
 void oa_spec_dropout_notes(const struct oa_spec *s, double dropout, struct oa_text *out);
-void oa_spec_precision_notes(const struct oa_spec *s, const char *precision, struct oa_text *out);
 /* Both, of the attention `text` (which must be valid) of a model with the stacks `has`, under these options. */
 enum oa_error oa_attention_notes(oa_context *c, const char *text, unsigned has, const struct oa_options *o,
                                  struct oa_text *out);
@@ -319,7 +318,6 @@ void oa_layer_state_close(const struct oa_layer *l, struct oa_state *s);
 void oa_layer_state_reset(const struct oa_layer *l, struct oa_state *s); /* another sequence; memory stays */
 enum oa_error oa_layer_state_copy(const struct oa_layer *l, const struct oa_state *from, struct oa_state *to);
 double oa_layer_state_numbers(const struct oa_layer *l, const struct oa_state *s); /* that later tokens need */
-size_t oa_layer_state_bytes(const struct oa_layer *l, const struct oa_state *s);   /* of memory held */
 enum oa_error oa_layer_state_check(const struct oa_layer *l, const struct oa_layer_input *in);
 
 enum oa_error oa_layer_after_step(const struct oa_layer *l, long step); /* after optimiser step number `step` */
@@ -389,12 +387,29 @@ enum oa_error oa_kernel_weights(const struct oa_group *g, const struct oa_oracle
 
 /* generator.c: random projections (mechanisms.md O2), one matrix d × width a head, stored [heads·width, d] as a Linear
  * weight, made in double. */
+enum oa_projection {
+    OA_PROJECTION_LEARNED,
+    OA_PROJECTION_HAAR,
+    OA_PROJECTION_GRAM_SCHMIDT,
+    OA_PROJECTION_GAUSSIAN,
+    OA_PROJECTION_SLICE,
+    OA_PROJECTION_SRHT,
+    OA_PROJECTION_HD3,
+    OA_PROJECTION_BLOCK,
+    OA_PROJECTION_GIVENS,
+    OA_PROJECTION_PERMUTATION,
+    OA_PROJECTIONS,
+    OA_PROJECTION_DRAWN = OA_PROJECTION_HAAR /* the first that is drawn */
+};
+const char *oa_projection_name(enum oa_projection kind); /* the word of OA_QK_LEARNED */
+const char *oa_projection_says(enum oa_projection kind); /* what is drawn, in words */
+enum oa_projection oa_projection_of(const char *word);   /* OA_PROJECTIONS: none has this name */
+
 struct oa_projection_shape {
-    const char *kind;             /* a word of OA_QK_LEARNED other than learned */
+    enum oa_projection kind;      /* one that is drawn */
     long d, heads, width;         /* heads that are wanted */
     long first_head, layer_heads; /* slice: which columns of the layer's one matrix these heads take */
 };
-bool oa_projection_kind(int i, const char **name, const char **what); /* all kinds, what in words; false past the end */
 /* What a kind cannot do is refused with a sentence (widths, powers of two). */
 enum oa_error oa_projection_check(oa_context *c, const struct oa_projection_shape *p);
 enum oa_error oa_generate_projection(oa_context *c, const struct oa_projection_shape *p, struct oa_stream s,

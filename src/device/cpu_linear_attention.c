@@ -30,6 +30,7 @@
  * a (b,h); memory a worker O(chunk·(r + V) + r·V), backward T·V more for N.
  */
 #include "base/bugs.h"
+#include "device/cpu.h"
 #include "device/cpu_logits.h"
 
 #include <math.h>
@@ -110,11 +111,6 @@ static void clear_state(struct work *w)
     memset(w->z, 0, (size_t)w->a->features * w->d->kernels.real_size);
 }
 
-static long real_length(const int32_t *lengths, long b, long length)
-{
-    return lengths ? oa_max(0, oa_min(lengths[b], length)) : length;
-}
-
 /* m_i: the running maximum of the scales of real keys, or without causality the maximum of all; those of earlier calls
  * come first. */
 static void find_scales(struct work *w)
@@ -149,8 +145,8 @@ static void open_work(struct work *w, const struct linear *f, long item, const s
         w->chunk = OA_TILE_GRANULE * oa_thread_count(f->d->context);
     w->b = item / s->heads;
     w->h = item % s->heads;
-    w->queries = real_length(s->query_lengths, w->b, s->queries);
-    w->keys = real_length(s->key_lengths, w->b, s->keys);
+    w->queries = oa_real_length(s->query_lengths, w->b, s->queries);
+    w->keys = oa_real_length(s->key_lengths, w->b, s->keys);
     take_all(w);
     if (w->failed)
         return;

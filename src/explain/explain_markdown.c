@@ -299,7 +299,6 @@ static void add_language(struct oa_text *out)
 
 static void add_projections(struct oa_text *out)
 {
-    const char *name, *what;
     oa_text_printf(
         out,
         "## Projections\n\nEvery mechanism with queries and keys takes these. They act on the projected rows, "
@@ -312,9 +311,9 @@ static void add_projections(struct oa_text *out)
     }
     oa_text_printf(out, "\nAll values of `qk` but `learned` are frozen random matrices, made again from the seed; what "
                         "is true of them\nis measured by `orthant theory`:\n\n");
-    for (int i = 0; oa_projection_kind(i, &name, &what); i++) {
-        oa_text_printf(out, "- `%s`: ", name);
-        add_text(out, what);
+    for (int i = OA_PROJECTION_DRAWN; i < OA_PROJECTIONS; i++) {
+        oa_text_printf(out, "- `%s`: ", oa_projection_name((enum oa_projection)i));
+        add_text(out, oa_projection_says((enum oa_projection)i));
         oa_text_printf(out, "\n");
     }
     oa_text_printf(

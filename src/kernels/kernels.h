@@ -23,10 +23,6 @@
 
 #include "base/base.h"
 
-enum oa_precision { OA_PRECISION_F32, OA_PRECISION_BF16, OA_PRECISION_F64 };
-const char *oa_precision_name(enum oa_precision p);
-bool oa_precision_parse(const char *name, enum oa_precision *out);
-
 /* C [m, n] = (accumulate ? C : 0) + op(A) [m, k] · op(B) [k, n], A and B of type act, C real or act (bf16: rounded once
  * at the end). ta: A is stored [k, m]; tb: B is stored [n, k]. accumulate needs real_out. k = 0 gives zeros. */
 struct oa_gemm {

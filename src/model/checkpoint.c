@@ -20,7 +20,7 @@ struct flat {
 static enum oa_error open_flat(const struct oa_model *m, unsigned use, struct flat *f)
 {
     const struct oa_store *s = &m->store;
-    enum oa_type type = m->device->kernels.real;
+    enum oa_type type = m->device->numbers.real;
     size_t real = oa_type_size(type);
     void *memory[ARRAYS] = { s->values, s->moment1, s->moment2 };
     long size[ARRAYS] = { s->live, s->updated, s->updated };

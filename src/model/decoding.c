@@ -67,7 +67,7 @@ enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, const oa_
     const void *made = hidden ? oa_model_logits(t, m, hidden, first, rows) : NULL;
     struct oa_view v;
     OA_TRY(oa_status(m->context));
-    const void *host = oa_view_open(&v, m->device, made, (size_t)count * m->device->kernels.real_size, OA_VIEW_READ);
+    const void *host = oa_view_open(&v, m->device, made, (size_t)count * m->device->numbers.real_size, OA_VIEW_READ);
     for (long i = 0; host && i < count; i++)
         logits[i] = (float)oa_real_get(m->device, host, i);
     oa_view_close(&v);

@@ -105,9 +105,9 @@ static enum oa_error check_source(oa_context *c, const struct oa_model_form *f, 
 
 static enum oa_error check_pool(oa_context *c, const struct oa_model_form *f, const struct oa_options *o)
 {
-    bool first = strcmp(o->model_pool, "cls") == 0;
+    bool first = o->model_pool == OA_POOL_CLS;
     if (f->output == OA_OUTPUT_TOKENS && !first)
-        return refuse(c, f, "model.pool", o->model_pool, "classes and numbers");
+        return refuse(c, f, "model.pool", oa_option_word("model.pool", (int)o->model_pool).s, "classes and numbers");
     if (f->output != OA_OUTPUT_TOKENS && f->decoder && first)
         return oa_fail(c, OA_ARGUMENT,
                        "model.pool = cls: in a decoder the first token sees nothing but itself; choose last or mean");

@@ -139,9 +139,9 @@ static oa_tensor *one_row_each(oa_tape *t, oa_tensor *hidden, const struct oa_ba
 
 static oa_tensor *pool(oa_tape *t, const struct oa_model *m, oa_tensor *hidden, const struct oa_batch *b)
 {
-    if (strcmp(m->options.model_pool, "mean") == 0)
+    if (m->options.model_pool == OA_POOL_MEAN)
         return oa_mean_rows(t, hidden, b->length, b->lengths);
-    return one_row_each(t, hidden, b, strcmp(m->options.model_pool, "last") == 0);
+    return one_row_each(t, hidden, b, m->options.model_pool == OA_POOL_LAST);
 }
 
 /* ---- loss ---- */
@@ -198,7 +198,7 @@ enum oa_error oa_model_outputs(oa_tape *t, struct oa_model *m, const struct oa_b
     OA_TRY(oa_status(m->context));
     long count = batch->rows * m->classifier->dim[0];
     struct oa_view v;
-    const void *host = oa_view_open(&v, m->device, rows, (size_t)count * m->device->kernels.real_size, OA_VIEW_READ);
+    const void *host = oa_view_open(&v, m->device, rows, (size_t)count * m->device->numbers.real_size, OA_VIEW_READ);
     for (long i = 0; host && i < count; i++)
         out[i] = oa_real_get(m->device, host, i);
     oa_view_close(&v);

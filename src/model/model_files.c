@@ -57,19 +57,19 @@ static enum oa_error add_matrix(struct saving *s, const struct oa_parameter *p, 
     const struct oa_model *m = s->m;
     long count = p->expanded[0] * p->expanded[1];
     double *exact = oa_alloc(m->context, (size_t)count * sizeof *exact);
-    void *out = s->made[s->count] = oa_alloc(m->context, (size_t)count * m->device->kernels.real_size);
+    void *out = s->made[s->count] = oa_alloc(m->context, (size_t)count * m->device->numbers.real_size);
     if (exact && out && p->expand(m->context, p, m->store.seed, exact) == OA_OK)
         for (long i = 0; i < count; i++)
             oa_real_set(m->device, out, i, exact[i]);
     oa_free(exact);
-    a->bytes = (size_t)count * m->device->kernels.real_size;
+    a->bytes = (size_t)count * m->device->numbers.real_size;
     a->data = out;
     return oa_status(m->context);
 }
 
 static enum oa_error add_tensor(struct saving *s, const struct oa_parameter *p)
 {
-    enum oa_type type = s->m->device->kernels.real;
+    enum oa_type type = s->m->device->numbers.real;
     size_t bytes = (size_t)p->count * oa_type_size(type);
     struct oa_array *a = &s->array[s->count];
     file_name(p, s->name[s->count]);
@@ -236,7 +236,7 @@ static enum oa_error copy_in(const struct oa_model *m, const char *path, const s
     if (p->expand)
         return compare_matrix(m, path, a, p);
     struct oa_view v;
-    void *host = oa_view_open(&v, m->device, p->value, (size_t)p->count * m->device->kernels.real_size, OA_VIEW_WRITE);
+    void *host = oa_view_open(&v, m->device, p->value, (size_t)p->count * m->device->numbers.real_size, OA_VIEW_WRITE);
     for (long i = 0; host && i < p->count; i++)
         oa_real_set(m->device, host, i, oa_array_value(a, (size_t)i));
     oa_view_close(&v);

@@ -3,7 +3,6 @@
 #include "model/model.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Sinusoids of Vaswani et al. 2017, as they are (fill_argument[0] = 1), or scaled to the deviation of the embeddings
  * they are added to. */
@@ -75,13 +74,17 @@ enum oa_error oa_positions_open(oa_context *c, const struct oa_options *o, long 
 {
     struct building b = { o, s, prefix, length };
     *out = (struct oa_positions){ 0 };
-    if (strcmp(o->model_position, "learned") == 0)
+    switch (o->model_position) {
+    case OA_POSITION_LEARNED:
         out->table = add_learned(&b);
-    else if (strcmp(o->model_position, "sinusoidal") == 0)
+        break;
+    case OA_POSITION_SINUSOIDAL:
         out->table = add_frozen(&b, "position.weight", o->model_width, o->model_scale_embedding, fill_sinusoids);
-    else if (strcmp(o->model_position, "rotary") == 0)
+        break;
+    case OA_POSITION_ROTARY:
         return add_rotary(c, &b, out);
-    else if (strcmp(o->model_position, "none") != 0)
-        return oa_fail(c, OA_INTERNAL, "there are no positions of the kind model.position = %s", o->model_position);
+    case OA_POSITION_NONE:
+        break;
+    }
     return oa_status(c);
 }

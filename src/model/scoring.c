@@ -21,7 +21,7 @@ const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tenso
                          .tb = true,
                          .real_out = true,
                          .apart = t->apart };
-    void *logits = oa_tape_take(t, (size_t)(rows * g.n) * d->kernels.real_size);
+    void *logits = oa_tape_take(t, (size_t)(rows * g.n) * d->numbers.real_size);
     if (logits)
         d->ops->gemm(d, &g, oa_act_at(d, hidden->data, first * hidden->ld), w->act, logits);
     for (long i = 0; logits && b && i < rows; i++)
@@ -46,7 +46,7 @@ static enum oa_error score_rows(oa_tape *t, const struct oa_model *m, const oa_t
     const void *logits = oa_model_logits(t, m, hidden, first, rows);
     struct oa_view v;
     OA_TRY(oa_status(m->context));
-    size_t bytes = (size_t)(rows * m->vocabulary) * m->device->kernels.real_size;
+    size_t bytes = (size_t)(rows * m->vocabulary) * m->device->numbers.real_size;
     const void *host = oa_view_open(&v, m->device, logits, bytes, OA_VIEW_READ);
     for (long i = 0; host && i < rows; i++)
         nats[i] = surprise(m->device, host, i * m->vocabulary, m->vocabulary, targets[i]);

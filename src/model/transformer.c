@@ -48,7 +48,7 @@ static struct oa_stack_shape stack_shape(const struct oa_model *m, enum oa_stack
                                     .ffn = ffn_width(o),
                                     .length = o->model_context,
                                     .bias = o->model_bias,
-                                    .post_norm = strcmp(o->model_norm, "post") == 0 };
+                                    .post_norm = o->model_norm == OA_NORM_POST };
 }
 
 /* The encoder of sources, beside a decoder. */

@@ -74,7 +74,7 @@ static void logits_backward(oa_tape *t, void *saved)
     if (!l->a.d_o)
         return;
     if (l->mixture.theta && l->mixture.theta->gradient) {
-        size_t bytes = (size_t)(l->a.shape.heads * l->a.parts) * d->kernels.real_size;
+        size_t bytes = (size_t)(l->a.shape.heads * l->a.parts) * d->numbers.real_size;
         l->a.dalpha = oa_tape_take(t, bytes);
         if (!l->a.dalpha)
             return;
@@ -168,7 +168,7 @@ static void take_distances(oa_tape *t, struct logits *l, const struct oa_horizon
     a.buckets = r->buckets;
     a.distance = r->distance;
     a.bias = r->bias ? r->bias->value : NULL;
-    a.table = oa_tape_take(t, (size_t)(a.heads * (2 * a.length - 1)) * t->device->kernels.real_size);
+    a.table = oa_tape_take(t, (size_t)(a.heads * (2 * a.length - 1)) * t->device->numbers.real_size);
     a.bucket = r->bias ? oa_tape_take(t, (size_t)(2 * a.length - 1) * sizeof *a.bucket) : NULL;
     if (!a.table || (r->bias && !a.bucket) || oa_status(t->context) != OA_OK)
         return;
@@ -183,7 +183,7 @@ void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape, const stru
                   const struct oa_part_tensors *part, const struct oa_mixture *mixture,
                   const struct oa_relative_bias *relative, oa_tensor *v, double dropout, oa_tensor *o)
 {
-    size_t real = t->device->kernels.real_size;
+    size_t real = t->device->numbers.real_size;
     struct logits *l = (v || t->state) && o ? oa_tape_note(t, sizeof *l) : NULL;
     void *lse = l ? oa_tape_take(t, (size_t)(shape->batch * shape->heads * shape->queries) * real) : NULL;
     void *alpha = lse && mixture ? oa_tape_take(t, (size_t)(shape->heads * parts) * real) : NULL;
@@ -242,7 +242,7 @@ static void linear_attention_backward(oa_tape *t, void *saved)
 static void keep_sums(oa_tape *t, struct linear_attention *l)
 {
     long r = l->a.features, each = r * l->a.shape.value_width + r + 1;
-    l->a.state = oa_keep_numbers(t, l->a.shape.heads * each, t->device->kernels.real_size);
+    l->a.state = oa_keep_numbers(t, l->a.shape.heads * each, t->device->numbers.real_size);
     l->a.begun = l->a.shape.causal ? t->state->tokens > 0 : !l->fk;
     l->a.shape.keys = l->fk ? l->fk->rows : 0;
 }
@@ -254,7 +254,7 @@ static void run_linear_attention(oa_tape *t, const struct oa_attention_shape *sh
     bool there = fq && ((fk && v) || t->state) && o;
     struct linear_attention *l = there ? oa_tape_note(t, sizeof *l) : NULL;
     void *den =
-        l ? oa_tape_take(t, (size_t)(shape->batch * shape->heads * shape->queries) * t->device->kernels.real_size)
+        l ? oa_tape_take(t, (size_t)(shape->batch * shape->heads * shape->queries) * t->device->numbers.real_size)
           : NULL;
     if (!den)
         return;
@@ -339,7 +339,7 @@ void oa_polynomial_op(oa_tape *t, const struct oa_attention_shape *shape, oa_ten
         v = oa_keep_keys(t, &s, NULL, v);
     }
     struct polynomial *p = q && k && v && o ? oa_tape_note(t, sizeof *p) : NULL;
-    void *den = p ? oa_tape_take(t, rows * t->device->kernels.real_size) : NULL;
+    void *den = p ? oa_tape_take(t, rows * t->device->numbers.real_size) : NULL;
     if (!den)
         return;
     *p = (struct polynomial){ .q = q, .k = k, .v = v, .o = o };

@@ -186,7 +186,6 @@ void oa_state_reset(struct oa_state *s); /* no tokens yet; memory stays */
 /* The same tokens in another state, which may be ahead or behind: both can then go on independently. */
 enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to);
 double oa_state_numbers(const struct oa_state *s); /* numbers that later tokens need */
-size_t oa_state_bytes(const struct oa_state *s);   /* memory that is held */
 /* The ops that follow use the state, from its first place on; NULL: they use none. */
 void oa_state_begin(oa_tape *t, struct oa_state *s);
 /* Rows of `tokens` tokens that a query behind them, or a later one, can see. */

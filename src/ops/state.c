@@ -49,14 +49,6 @@ double oa_state_numbers(const struct oa_state *s)
     return sum;
 }
 
-size_t oa_state_bytes(const struct oa_state *s)
-{
-    size_t sum = 0;
-    for (int i = 0; i < OA_MAX_PLACES; i++)
-        sum += (size_t)s->place[i].room * s->place[i].row_bytes;
-    return sum;
-}
-
 enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to)
 {
     for (int i = 0; i < OA_MAX_PLACES; i++) {
@@ -232,7 +224,7 @@ static oa_tensor *kept_rows(oa_tape *t, const struct oa_place *p)
 /* The rows of the new tokens behind those that are there. */
 static oa_tensor *append(oa_tape *t, oa_tensor *x, const struct oa_horizon *h)
 {
-    struct oa_place *p = x ? next_place(t, x->cols, t->device->kernels.act_size) : NULL;
+    struct oa_place *p = x ? next_place(t, x->cols, t->device->numbers.act_size) : NULL;
     if (!p || !make_room(t, p, h, x->rows))
         return NULL;
     copy_rows(t->device, x->rows, x->cols, x->data, x->ld, row_of(p, p->data, p->rows));
@@ -244,7 +236,7 @@ static oa_tensor *append(oa_tape *t, oa_tensor *x, const struct oa_horizon *h)
 /* The rows of a memory; NULL: those that came before. */
 static oa_tensor *keep_memory(oa_tape *t, oa_tensor *x)
 {
-    struct oa_place *p = next_place(t, x ? x->cols : 0, t->device->kernels.act_size);
+    struct oa_place *p = next_place(t, x ? x->cols : 0, t->device->numbers.act_size);
     if (!p || oa_status(t->context) != OA_OK)
         return NULL;
     if (!x)

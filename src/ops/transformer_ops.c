@@ -36,7 +36,7 @@ static void norm_backward(oa_tape *t, void *saved)
 oa_tensor *oa_residual_norm_op(oa_tape *t, oa_tensor *x, oa_tensor *branch, double dropout, struct oa_parameter *gain,
                                struct oa_parameter *bias, oa_tensor **sum)
 {
-    size_t real = t->device->kernels.real_size;
+    size_t real = t->device->numbers.real_size;
     oa_tensor *y = x && gain ? oa_tensor_new(t, x->rows, x->cols) : NULL;
     struct norm *n = y ? oa_tape_note(t, sizeof *n) : NULL;
     *sum = branch ? oa_tensor_new(t, y ? x->rows : 0, y ? x->cols : 0) : x;

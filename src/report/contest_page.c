@@ -33,7 +33,7 @@ void oa_page_name(const struct oa_contest *k, int entry, struct oa_text *out)
     oa_text_printf(out, "</span>");
 }
 
-void oa_page_verdict(const struct oa_summary *s, int entry, struct oa_text *out)
+static void page_verdict(const struct oa_summary *s, int entry, struct oa_text *out)
 {
     const struct oa_standing *e = &s->entries[entry];
     oa_text_printf(out, "<span class=\"verdict v%d\">%s", (int)e->verdict, oa_verdict_name(e->verdict));
@@ -192,7 +192,7 @@ static void verdict_cell(const struct oa_summary *s, int entry, struct oa_text *
 {
     const struct oa_standing *e = &s->entries[entry];
     oa_text_printf(out, "<td>");
-    oa_page_verdict(s, entry, out);
+    page_verdict(s, entry, out);
     against_note("baseline", &e->baseline, out);
     against_note("floor", &e->floor, out);
     if (e->holm < 0.0001)
@@ -275,7 +275,7 @@ static void add_dropout(const struct oa_contest *k, const struct oa_summary *s, 
     oa_text_free(&notes);
 }
 
-void oa_page_results(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void page_results(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     oa_text_printf(out,
                    "<section id=\"results\">\n<h2>Results</h2>\n<p>Validation loss after the same %s, "
@@ -303,7 +303,7 @@ void oa_report_html(const struct oa_contest *k, const struct oa_summary *s, stru
 {
     oa_html_begin(out, s->conclusion);
     add_head(k, s, out);
-    oa_page_results(k, s, out);
+    page_results(k, s, out);
     oa_page_tuning(k, s, out);
     oa_page_differences(k, s, out);
     oa_page_trajectories(k, s, out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the writer and the reader of results.json share. Private to report/. */
+ * What the writer of results.json shares with the reader of the tests. Private to report/. */
 #ifndef ORTHANT_REPORT_RESULTS_H
 #define ORTHANT_REPORT_RESULTS_H
 
@@ -35,5 +35,9 @@
     X(tokens)                                                                                                          \
     X(train_loss)                                                                                                      \
     X(valid_loss)
+
+/* results_tuning.c: the members "tuning" of the contest and "trials" of an entry; null where nothing was tuned. */
+json_t *oa_results_tuning(oa_context *c, const struct oa_contest *k);
+json_t *oa_results_trials(oa_context *c, const struct oa_contest *k, int entry);
 
 #endif

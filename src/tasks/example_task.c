@@ -24,7 +24,7 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, en
     bool writes = answer == OA_ANSWER_TEXT;
     layout.source_limit = writes ? oa_model_source_context(o) : o->model_context;
     layout.target_limit = writes ? o->model_context : 0;
-    layout.refuse_long = o->data_long[0] == 'r';
+    layout.refuse_long = o->data_long == OA_TOO_LONG_REFUSED;
     OA_TRY(oa_example_texts_open(c, &r, &out->texts));
     OA_TRY(oa_example_texts_tokenizer(c, &out->texts, o->data_tokenizer, &out->tokenizer));
     OA_TRY(encode(out, &out->texts.train, &layout, &out->train));

@@ -25,7 +25,8 @@ static enum oa_error shared_fingerprint(struct contest *t)
 {
     OA_TRY(oa_fingerprint_make(t->c, t->r->options, &t->workload, &t->shared));
     json_object_del(t->shared, "model.attention");
-    json_object_set_new(t->shared, "compare.equal", json_string(t->r->options->compare_equal));
+    json_object_set_new(t->shared, "compare.equal",
+                        json_string(oa_option_word("compare.equal", (int)t->r->options->compare_equal).s));
     oa_contest_tune_fingerprint(t, t->shared);
     return OA_OK;
 }
@@ -52,13 +53,14 @@ static int find_members(struct contest *t)
 /* Where the first attention sets the budget of all, it stays the first. */
 static enum oa_error check_first(const struct contest *t)
 {
-    const char *equal = t->r->options->compare_equal;
-    if (json_array_size(t->members) == 0 || t->place[0] == 0 || strcmp(equal, "tokens") == 0)
+    enum oa_equal equal = t->r->options->compare_equal;
+    if (json_array_size(t->members) == 0 || t->place[0] == 0 || equal == OA_EQUAL_TOKENS)
         return OA_OK;
     return oa_fail(t->c, OA_ARGUMENT,
                    "%s: with --equal %s the first attention sets the budget of all: it was \"%s\", and now it is "
                    "\"%s\"; name the old one first, or give another --out",
-                   t->r->folder, equal, json_string_value(json_object_get(json_array_get(t->members, 0), "attention")),
+                   t->r->folder, oa_option_word("compare.equal", (int)equal).s,
+                   json_string_value(json_object_get(json_array_get(t->members, 0), "attention")),
                    t->out->entries[0].attention);
 }
 
@@ -279,7 +281,7 @@ static enum oa_error describe(struct contest *t)
     t->out->machine_json = machine_json(t->c);
     t->here.threads = oa_thread_count(t->c);
     t->here.clocked = oa_contest_by_time(t);
-    snprintf(t->out->equal, sizeof t->out->equal, "%.15s", t->r->options->compare_equal);
+    t->out->equal = t->r->options->compare_equal;
     struct oa_extent validation = oa_workload_side(&t->workload, OA_VALIDATION);
     t->out->characters = validation.characters;
     t->out->bytes = validation.bytes;

@@ -95,7 +95,7 @@ struct oa_contest {
     int count, seeds;        /* seeds: the most that an entry has */
     int rounds;              /* in each of which the steps of every attention were timed, in turn; 0: none */
     char speed_machine[256]; /* where: "processor, instruction set, threads" */
-    char equal[16];          /* tokens, time, params, flops */
+    enum oa_equal equal;     /* what the runs had the same of */
     double characters, bytes, valid_tokens; /* of the validation text */
     double eval_tokens;                     /* so many of them each validation during the training predicted */
     int baseline;                           /* number from 1 of the entry that all others are held against; 0: none */

@@ -22,7 +22,7 @@ static enum oa_error check_clock(const struct contest *t)
             t->c, OA_ARGUMENT,
             "train.seconds = %g gives every run the same time, and compare.equal is %s: say --equal time, or "
             "leave train.seconds out",
-            o->train_seconds, o->compare_equal);
+            o->train_seconds, oa_option_word("compare.equal", (int)o->compare_equal).s);
     return OA_OK;
 }
 

@@ -75,7 +75,7 @@ enum oa_error oa_contest_baseline(struct contest *t)
     const struct oa_options *o = t->r->options;
     char *spec = NULL;
     t->out->margin = o->compare_margin;
-    t->out->any_looks = o->compare_until_resolved || strcmp(o->compare_looks, "any") == 0;
+    t->out->any_looks = o->compare_until_resolved || o->compare_looks == OA_LOOKS_ANY;
     if (!*o->compare_baseline)
         return check_no_baseline(t);
     OA_TRY(canonical(t, o->compare_baseline, &spec));

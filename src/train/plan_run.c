@@ -53,11 +53,8 @@ static enum oa_error measure(struct oa_device *d, const struct oa_options *o, co
 enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
                            const struct oa_step_shape *shape, struct oa_plan *out)
 {
-    enum oa_precision p;
     struct oa_device *d;
-    if (!oa_precision_parse(o->train_precision, &p))
-        return oa_fail(c, OA_ARGUMENT, "train.precision: \"%s\" is not f32, bf16 or f64", o->train_precision);
-    enum oa_error e = oa_device_open(c, p, true, &d);
+    enum oa_error e = oa_device_open(c, o->train_precision, true, &d);
     if (e == OA_OK)
         e = measure(d, o, form, shape, out);
     oa_device_close(d);

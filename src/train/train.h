@@ -13,16 +13,14 @@
 #include "train/contest.h"
 #include "train/pace.h"
 
-/* Learning rate of step 1, 2, …: linear warm-up to lr, then the schedule; min_lr is a share of lr. NaN where the
- * options name no schedule. */
+/* Learning rate of step 1, 2, …: linear warm-up to lr, then the schedule; min_lr is a share of lr. */
 double oa_learning_rate(const struct oa_options *o, long step);
 
 /* The same where the schedule after the warm-up has come to x, from 0 to 1. */
 double oa_learning_rate_at(const struct oa_options *o, long step, double x);
 
 /* One optimiser step on the gradients in the store; gradient_scale is the factor of clipping. oa_optimizer_step_at
- * takes the learning rate from the caller, the other from the options. OA_INTERNAL in the store's context, and nothing
- * changed, where the options name no update rule. */
+ * takes the learning rate from the caller, the other from the options. */
 void oa_optimizer_step_at(struct oa_store *s, const struct oa_options *o, long step, double lr, double gradient_scale);
 void oa_optimizer_step(struct oa_store *s, const struct oa_options *o, long step, double gradient_scale);
 

@@ -6,7 +6,6 @@
 #include "train/overwrite.h"
 
 #include <math.h>
-#include <string.h>
 
 void oa_trainer_name(struct trainer *t)
 {
@@ -30,7 +29,7 @@ static enum oa_error open_data(struct trainer *t)
 
 double oa_trainer_used(const struct trainer *t)
 {
-    return strcmp(t->o->train_clock, "wall") == 0 ? t->p.seconds : t->p.processor;
+    return t->o->train_clock == OA_CLOCK_WALL ? t->p.seconds : t->p.processor;
 }
 
 static enum oa_error resume_pace(struct trainer *t)
@@ -122,11 +121,8 @@ static enum oa_error reserve(struct trainer *t)
 
 enum oa_error oa_trainer_open(struct trainer *t)
 {
-    enum oa_precision precision;
-    if (!oa_precision_parse(t->o->train_precision, &precision))
-        return oa_fail(t->c, OA_ARGUMENT, "train.precision: \"%s\" is not f32, bf16 or f64", t->o->train_precision);
     OA_TRY(oa_best_check(t->c, t->o, oa_workload_side(t->r->workload, OA_VALIDATION).targets > 0, t->r->folder));
-    OA_TRY(oa_device_open(t->c, precision, false, &t->d));
+    OA_TRY(oa_device_open(t->c, t->o->train_precision, false, &t->d));
     OA_TRY(oa_model_open(t->d, t->o, &t->r->workload->form, true, &t->m));
     oa_tape_init(&t->tape, t->d);
     t->stream = oa_stream_named(oa_chance_seed(t->o, OA_CHANCE_DROPOUT), "dropout");

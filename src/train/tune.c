@@ -11,7 +11,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum {
     SEED_DISTANCE = 1000000,     /* from train.seed to the first seed of trials: compare.seeds ends far before */
@@ -125,7 +124,7 @@ static enum oa_error check_plan(const struct contest *t, int entry, int cell, co
     struct oa_options o = options_of(t, entry, cell, 0);
     OA_TRY(oa_plan_workload(t->c, &o, &t->workload, &plan));
     bool size = plan.trainable == usual->trainable && plan.frozen == usual->frozen;
-    bool flops = plan.flops == usual->flops || strcmp(t->r->options->compare_equal, "flops") != 0;
+    bool flops = plan.flops == usual->flops || t->r->options->compare_equal != OA_EQUAL_FLOPS;
     if (size && flops)
         return OA_OK;
     return oa_fail(t->c, OA_ARGUMENT,

@@ -76,9 +76,9 @@ void oa_spec_dropout_notes(const struct oa_spec *s, double dropout, struct oa_te
         add_notes(s, without_weights, sentence, out);
 }
 
-void oa_spec_precision_notes(const struct oa_spec *s, const char *precision, struct oa_text *out)
+static void spec_precision_notes(const struct oa_spec *s, enum oa_precision precision, struct oa_text *out)
 {
-    if (strcmp(precision, "bf16") == 0)
+    if (precision == OA_PRECISION_BF16)
         add_notes(s, oa_atom_divides_signed,
                   " divides weights of both signs by their sum, which can come near 0: in bf16 rounding alone can then "
                   "give an error as large as the result; train.precision = f32 is 65,536 times as fine.",
@@ -92,7 +92,7 @@ enum oa_error oa_attention_notes(oa_context *c, const char *text, unsigned has, 
     enum oa_error e = oa_stacks_parse(c, text, has, &parsed);
     for (int role = 0; e == OA_OK && role < OA_STACK_ROLES; role++) {
         oa_spec_dropout_notes(&parsed.spec[role], o->model_attention_dropout, out);
-        oa_spec_precision_notes(&parsed.spec[role], o->train_precision, out);
+        spec_precision_notes(&parsed.spec[role], o->train_precision, out);
     }
     oa_stacks_free(&parsed);
     return e;
