@@ -12,8 +12,9 @@ static enum oa_error encode(struct oa_workload *w, const struct oa_rows *rows, c
 }
 
 enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, enum oa_answer answer,
-                                   struct oa_example_layout layout, struct oa_workload *out)
+                                   const struct oa_example_layout *around, struct oa_workload *out)
 {
+    struct oa_example_layout layout = *around;
     struct oa_example_request r = { .train = o->data_train,
                                     .valid = o->data_valid,
                                     .test = o->data_test,
@@ -26,7 +27,8 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, en
     layout.target_limit = writes ? o->model_context : 0;
     layout.refuse_long = o->data_long == OA_TOO_LONG_REFUSED;
     OA_TRY(oa_example_texts_open(c, &r, &out->texts));
-    OA_TRY(oa_example_texts_tokenizer(c, &out->texts, o->data_tokenizer, &out->tokenizer));
+    if (!out->tokenizer)
+        OA_TRY(oa_example_texts_tokenizer(c, &out->texts, o->data_tokenizer, &out->tokenizer));
     OA_TRY(encode(out, &out->texts.train, &layout, &out->train));
     OA_TRY(encode(out, &out->texts.valid, &layout, &out->valid));
     OA_TRY(encode(out, &out->texts.test, &layout, &out->test));
@@ -39,6 +41,18 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, en
                                         .classes = answer == OA_ANSWER_CLASS ? out->texts.classes.count : 0,
                                         .segments = out->train.split != NULL };
     return oa_status(c);
+}
+
+/* The training examples are read for their labels. */
+enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_options *o, enum oa_answer answer,
+                                            const struct oa_example_layout *layout, const char *files,
+                                            struct oa_workload *out, enum oa_side *side)
+{
+    struct oa_options other = *o;
+    if (files)
+        snprintf(other.data_test, sizeof other.data_test, "%s", files);
+    *side = other.data_test[0] ? OA_TEST : OA_VALIDATION;
+    return oa_example_task_open(c, &other, answer, layout, out);
 }
 
 /* ---- batches ---- */

@@ -10,6 +10,16 @@ static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_w
                                 oa_chance_seed(o, OA_CHANCE_SPLIT), &out->corpus);
 }
 
+static enum oa_error open_measured(oa_context *c, const struct oa_options *o, const char *files,
+                                   struct oa_workload *out, enum oa_side *side)
+{
+    *side = files ? OA_TRAINING : OA_VALIDATION;
+    if (files)
+        return oa_corpus_open(c, out->tokenizer, files, NULL, 0, &out->corpus);
+    return oa_corpus_open_split(c, out->tokenizer, o->data_train, o->data_valid, o->data_valid_fraction,
+                                oa_chance_seed(o, OA_CHANCE_SPLIT), &out->corpus);
+}
+
 static enum oa_error batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w, enum oa_side side,
                              uint64_t seed, struct oa_batches **out)
 {
@@ -42,6 +52,7 @@ const struct oa_task oa_task_lm = {
     .citation = "Radford et al. 2018",
     .measures = measures,
     .open = open,
+    .open_measured = open_measured,
     .batches = batches,
     .hold_out = hold_out,
     .shape = shape,

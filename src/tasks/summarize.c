@@ -2,12 +2,19 @@
  * Summaries of texts, and replies in dialogues: a long source, a short target, and n-grams in common (Lin 2004). */
 #include "tasks/example_task.h"
 
+static const struct oa_example_layout layout = {
+    .source_end = "</s>", .target_begin = "<s>", .target_end = "</s>", .words = true
+};
+
 static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
 {
-    struct oa_example_layout layout = {
-        .source_end = "</s>", .target_begin = "<s>", .target_end = "</s>", .words = true
-    };
-    return oa_example_task_open(c, o, OA_ANSWER_TEXT, layout, out);
+    return oa_example_task_open(c, o, OA_ANSWER_TEXT, &layout, out);
+}
+
+static enum oa_error open_measured(oa_context *c, const struct oa_options *o, const char *files,
+                                   struct oa_workload *out, enum oa_side *side)
+{
+    return oa_example_task_open_measured(c, o, OA_ANSWER_TEXT, &layout, files, out, side);
 }
 
 static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES])
@@ -35,6 +42,7 @@ const struct oa_task oa_task_summarize = {
     .measures = measures,
     .metric = "rouge1",
     .open = open,
+    .open_measured = open_measured,
     .batches = oa_example_task_batches,
     .shape = oa_example_task_shape,
     .judge = judge,

@@ -58,8 +58,23 @@ void oa_workload_close(struct oa_workload *w)
     oa_examples_close(&w->valid);
     oa_examples_close(&w->test);
     oa_example_texts_close(&w->texts);
-    oa_tokenizer_close(w->tokenizer);
-    w->tokenizer = NULL;
+    if (!w->lent)
+        oa_tokenizer_close(w->tokenizer);
+    *w = (struct oa_workload){ 0 };
+}
+
+enum oa_error oa_workload_open_measured(oa_context *c, const struct oa_options *o, struct oa_tokenizer *tokenizer,
+                                        const char *files, struct oa_workload *out, enum oa_side *side)
+{
+    *out = (struct oa_workload){ .task = oa_task_find(o->data_task), .tokenizer = tokenizer, .lent = true };
+    if (!out->task)
+        return unknown(c, o->data_task);
+    enum oa_error e = out->task->open_measured(c, o, files, out, side);
+    if (e == OA_OK && oa_workload_side(out, *side).targets == 0)
+        e = oa_fail(c, OA_ARGUMENT, "the run has no validation data of its own; give --data FILE");
+    if (e != OA_OK)
+        oa_workload_close(out);
+    return e;
 }
 
 static struct oa_extent of_text(const struct oa_tokens *t)

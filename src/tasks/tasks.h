@@ -49,6 +49,10 @@ struct oa_task {
     const char *metric; /* what contests are about; NULL: the loss */
     /* Reads the data: tokenizer and sides. Closed by oa_workload_close, also after an error. */
     enum oa_error (*open)(oa_context *c, const struct oa_options *o, struct oa_workload *out);
+    /* The same for a model that is there, with its tokenizer in *out already: `files`, or, where it is NULL, what the
+     * run was measured on; *side says where it is. */
+    enum oa_error (*open_measured)(oa_context *c, const struct oa_options *o, const char *files,
+                                   struct oa_workload *out, enum oa_side *side);
     /* Batches of a side. Refuses what is too small. seed: of their order. */
     enum oa_error (*batches)(oa_context *c, const struct oa_options *o, const struct oa_workload *w, enum oa_side side,
                              uint64_t seed, struct oa_batches **out);
@@ -68,6 +72,7 @@ const struct oa_task *oa_task_find(const char *name); /* NULL: there is none of 
 struct oa_workload {
     const struct oa_task *task;
     struct oa_tokenizer *tokenizer;
+    bool lent;                     /* the tokenizer is another's */
     struct oa_model_form form;     /* of the models that learn it */
     struct oa_corpus corpus;       /* tasks on running text */
     struct oa_example_texts texts; /* tasks on examples: what was read, and its ids */
@@ -75,6 +80,9 @@ struct oa_workload {
 };
 /* By data.task; a name that does not exist is refused with those that do. */
 enum oa_error oa_workload_open(oa_context *c, const struct oa_options *o, struct oa_workload *out);
+/* For measuring a model: its tokenizer is borrowed. A side without data is refused. */
+enum oa_error oa_workload_open_measured(oa_context *c, const struct oa_options *o, struct oa_tokenizer *tokenizer,
+                                        const char *files, struct oa_workload *out, enum oa_side *side);
 void oa_workload_close(struct oa_workload *w);
 
 const struct oa_examples *oa_workload_examples(const struct oa_workload *w, enum oa_side side);

@@ -7,6 +7,7 @@
 #define ORTHANT_TRAIN_CONTEST_H
 
 #include "statistics/statistics.h"
+#include "tasks/measure.h"
 #include "train/grid.h"
 
 /* One point of a loss curve. valid_loss is NaN where no validation was made. Losses are nats a token. */
@@ -20,9 +21,10 @@ struct oa_curve_point {
 struct oa_run {
     uint64_t seed;
     long steps;
-    long best_step;      /* the model, and with it the loss, is that of this step (train.keep_best); 0: of the last */
-    double tokens;       /* training tokens seen */
-    double valid_loss;   /* nats a token, at the end, mean over valid_tokens */
+    long best_step;    /* the model, and with it the loss, is that of this step (train.keep_best); 0: of the last */
+    double tokens;     /* training tokens seen */
+    double valid_loss; /* nats a token, at the end, mean over valid_tokens */
+    double scores[OA_MEASURES];
     double valid_tokens; /* so many tokens of the validation text were predicted for it */
     double perplexity;   /* exp(valid_loss); the unit is the tokeniser's token */
     double bits_per_character, bits_per_byte;

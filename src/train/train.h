@@ -24,10 +24,20 @@ double oa_learning_rate_at(const struct oa_options *o, long step, double x);
 void oa_optimizer_step_at(struct oa_store *s, const struct oa_options *o, long step, double lr, double gradient_scale);
 void oa_optimizer_step(struct oa_store *s, const struct oa_options *o, long step, double gradient_scale);
 
-/* Mean loss (nats a token), perplexity and bits over windows that cover a text (data.h: oa_batches_cover). title: of
- * its progress lines. When a stop is asked for it ends after the batch at hand, and all scores are NaN. */
-enum oa_error oa_evaluate_tokens(oa_tape *t, struct oa_model *m, struct oa_batches *batches,
-                                 const struct oa_cover *cover, const char *title, struct oa_run *out);
+/* A model on a side of the data, in batches that cover it (data.h: oa_batches_cover). */
+struct oa_evaluation {
+    oa_tape *tape; /* used up */
+    struct oa_model *model;
+    const struct oa_workload *workload;
+    enum oa_side side;
+    struct oa_batches *batches;
+    struct oa_cover cover;
+    const char *title; /* of its progress lines */
+    bool judged;       /* all measures of the task, not the loss alone */
+};
+/* Mean loss (nats a token), perplexity, bits, and where they are wanted the measures of the task. When a stop is asked
+ * for it ends after the batch at hand, and all scores are NaN. */
+enum oa_error oa_evaluate(const struct oa_evaluation *e, struct oa_run *out);
 
 /* bar.c: progress lines of work whose size is known, a few a second. The title is borrowed. */
 struct oa_bar {

@@ -100,7 +100,7 @@ static bool validation_due(const struct trainer *t, long step)
 static enum oa_error validate(struct trainer *t)
 {
     bool result = oa_pace_ended(&t->pace, t->p.step) && !oa_best_wanted(t->o);
-    return oa_trainer_evaluate(t, t->m, result ? t->o->train_final_tokens : t->o->train_eval_tokens);
+    return oa_trainer_evaluate(t, t->m, result ? t->o->train_final_tokens : t->o->train_eval_tokens, result);
 }
 
 /* What the newest validation says of the model as it is; one that was stopped says nothing. */

@@ -44,8 +44,9 @@ enum oa_error oa_trainer_open(struct trainer *t);
 void oa_trainer_close(struct trainer *t);        /* also after a failed open */
 double oa_trainer_used(const struct trainer *t); /* seconds of the clock that measures the run */
 
-/* The loss of a model on so many tokens of the validation text, 0: all of it. A stop that is asked for leaves NaN. */
-enum oa_error oa_trainer_evaluate(struct trainer *t, struct oa_model *m, long tokens);
+/* The loss of a model on so many tokens of the validation text, 0: all of it; measures that take long when it is the
+ * last time. A stop that is asked for leaves NaN. */
+enum oa_error oa_trainer_evaluate(struct trainer *t, struct oa_model *m, long tokens, bool last);
 bool oa_trainer_complete(const struct trainer *t); /* the newest validation was not stopped, or there is none to make */
 enum oa_error oa_trainer_stopped(struct trainer *t); /* OA_INTERRUPTED, with what goes on from where */
 enum oa_error oa_trainer_save_pace(struct trainer *t);

@@ -6,13 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum oa_error oa_trainer_evaluate(struct trainer *t, struct oa_model *m, long tokens)
+enum oa_error oa_trainer_evaluate(struct trainer *t, struct oa_model *m, long tokens, bool last)
 {
-    struct oa_cover cover;
+    const struct oa_workload *w = t->r->workload;
     char title[sizeof t->title + 16];
+    struct oa_evaluation e = { .tape = &t->tape,
+                               .model = m,
+                               .workload = w,
+                               .side = OA_VALIDATION,
+                               .batches = t->valid,
+                               .title = title,
+                               .judged = last || !w->task->slow || oa_best_wanted(t->o) };
     snprintf(title, sizeof title, "%s: validation", t->title);
-    OA_TRY(oa_batches_cover(t->valid, t->r->workload->tokenizer, (uint64_t)tokens, &cover));
-    return oa_evaluate_tokens(&t->tape, m, t->valid, &cover, title, t->run);
+    OA_TRY(oa_batches_cover(t->valid, w->tokenizer, (uint64_t)tokens, &e.cover));
+    return oa_evaluate(&e, t->run);
 }
 
 bool oa_trainer_complete(const struct trainer *t)
@@ -74,7 +81,7 @@ void oa_trainer_account(struct trainer *t)
 static enum oa_error last_validation(struct trainer *t, struct oa_model *m)
 {
     if (!oa_trainer_complete(t) || oa_best_wanted(t->o)) /* the loss at the end is not known yet */
-        OA_TRY(oa_trainer_evaluate(t, m, t->o->train_final_tokens));
+        OA_TRY(oa_trainer_evaluate(t, m, t->o->train_final_tokens, true));
     return oa_trainer_complete(t) ? OA_OK : oa_trainer_stopped(t);
 }
 
