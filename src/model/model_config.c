@@ -59,10 +59,14 @@ static enum oa_error read_form(oa_context *c, const char *path, json_t *root, st
         return oa_fail(c, OA_FORMAT, "%s: \"output\" is to be \"tokens\", \"classes\" or \"number\"", path);
     if (segments && !json_is_boolean(segments))
         return oa_fail(c, OA_FORMAT, "%s: \"segments\" is to be true or false", path);
-    if (f->vocabulary < 1 || f->classes < 0)
-        return oa_fail(c, OA_FORMAT, "%s: \"%s\" is to be a whole number from 1 to %d", path,
-                       f->vocabulary < 1 ? "vocabulary" : "classes", INT32_MAX);
-    return OA_OK;
+    const char *wrong = f->vocabulary < 1 ? "vocabulary" : f->classes < 0 ? "classes" : NULL;
+    if (!wrong)
+        return OA_OK;
+    char *value = json_dumps(json_object_get(root, wrong), JSON_ENCODE_ANY);
+    enum oa_error e = oa_fail(c, OA_FORMAT, "%s: \"%s\" is %.64s, and it is to be a whole number from 1 to %d", path,
+                              wrong, value ? value : "not there", INT32_MAX);
+    free(value);
+    return e;
 }
 
 static enum oa_error read_config(oa_context *c, const char *path, json_t *root, struct oa_options *options,

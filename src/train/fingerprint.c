@@ -6,6 +6,7 @@
 /* Options that decide no number of a run; "*" at the end: all that begin so. What data.* names is compared by its
  * content; compare.* says which runs there are, and what it makes of their options is in these. */
 static const char *const free_options[] = { "data.train",       "data.valid",        "data.valid_fraction",
+                                            "data.test",        "data.columns",      "data.long",
                                             "data.split_seed",  "data.tokenizer",    "generate.*",
                                             "compare.*",        "train.checkpoint*", "train.save_frozen",
                                             "train.tensorboard" };

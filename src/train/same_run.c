@@ -12,6 +12,8 @@ static bool may_change(const struct oa_option_row *row)
 {
     static const char *const free_to[] = { "data.train",
                                            "data.valid",
+                                           "data.test",
+                                           "data.columns",
                                            "train.steps",
                                            "train.patience",
                                            "train.eval_every",
