@@ -84,6 +84,10 @@ enum oa_error oa_contest_tune_open(struct contest *t)
         return OA_OK;
     tuning->seeds = (int)t->r->options->compare_tune_seeds;
     tuning->fraction = t->r->options->compare_tune_fraction;
+    if (!t->workload.task->hold_out)
+        return oa_fail(t->c, OA_UNSUPPORTED,
+                       "compare.tune: data of the task %s cannot be held out for tuning yet; leave it out",
+                       t->workload.task->name);
     t->held = t->workload;
     t->workload.task->hold_out(&t->workload, tuning->fraction, &t->held);
     OA_TRY(check_split(t));
