@@ -20,6 +20,8 @@ void oa_rows_leave_out(struct oa_rows *rows, uint64_t line); /* notes an empty l
 int oa_rows_first_text(const struct oa_rows *rows);          /* the cells before it are labels */
 void oa_rows_seal(struct oa_rows *rows);                     /* sets the digest: nothing is added any more */
 /* Takes a part of the rows out, drawn with the seed; the others and those keep their order. */
+enum oa_error oa_rows_divide(const struct oa_rows *rows, double fraction, uint64_t seed, struct oa_rows *rest,
+                             struct oa_rows *held); /* the same; the rows stay */
 enum oa_error oa_rows_hold_out(struct oa_rows *rows, double fraction, uint64_t seed, struct oa_rows *held);
 /* Of the rows of a side those that are among the training rows. */
 enum oa_error oa_rows_overlap(const struct oa_rows *train, const struct oa_rows *side, struct oa_overlap *out);

@@ -158,7 +158,7 @@ static enum oa_error choose(oa_context *c, size_t count, size_t chosen, uint64_t
     return order && mark ? OA_OK : OA_NO_MEMORY;
 }
 
-static enum oa_error divide(struct oa_rows *rows, const uint8_t *mark, struct oa_rows *rest, struct oa_rows *held)
+static enum oa_error divide(const struct oa_rows *rows, const uint8_t *mark, struct oa_rows *rest, struct oa_rows *held)
 {
     for (int i = 0; i < rows->files; i++)
         if (oa_rows_add_file(rest, rows->file[i]) < 0 || oa_rows_add_file(held, rows->file[i]) < 0)
@@ -178,17 +178,24 @@ static void take_place(struct oa_rows *rows, struct oa_rows *rest)
     *rows = *rest;
 }
 
-enum oa_error oa_rows_hold_out(struct oa_rows *rows, double fraction, uint64_t seed, struct oa_rows *held)
+enum oa_error oa_rows_divide(const struct oa_rows *rows, double fraction, uint64_t seed, struct oa_rows *rest,
+                             struct oa_rows *held)
 {
     size_t kept = (size_t)floor((double)rows->count * (1 - fraction));
-    struct oa_rows rest;
     uint8_t *mark;
-    oa_rows_init(&rest, rows->context, rows->name, rows->answer);
-    held->pictures = rest.pictures = rows->pictures;
+    held->pictures = rest->pictures = rows->pictures;
     enum oa_error error = choose(rows->context, rows->count, rows->count - kept, seed, &mark);
     if (error == OA_OK)
-        error = divide(rows, mark, &rest, held);
+        error = divide(rows, mark, rest, held);
     oa_free(mark);
+    return error;
+}
+
+enum oa_error oa_rows_hold_out(struct oa_rows *rows, double fraction, uint64_t seed, struct oa_rows *held)
+{
+    struct oa_rows rest;
+    oa_rows_init(&rest, rows->context, rows->name, rows->answer);
+    enum oa_error error = oa_rows_divide(rows, fraction, seed, &rest, held);
     if (error == OA_OK)
         take_place(rows, &rest);
     else

@@ -157,6 +157,34 @@ enum oa_error oa_example_texts_open(oa_context *c, const struct oa_example_reque
     return error;
 }
 
+static enum oa_error copy_labels(oa_context *c, const struct oa_labels *from, struct oa_labels *to)
+{
+    to->numeric = from->numeric;
+    to->name = oa_alloc(c, ((size_t)from->count + 1) * sizeof *to->name);
+    for (; to->name && to->count < from->count; to->count++)
+        if (!(to->name[to->count] = oa_copy_text(c, from->name[to->count])))
+            return OA_NO_MEMORY;
+    return to->name ? OA_OK : OA_NO_MEMORY;
+}
+
+enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, double fraction, uint64_t seed,
+                                        struct oa_example_texts *out)
+{
+    oa_context *c = whole->train.context;
+    *out = (struct oa_example_texts){ 0 };
+    oa_rows_init(&out->train, c, "training", whole->train.answer);
+    oa_rows_init(&out->valid, c, "held-out", whole->train.answer);
+    oa_rows_init(&out->test, c, "test", whole->train.answer);
+    enum oa_error e = oa_rows_divide(&whole->train, fraction, seed, &out->train, &out->valid);
+    if (e == OA_OK)
+        e = copy_labels(c, &whole->classes, &out->classes);
+    oa_rows_seal(&out->train);
+    oa_rows_seal(&out->valid);
+    if (e != OA_OK)
+        oa_example_texts_close(out);
+    return e;
+}
+
 void oa_example_texts_close(struct oa_example_texts *texts)
 {
     oa_rows_free(&texts->train);

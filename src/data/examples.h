@@ -90,6 +90,10 @@ struct oa_example_texts {
  * is not one of the training side with its place as well, and a number that is not finite. */
 enum oa_error oa_example_texts_open(oa_context *c, const struct oa_example_request *request,
                                     struct oa_example_texts *out);
+/* The training rows in two, drawn with the seed: *out has so much of them as its validation rows and the others as its
+ * training rows, with the labels of the whole. To be closed. */
+enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, double fraction, uint64_t seed,
+                                        struct oa_example_texts *out);
 void oa_example_texts_close(struct oa_example_texts *texts);
 /* oa_tokenizer_open on the texts of the rows, of sources and targets alike, labels apart: bpe is trained on the
  * training rows, char collects the characters of all sides. Pictures need "byte". */

@@ -5,16 +5,16 @@
 
 /* ---- reading ---- */
 
-static enum oa_error encode(struct oa_workload *w, const struct oa_rows *rows, const struct oa_example_layout *layout,
-                            struct oa_examples *out)
+static enum oa_error encode(struct oa_workload *w, const struct oa_rows *rows, struct oa_examples *out)
 {
-    return rows->count ? oa_examples_encode(w->tokenizer, &w->texts, rows, layout, out) : OA_OK;
+    return rows->count ? oa_examples_encode(w->tokenizer, &w->texts, rows, &w->layout, out) : OA_OK;
 }
 
 enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, enum oa_answer answer,
                                    const struct oa_example_layout *around, struct oa_workload *out)
 {
-    struct oa_example_layout layout = *around;
+    struct oa_example_layout *layout = &out->layout;
+    *layout = *around;
     struct oa_example_request r = { .train = o->data_train,
                                     .valid = o->data_valid,
                                     .test = o->data_test,
@@ -23,15 +23,15 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, en
                                     .valid_fraction = o->data_valid_fraction,
                                     .split_seed = oa_chance_seed(o, OA_CHANCE_SPLIT) };
     bool writes = answer == OA_ANSWER_TEXT;
-    layout.source_limit = writes ? oa_model_source_context(o) : o->model_context;
-    layout.target_limit = writes ? o->model_context : 0;
-    layout.refuse_long = o->data_long == OA_TOO_LONG_REFUSED;
+    layout->source_limit = writes ? oa_model_source_context(o) : o->model_context;
+    layout->target_limit = writes ? o->model_context : 0;
+    layout->refuse_long = o->data_long == OA_TOO_LONG_REFUSED;
     OA_TRY(oa_example_texts_open(c, &r, &out->texts));
     if (!out->tokenizer)
         OA_TRY(oa_example_texts_tokenizer(c, &out->texts, o->data_tokenizer, &out->tokenizer));
-    OA_TRY(encode(out, &out->texts.train, &layout, &out->train));
-    OA_TRY(encode(out, &out->texts.valid, &layout, &out->valid));
-    OA_TRY(encode(out, &out->texts.test, &layout, &out->test));
+    OA_TRY(encode(out, &out->texts.train, &out->train));
+    OA_TRY(encode(out, &out->texts.valid, &out->valid));
+    OA_TRY(encode(out, &out->texts.test, &out->test));
     out->form = (struct oa_model_form){ .encoder = true,
                                         .decoder = writes,
                                         .output = writes                       ? OA_OUTPUT_TOKENS
@@ -53,6 +53,20 @@ enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_optio
         snprintf(other.data_test, sizeof other.data_test, "%s", files);
     *side = other.data_test[0] ? OA_TEST : OA_VALIDATION;
     return oa_example_task_open(c, &other, answer, layout, out);
+}
+
+/* By one seed, so that all trials have the same. */
+enum oa_error oa_example_task_hold_out(const struct oa_workload *w, double fraction, struct oa_workload *out)
+{
+    enum { SEED = 1 };
+    *out = (struct oa_workload){
+        .task = w->task, .tokenizer = w->tokenizer, .lent = true, .form = w->form, .layout = w->layout
+    };
+    OA_TRY(oa_example_texts_hold_out(&w->texts, fraction, SEED, &out->texts));
+    OA_TRY(encode(out, &out->texts.train, &out->train));
+    OA_TRY(encode(out, &out->texts.valid, &out->valid));
+    out->train.rows = &out->texts.train; /* of an empty side, too */
+    return OA_OK;
 }
 
 /* ---- batches ---- */

@@ -14,6 +14,7 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, en
 enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_options *o, enum oa_answer answer,
                                             const struct oa_example_layout *layout, const char *files,
                                             struct oa_workload *out, enum oa_side *side);
+enum oa_error oa_example_task_hold_out(const struct oa_workload *w, double fraction, struct oa_workload *out);
 enum oa_error oa_example_task_batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
                                       enum oa_side side, uint64_t seed, struct oa_batches **out);
 void oa_example_task_shape(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out);

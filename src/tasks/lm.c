@@ -27,9 +27,12 @@ static enum oa_error batches(oa_context *c, const struct oa_options *o, const st
                            (int)o->model_context, seed, out);
 }
 
-static void hold_out(const struct oa_workload *w, double fraction, struct oa_workload *out)
+static enum oa_error hold_out(const struct oa_workload *w, double fraction, struct oa_workload *out)
 {
+    *out = *w;
+    out->lent = out->lent_ids = true;
     oa_corpus_hold_out(w->tokenizer, &w->corpus.train, fraction, &out->corpus);
+    return OA_OK;
 }
 
 struct oa_step_shape oa_language_model_shape(const struct oa_options *o)

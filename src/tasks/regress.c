@@ -52,6 +52,7 @@ const struct oa_task oa_task_regress = {
     .open = open,
     .open_measured = open_measured,
     .batches = oa_example_task_batches,
+    .hold_out = oa_example_task_hold_out,
     .shape = oa_example_task_shape,
     .judge = judge,
 };

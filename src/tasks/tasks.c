@@ -53,7 +53,8 @@ enum oa_error oa_workload_open(oa_context *c, const struct oa_options *o, struct
 
 void oa_workload_close(struct oa_workload *w)
 {
-    oa_corpus_close(&w->corpus);
+    if (!w->lent_ids)
+        oa_corpus_close(&w->corpus);
     oa_examples_close(&w->train);
     oa_examples_close(&w->valid);
     oa_examples_close(&w->test);

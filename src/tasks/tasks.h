@@ -56,8 +56,9 @@ struct oa_task {
     /* Batches of a side. Refuses what is too small. seed: of their order. */
     enum oa_error (*batches)(oa_context *c, const struct oa_options *o, const struct oa_workload *w, enum oa_side side,
                              uint64_t seed, struct oa_batches **out);
-    /* Cuts the training side in two, for trials: *out borrows everything and is not to be closed. NULL: cannot. */
-    void (*hold_out)(const struct oa_workload *w, double fraction, struct oa_workload *out);
+    /* Cuts the training side in two, for trials: the held-out part is the validation side of *out, which borrows the
+     * tokenizer, and of a text the ids. Closed by oa_workload_close, also after an error. */
+    enum oa_error (*hold_out)(const struct oa_workload *w, double fraction, struct oa_workload *out);
     /* What a step is like on average, and the largest one. */
     void (*shape)(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out);
     /* Scores of the measures but the first, by their number. NULL: there are none. */
@@ -72,9 +73,10 @@ const struct oa_task *oa_task_find(const char *name); /* NULL: there is none of 
 struct oa_workload {
     const struct oa_task *task;
     struct oa_tokenizer *tokenizer;
-    bool lent;                     /* the tokenizer is another's */
-    struct oa_model_form form;     /* of the models that learn it */
-    struct oa_corpus corpus;       /* tasks on running text */
+    bool lent, lent_ids;       /* the tokenizer, the ids of a text are another's */
+    struct oa_model_form form; /* of the models that learn it */
+    struct oa_corpus corpus;   /* tasks on running text */
+    struct oa_example_layout layout;
     struct oa_example_texts texts; /* tasks on examples: what was read, and its ids */
     struct oa_examples train, valid, test;
 };

@@ -325,6 +325,7 @@ void oa_contest_close(struct contest *t)
 {
     if (!t)
         return;
+    oa_workload_close(&t->held);
     oa_workload_close(&t->workload);
     oa_free(t->steps);
     oa_free(t->ffn);

@@ -63,7 +63,7 @@ enum oa_error oa_contest_tune_read(struct contest *t)
 /* The part that judges and the part that trains both need a whole row. */
 static enum oa_error check_split(const struct contest *t)
 {
-    long need = t->r->options->model_context + 1;
+    long need = t->held.train.rows ? 1 : t->r->options->model_context + 1; /* an example, or a row of a text */
     double trains = oa_workload_side(&t->held, OA_TRAINING).targets;
     double judged = oa_workload_side(&t->held, OA_VALIDATION).targets;
     bool judges = (long)judged >= need;
@@ -84,12 +84,7 @@ enum oa_error oa_contest_tune_open(struct contest *t)
         return OA_OK;
     tuning->seeds = (int)t->r->options->compare_tune_seeds;
     tuning->fraction = t->r->options->compare_tune_fraction;
-    if (!t->workload.task->hold_out)
-        return oa_fail(t->c, OA_UNSUPPORTED,
-                       "compare.tune: data of the task %s cannot be held out for tuning yet; leave it out",
-                       t->workload.task->name);
-    t->held = t->workload;
-    t->workload.task->hold_out(&t->workload, tuning->fraction, &t->held);
+    OA_TRY(t->workload.task->hold_out(&t->workload, tuning->fraction, &t->held));
     OA_TRY(check_split(t));
     tuning->train_tokens = oa_workload_side(&t->held, OA_TRAINING).targets;
     tuning->valid_tokens = oa_workload_side(&t->held, OA_VALIDATION).targets;
