@@ -36,4 +36,8 @@
     X(train_loss)                                                                                                      \
     X(valid_loss)
 
+/* results_measures.c: of a contest whose task has more measures than the loss. */
+void oa_measures_write(const struct oa_contest *k, json_t *root);                        /* "metric", "measures" */
+enum oa_error oa_measures_read(oa_context *c, const json_t *root, struct oa_contest *k); /* before the entries */
+
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The summary of a contest: means over the seeds, paired differences to the attention with the lowest loss, verdicts.
+ * The summary of a contest: means over the seeds, paired differences to the attention with the lowest cost, verdicts.
+ * A cost is the validation loss, or the measure that the contest is about, turned over where more is better (oa_cost):
+ * nothing here knows another direction than "lower is better". measure.c turns differences back for readers.
  *
  * The reference is chosen from the same data that test the others against it. What that costs, simulated with normal
  * losses, 3 to 10 seeds and up to twelve attentions (tests/test_statistics.c repeats a part): the truly best attention
@@ -49,33 +51,33 @@ const char *oa_budget_name(const char *equal)
 /* ---- one attention ---- */
 
 /* The mean of the double at `offset` of the runs that finished. */
-static double mean_over_runs(const struct oa_entry *e, int seeds, size_t offset)
+static double mean_over_runs(const struct oa_contest *k, const struct oa_entry *e, size_t offset)
 {
     double sum = 0;
     int n = 0;
-    for (int i = 0; i < seeds; i++)
-        if (oa_run_finished(&e->runs[i])) {
+    for (int i = 0; i < k->seeds; i++)
+        if (oa_run_finished(k, &e->runs[i])) {
             sum += *(const double *)((const char *)&e->runs[i] + offset);
             n++;
         }
     return n ? sum / n : NAN;
 }
 
-static double mean_steps(const struct oa_entry *e, int seeds)
+static double mean_steps(const struct oa_contest *k, const struct oa_entry *e)
 {
     double sum = 0;
     int n = 0;
-    for (int i = 0; i < seeds; i++)
-        if (oa_run_finished(&e->runs[i])) {
+    for (int i = 0; i < k->seeds; i++)
+        if (oa_run_finished(k, &e->runs[i])) {
             sum += (double)e->runs[i].steps;
             n++;
         }
     return n ? sum / n : NAN;
 }
 
-static void fill_means(const struct oa_entry *e, int seeds, struct oa_standing *s)
+static void fill_means(const struct oa_contest *k, const struct oa_entry *e, struct oa_standing *s)
 {
-#define MEAN(field) s->field = mean_over_runs(e, seeds, offsetof(struct oa_run, field))
+#define MEAN(field) s->field = mean_over_runs(k, e, offsetof(struct oa_run, field))
     MEAN(bits_per_character);
     MEAN(bits_per_byte);
     MEAN(seconds);
@@ -87,37 +89,59 @@ static void fill_means(const struct oa_entry *e, int seeds, struct oa_standing *
     MEAN(flops_per_step);
     MEAN(peak_memory);
 #undef MEAN
-    s->steps = mean_steps(e, seeds);
+    s->steps = mean_steps(k, e);
     s->perplexity = exp(s->loss.mean);
 }
 
 /* `scratch` has room for one number a seed, here and below. */
-static void describe(const struct oa_entry *e, int seeds, double *scratch, struct oa_standing *s)
+static struct oa_estimate estimate(const struct oa_contest *k, const struct oa_entry *e, int measure, double *scratch)
 {
     int n = 0;
-    for (int i = 0; i < seeds; i++)
-        if (oa_run_finished(&e->runs[i]))
-            scratch[n++] = e->runs[i].valid_loss;
-    s->loss = oa_estimate_of(scratch, n);
-    s->made = oa_runs_made(e, seeds);
-    s->failed = s->made - n;
+    for (int i = 0; i < k->seeds; i++)
+        if (oa_run_finished(k, &e->runs[i]) && isfinite(oa_run_measured(&e->runs[i], measure)))
+            scratch[n++] = oa_run_measured(&e->runs[i], measure);
+    return oa_estimate_of(scratch, n);
+}
+
+static void describe(const struct oa_contest *k, const struct oa_entry *e, double *scratch, struct oa_standing *s)
+{
+    s->loss = estimate(k, e, 0, scratch);
+    for (int i = 1; i < OA_MEASURES; i++)
+        s->scores[i] = oa_contest_measure(k, i) ? estimate(k, e, i, scratch) : oa_estimate_of(NULL, 0);
+    s->made = oa_runs_made(e, k->seeds);
+    s->failed = s->made - s->loss.n;
     s->difference = oa_estimate_of(scratch, 0);
     s->percent = s->p = s->holm = NAN;
     s->twin = -1;
-    fill_means(e, seeds, s);
+    fill_means(k, e, s);
+}
+
+const struct oa_estimate *oa_standing_measured(const struct oa_standing *e, int measure)
+{
+    return measure ? &e->scores[measure] : &e->loss;
+}
+
+const struct oa_estimate *oa_standing_score(const struct oa_contest *k, const struct oa_standing *e)
+{
+    return oa_standing_measured(e, k->metric);
 }
 
 /* ---- identical models ---- */
 
-/* Over the seeds that both have. */
-static bool same_losses(const struct oa_entry *a, const struct oa_entry *b, int seeds)
+static bool same_run(const struct oa_contest *k, const struct oa_run *x, const struct oa_run *y)
+{
+    return oa_run_finished(k, x) && oa_run_finished(k, y) && x->valid_loss == y->valid_loss &&
+           oa_run_score(k, x) == oa_run_score(k, y);
+}
+
+bool oa_same_runs(const struct oa_contest *k, int a, int b)
 {
     int both = 0;
-    for (int i = 0; i < seeds; i++) {
-        const struct oa_run *x = &a->runs[i], *y = &b->runs[i];
+    for (int i = 0; i < k->seeds; i++) {
+        const struct oa_run *x = &k->entries[a].runs[i], *y = &k->entries[b].runs[i];
         if (x->absent || y->absent)
             continue;
-        if (!oa_run_finished(x) || !oa_run_finished(y) || x->valid_loss != y->valid_loss)
+        if (!same_run(k, x, y))
             return false;
         both++;
     }
@@ -125,32 +149,51 @@ static bool same_losses(const struct oa_entry *a, const struct oa_entry *b, int 
 }
 
 /* Attentions that compute the same, such as a window as wide as the context, are found by their losses: no two models
- * that differ in anything have these in common to the last bit. */
+ * that differ in anything have these in common to the last bit. Other scores, such as a share of right answers, may. */
 static void find_twins(const struct oa_contest *k, struct oa_summary *s)
 {
     for (int i = 1; i < s->count; i++)
         for (int j = 0; j < i && s->entries[i].twin < 0; j++)
-            if (same_losses(&k->entries[i], &k->entries[j], s->seeds))
+            if (oa_same_runs(k, i, j))
                 s->entries[i].twin = j;
 }
 
 /* ---- comparisons ---- */
 
 /* Differences that spread no more than rounding does have no spread. */
-static struct oa_estimate without_rounding(struct oa_estimate e, double loss)
+static struct oa_estimate without_rounding(struct oa_estimate e, double cost)
 {
-    if (e.sd <= 1e-13 * fabs(loss))
+    if (e.sd <= 1e-13 * fabs(cost))
         e.sd = e.half = 0;
     return e;
 }
 
-struct oa_estimate oa_paired(const struct oa_entry *a, const struct oa_entry *b, int seeds, double *scratch)
+static double cost_of(const struct oa_contest *k, const struct oa_run *r)
 {
+    return oa_cost(oa_metric(k), oa_run_score(k, r));
+}
+
+/* Of the first `seeds` runs. */
+static double mean_cost(const struct oa_contest *k, const struct oa_entry *e, int seeds)
+{
+    double sum = 0;
     int n = 0;
     for (int i = 0; i < seeds; i++)
-        if (oa_run_finished(&a->runs[i]) && oa_run_finished(&b->runs[i]))
-            scratch[n++] = a->runs[i].valid_loss - b->runs[i].valid_loss;
-    return without_rounding(oa_estimate_of(scratch, n), mean_over_runs(a, seeds, offsetof(struct oa_run, valid_loss)));
+        if (oa_run_finished(k, &e->runs[i])) {
+            sum += cost_of(k, &e->runs[i]);
+            n++;
+        }
+    return n ? sum / n : NAN;
+}
+
+struct oa_estimate oa_paired(const struct oa_contest *k, int a, int b, int seeds, double *scratch)
+{
+    const struct oa_run *x = k->entries[a].runs, *y = k->entries[b].runs;
+    int n = 0;
+    for (int i = 0; i < seeds; i++)
+        if (oa_run_finished(k, &x[i]) && oa_run_finished(k, &y[i]))
+            scratch[n++] = cost_of(k, &x[i]) - cost_of(k, &y[i]);
+    return without_rounding(oa_estimate_of(scratch, n), mean_cost(k, &k->entries[a], seeds));
 }
 
 static bool contestant(const struct oa_summary *s, int i)
@@ -172,7 +215,7 @@ static bool beaten(const struct oa_summary *s, int i)
     return false;
 }
 
-/* Who has a lower loss than the one before, on the seeds of both, takes its place. Where all have the same seeds that
+/* Who has a lower cost than the one before, on the seeds of both, takes its place. Where all have the same seeds that
  * is the lowest mean. */
 static int lowest(const struct oa_summary *s, bool of_all)
 {
@@ -188,12 +231,12 @@ static void set_differences(const struct oa_contest *k, double *scratch, struct 
     const struct oa_entry *best = &k->entries[s->reference];
     for (int i = 0; i < s->count; i++) {
         struct oa_standing *e = &s->entries[i];
-        e->difference = oa_paired(&k->entries[i], best, s->seeds, scratch);
-        double theirs = 0; /* the reference's loss on the shared seeds */
+        e->difference = oa_paired(k, i, s->reference, s->seeds, scratch);
+        double theirs = 0; /* the reference's score on the shared seeds */
         for (int r = 0; r < s->seeds; r++)
-            if (oa_run_finished(&k->entries[i].runs[r]) && oa_run_finished(&best->runs[r]))
-                theirs += best->runs[r].valid_loss / e->difference.n;
-        e->percent = 100 * e->difference.mean / theirs;
+            if (oa_run_finished(k, &k->entries[i].runs[r]) && oa_run_finished(k, &best->runs[r]))
+                theirs += oa_run_score(k, &best->runs[r]) / e->difference.n;
+        e->percent = 100 * oa_cost(oa_metric(k), e->difference.mean) / fabs(theirs);
     }
 }
 
@@ -308,27 +351,29 @@ static void all_failed(struct oa_summary *s)
 
 /* ---- the order ---- */
 
-/* By the loss on seeds that are shared with the reference; where there is none, by the loss. */
-static double place(const struct oa_summary *s, int i)
+/* By the cost on seeds that are shared with the reference; where there is none, by the cost. */
+static double place(const struct oa_contest *k, const struct oa_summary *s, int i)
 {
-    return s->reference < 0 ? s->entries[i].loss.mean : s->entries[i].difference.mean;
+    const struct oa_standing *e = &s->entries[i];
+    return s->reference < 0 ? oa_cost(oa_metric(k), oa_standing_score(k, e)->mean) : e->difference.mean;
 }
 
-static bool before(const struct oa_summary *s, int a, int b)
+static bool before(const struct oa_contest *k, const struct oa_summary *s, int a, int b)
 {
+    double place_a = place(k, s, a), place_b = place(k, s, b);
     bool a_failed = s->entries[a].failed > 0, b_failed = s->entries[b].failed > 0;
     if (a_failed != b_failed)
         return b_failed;
-    if (isnan(place(s, a)) || isnan(place(s, b)))
-        return !isnan(place(s, a)) && isnan(place(s, b));
-    return place(s, a) < place(s, b);
+    if (isnan(place_a) || isnan(place_b))
+        return !isnan(place_a) && isnan(place_b);
+    return place_a < place_b;
 }
 
-static void sort(struct oa_summary *s)
+static void sort(const struct oa_contest *k, struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++) { /* insertion keeps equal entries in the order they were given */
         int j = i;
-        for (; j > 0 && before(s, i, s->order[j - 1]); j--)
+        for (; j > 0 && before(k, s, i, s->order[j - 1]); j--)
             s->order[j] = s->order[j - 1];
         s->order[j] = i;
     }
@@ -384,7 +429,7 @@ static enum oa_error compare_with_fixed(oa_context *c, const struct oa_contest *
 static enum oa_error fill(oa_context *c, const struct oa_contest *k, double *scratch, struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
-        describe(&k->entries[i], s->seeds, scratch, &s->entries[i]);
+        describe(k, &k->entries[i], scratch, &s->entries[i]);
     for (int i = 0; i < s->count; i++)
         s->floor = k->entries[i].floor ? i : s->floor;
     find_twins(k, s);
@@ -396,7 +441,7 @@ static enum oa_error fill(oa_context *c, const struct oa_contest *k, double *scr
         OA_TRY(compare_all(c, k, scratch, s));
     else
         all_failed(s);
-    sort(s);
+    sort(k, s);
     set_speeds(k, s);
     oa_pareto_fronts(k, s, scratch);
     OA_TRY(compare_with_fixed(c, k, s));

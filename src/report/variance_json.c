@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * "vary" of results.json: the losses of the runs in which one source varied alone, and what the statistics say. */
+ * "vary" of results.json: the scores of the runs in which one source varied alone, and what the statistics say. */
 #include "report/variance.h"
 
 #include <math.h>
@@ -28,17 +28,23 @@ static json_t *variances_json(const struct oa_vary *v, const struct oa_variances
     return object;
 }
 
-static json_t *losses_json(const struct oa_vary *v, int entry)
+/* The name of the member: of scores in another measure "losses" would be false. */
+static const char *key_of(const struct oa_contest *k)
+{
+    return k->metric ? "scores" : "losses";
+}
+
+static json_t *scores_json(const struct oa_vary *v, int entry)
 {
     json_t *object = json_object();
     for (int s = 0; s < OA_CHANCES; s++) {
-        json_t *losses = json_array();
+        json_t *scores = json_array();
         for (int i = 0; v->varied[s] && i < v->values; i++)
-            json_array_append_new(losses, number(oa_varied_of(v, entry, s)[i].loss));
+            json_array_append_new(scores, number(oa_varied_of(v, entry, s)[i].score));
         if (v->varied[s])
-            json_object_set_new(object, oa_chance_name(s), losses);
+            json_object_set_new(object, oa_chance_name(s), scores);
         else
-            json_decref(losses);
+            json_decref(scores);
     }
     return object;
 }
@@ -74,7 +80,7 @@ json_t *oa_variances_json(const struct oa_contest *k)
         return json_null();
     json_t *entries = json_array();
     for (int i = 0; i < k->count; i++)
-        json_array_append_new(entries, oa_variances_of(k, i, &x) ? json_pack("{s:o, s:o}", "losses", losses_json(v, i),
+        json_array_append_new(entries, oa_variances_of(k, i, &x) ? json_pack("{s:o, s:o}", key_of(k), scores_json(v, i),
                                                                              "statistics", variances_json(v, &x))
                                                                  : json_null());
     return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "values", v->values, "sources", names_json(v->varied), "idle",
@@ -106,14 +112,14 @@ static enum oa_error read_names(oa_context *c, const json_t *vary, const char *k
     return OA_OK;
 }
 
-static enum oa_error read_runs(oa_context *c, const json_t *seeds, const json_t *losses, int entry, enum oa_chance s,
+static enum oa_error read_runs(oa_context *c, const json_t *seeds, const json_t *scores, int entry, enum oa_chance s,
                                struct oa_vary *v)
 {
-    const json_t *seed = json_object_get(seeds, oa_chance_name(s)), *loss = json_object_get(losses, oa_chance_name(s));
-    if (json_array_size(seed) != (size_t)v->values || json_array_size(loss) != (size_t)v->values)
+    const json_t *seed = json_object_get(seeds, oa_chance_name(s)), *score = json_object_get(scores, oa_chance_name(s));
+    if (json_array_size(seed) != (size_t)v->values || json_array_size(score) != (size_t)v->values)
         return refuse(c, oa_chance_name(s));
     for (int i = 0; i < v->values; i++) {
-        const json_t *x = json_array_get(loss, (size_t)i), *n = json_array_get(seed, (size_t)i);
+        const json_t *x = json_array_get(score, (size_t)i), *n = json_array_get(seed, (size_t)i);
         if (!json_is_integer(n) || (!json_is_number(x) && !json_is_null(x)))
             return refuse(c, oa_chance_name(s));
         oa_varied_of(v, entry, s)[i] =
@@ -124,12 +130,12 @@ static enum oa_error read_runs(oa_context *c, const json_t *seeds, const json_t 
 
 static enum oa_error read_entry(oa_context *c, const json_t *vary, int entry, struct oa_contest *k)
 {
-    const json_t *losses = json_object_get(json_array_get(json_object_get(vary, "entries"), (size_t)entry), "losses");
+    const json_t *scores = json_object_get(json_array_get(json_object_get(vary, "entries"), (size_t)entry), key_of(k));
     if (k->entries[entry].floor)
         return OA_OK;
     for (int s = 0; s < OA_CHANCES; s++)
         if (k->vary.varied[s])
-            OA_TRY(read_runs(c, json_object_get(vary, "seeds"), losses, entry, s, &k->vary));
+            OA_TRY(read_runs(c, json_object_get(vary, "seeds"), scores, entry, s, &k->vary));
     return OA_OK;
 }
 

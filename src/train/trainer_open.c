@@ -91,7 +91,7 @@ static enum oa_error take_up_log(struct trainer *t)
     say_age(t->age, age);
     oa_log(t->c, 0, "%s: going on from step %ld of %ld, after %.0f tokens; the checkpoint is %s old", t->r->folder,
            t->p.step, t->o->train_steps, t->p.tokens, age);
-    return oa_log_rewind(t->c, t->r->folder, t->p.step, t->run);
+    return oa_log_rewind(t->c, t->r->folder, t->p.step, t->r->workload->task->measures, t->run);
 }
 
 /* The first thing that is written, when nothing is left that could refuse the run. */
@@ -125,6 +125,7 @@ enum oa_error oa_trainer_open(struct trainer *t)
     enum oa_precision precision;
     if (!oa_precision_parse(t->o->train_precision, &precision))
         return oa_fail(t->c, OA_ARGUMENT, "train.precision: \"%s\" is not f32, bf16 or f64", t->o->train_precision);
+    OA_TRY(oa_metric_choose(t->c, t->r->workload->task, t->o->compare_metric, &t->metric));
     OA_TRY(oa_best_check(t->c, t->o, oa_workload_side(t->r->workload, OA_VALIDATION)->count > 0, t->r->folder));
     OA_TRY(oa_device_open(t->c, precision, false, &t->d));
     OA_TRY(oa_model_open(t->d, t->o, oa_tokenizer_size(t->r->workload->tokenizer), true, &t->m));
