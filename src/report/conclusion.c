@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a contest says, in a few sentences, made from the verdicts alone. */
-#include "report/measure.h"
+#include "report/metric_words.h"
 #include "report/tuning.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The charts of a contest that have one mark an attention: differences with their intervals, quality against cost. */
-#include "report/measure.h"
+#include "report/metric_words.h"
 #include "report/page.h"
 
 #include <math.h>

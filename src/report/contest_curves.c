@@ -4,7 +4,7 @@
  * attention over a thin one for each seed; and the same numbers as a table. Where the contest is about another measure
  * that was taken along the way, that one against steps before them.
  */
-#include "report/measure.h"
+#include "report/metric_words.h"
 #include "report/page.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The rest of report.html: every run of every attention, and how to read the page. */
-#include "report/measure.h"
+#include "report/metric_words.h"
 #include "report/page.h"
 
 #include <math.h>

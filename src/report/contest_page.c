@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * report.html: the order of the page, its head, and the table of results. */
-#include "report/measure.h"
+#include "report/metric_words.h"
 #include "report/page.h"
 #include "report/tuning.h"
 

@@ -3,7 +3,7 @@
  * A contest as a table for the terminal and as Markdown. Attentions stand by rising cost; the conclusion comes first in
  * Markdown and last in the terminal, where the eye is.
  */
-#include "report/measure.h"
+#include "report/metric_words.h"
 #include "report/page.h"
 #include "report/tuning.h"
 #include "report/variance.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where scores come from: the parts of what was validated (classes, lengths), a table for each kind, with means over
  * the seeds and their 95 % intervals. Parts are described, not tested: a verdict is about the whole. */
-#include "report/measure.h"
+#include "report/metric_words.h"
 #include "report/page.h"
 
 #include <math.h>

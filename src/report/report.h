@@ -35,7 +35,7 @@ enum oa_verdict {
 };
 const char *oa_verdict_name(enum oa_verdict v); /* "best", "lowest loss", "worse", "not resolved", … */
 enum { OA_VERDICT = 64 };
-/* The same in a contest about another measure: "highest accuracy" (measure.c). */
+/* The same in a contest about another measure: "highest accuracy" (metric_words.c). */
 const char *oa_verdict_says(const struct oa_contest *k, enum oa_verdict v, char out[OA_VERDICT]);
 const char *oa_budget_name(const char *equal); /* what the runs had the same of: "training tokens", … */
 

@@ -3,7 +3,7 @@
  * results.json: the whole contest, every run with its curve, and what the statistics say. docs/results.md describes it.
  * Statistics are written for other programs; results_read.c passes over them and they are computed again.
  */
-#include "report/measure.h"
+#include "report/metric_words.h"
 #include "report/results.h"
 #include "report/variance.h"
 #include "train/run_scores.h"

@@ -2,7 +2,7 @@
  *
  * The summary of a contest: means over the seeds, paired differences to the attention with the lowest cost, verdicts.
  * A cost is the validation loss, or the measure that the contest is about, turned over where more is better (oa_cost):
- * nothing here knows another direction than "lower is better". measure.c turns differences back for readers.
+ * nothing here knows another direction than "lower is better". metric_words.c turns differences back for readers.
  *
  * The reference is chosen from the same data that test the others against it. What that costs, simulated with normal
  * losses, 3 to 10 seeds and up to twelve attentions (tests/test_statistics.c repeats a part): the truly best attention

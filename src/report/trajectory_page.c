@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The section of report.html that shows each interval as seeds were added, a chart for each attention. */
-#include "report/measure.h"
+#include "report/metric_words.h"
 #include "report/page.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The section of report.html about tuning: how the score depends on what was tuned, attention by attention. */
-#include "report/measure.h"
+#include "report/metric_words.h"
 #include "report/page.h"
 #include "report/tuning.h"
 

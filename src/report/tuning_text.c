@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a contest says in words about the options that were tuned for each attention before it. */
-#include "report/measure.h"
+#include "report/metric_words.h"
 #include "report/tuning.h"
 
 #include <math.h>

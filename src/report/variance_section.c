@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where the spread comes from, as people read it: a table in text, Markdown and HTML, and a bar chart. */
 #include "print/svg.h"
-#include "report/measure.h"
+#include "report/metric_words.h"
 #include "report/page.h"
 #include "report/variance.h"
 

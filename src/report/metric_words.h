@@ -4,8 +4,8 @@
  * reports show scores in the unit and the direction of the measure that the contest is about, and name both. Nothing
  * else in report/ asks which direction that is. Private to report/, but for its tests.
  */
-#ifndef ORTHANT_REPORT_MEASURE_H
-#define ORTHANT_REPORT_MEASURE_H
+#ifndef ORTHANT_REPORT_METRIC_WORDS_H
+#define ORTHANT_REPORT_METRIC_WORDS_H
 
 #include "report/report.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/measure.h"
+#include "report/metric_words.h"
 
 #include <string.h>
 
