@@ -8,6 +8,7 @@
 
 #include "report/page.h"
 #include "report/report.h"
+#include "report/variance.h"
 #include "train/best.h"
 #include "train/run_result.h"
 
@@ -102,6 +103,14 @@ static void has(const char *text, const char *what)
         fail_msg("\"%s\" is not in:\n%.3000s", what, text);
 }
 
+static json_t *at(json_t *o, const char *key)
+{
+    json_t *x = json_object_get(o, key);
+    if (!x)
+        fail_msg("there is no %s", key);
+    return x;
+}
+
 /* ---- verdicts ---- */
 
 static void as_scipy(void **state)
@@ -171,6 +180,17 @@ static void against_a_baseline(void **state)
     has(t.s, "As good: within 1 % points.");
     assert_null(strstr(t.s, "nats a token"));
     assert_null(strstr(t.s, "ppl"));
+    oa_text_free(&t);
+    t = text_of(&m, oa_report_html);
+    has(t.s, "−5.92<small>−6.46 … −5.37</small></td>");         /* results */
+    has(t.s, "−5.92 [−6.46, −5.37]");                           /* beside its bar */
+    has(t.s, "<b>worse</b>−2.83<small>−3.05 … −2.62</small>");  /* softmax against more */
+    has(t.s, "<b>better</b>+2.83<small>+2.62 … +3.05</small>"); /* and more against softmax */
+    has(t.s, ">84.12<small>± 0.49</small>");
+    oa_text_free(&t);
+    t = text_of(&m, oa_report_svg);
+    has(t.s, ">−4<"); /* a tick of the axis */
+    assert_null(strstr(t.s, ">+4<"));
     oa_text_free(&t);
     unmake(&m);
 }
@@ -266,6 +286,16 @@ static void fronts(void **state)
         assert_int_equal(m.summary.entries[i].front_speed, i == 1);
         assert_int_equal(m.summary.entries[i].front_parameters, i == 1);
     }
+    struct oa_text t = text_of(&m, oa_report_html);
+    assert_null(strstr(t.s, "<path class=\"front\"")); /* of one point there is no line */
+    oa_text_free(&t);
+    oa_summary_free(&m.summary);
+    for (int r = 0; r < SEEDS; r++)
+        m.runs[0][r].tokens_per_second = 3000; /* faster, and less often right */
+    judge(&m);
+    t = text_of(&m, oa_report_html);
+    has(t.s, "<path class=\"front\"");
+    oa_text_free(&t);
     unmake(&m);
 }
 
@@ -353,17 +383,52 @@ static void no_score(void **state)
     assert_int_equal(m.summary.entries[1].verdict, OA_VERDICT_FAILED);
     assert_int_equal(m.summary.reference, 4);
     unmake(&m);
+    make(&m, 0, ACCURACY);
+    for (int i = 0; i < MOST; i++)
+        m.runs[i][5].failed = true;
+    judge(&m); /* nothing can be compared, and who was right more often still stands first */
+    assert_int_equal(m.summary.reference, -1);
+    for (int i = 1; i < MOST; i++)
+        assert_true(m.summary.entries[m.summary.order[i - 1]].scores[ACCURACY].mean >=
+                    m.summary.entries[m.summary.order[i]].scores[ACCURACY].mean);
+    unmake(&m);
+}
+
+/* Where the spread comes from is asked of the score, too. */
+static void spread(void **state)
+{
+    static struct made m;
+    struct oa_variances x;
+    (void)state;
+    make(&m, 3, ACCURACY); /* less, open */
+    struct oa_vary *v = &m.contest.vary;
+    v->values = 3;
+    v->varied[OA_CHANCE_ORDER] = true;
+    v->runs = oa_alloc(m.c, sizeof(struct oa_varied) * 2 * OA_CHANCES * 3);
+    for (int i = 0; i < 2; i++)
+        for (int s = 0; s < 3; s++)
+            oa_varied_of(v, i, OA_CHANCE_ORDER)[s] = (struct oa_varied){ (uint64_t)s, accuracy[3][s] };
+    judge(&m);
+    assert_true(oa_variances_of(&m.contest, 1, &x));
+    near(x.source[OA_CHANCE_ORDER].sd, oa_deviation(accuracy[3], 3));
+    near(x.together.sd, oa_deviation(accuracy[4], SEEDS));
+    struct oa_text t = text_of(&m, oa_report_json);
+    struct oa_contest again;
+    json_t *root = json_loads(t.s, 0, NULL), *entry = json_array_get(at(at(root, "vary"), "entries"), 0);
+    assert_true(json_number_value(json_array_get(at(at(entry, "scores"), "order"), 1)) == accuracy[3][1]);
+    json_decref(root);
+    assert_int_equal(oa_contest_from_json(m.c, t.s, &again), OA_OK);
+    assert_true(oa_varied_of(&again.vary, 1, OA_CHANCE_ORDER)[2].score == accuracy[3][2]);
+    oa_contest_free(&again);
+    oa_text_free(&t);
+    t = text_of(&m, oa_report_html);
+    has(t.s, "standard deviation of the accuracy, %");
+    oa_text_free(&t);
+    oa_free(v->runs);
+    unmake(&m);
 }
 
 /* ---- results.json ---- */
-
-static json_t *at(json_t *o, const char *key)
-{
-    json_t *x = json_object_get(o, key);
-    if (!x)
-        fail_msg("there is no %s", key);
-    return x;
-}
 
 static void give_more(oa_context *c, struct made *m)
 {
@@ -438,6 +503,8 @@ static void results(void **state)
     has(page.s, "accuracy during training");
     has(page.s, "accuracy by class, %, mean over the seeds");
     has(page.s, "difference, % points");
+    has(page.s, "<b>less</b>after 6 seeds: −"); /* and not above 0 */
+    has(page.s, "<b>more</b>after 6 seeds: +");
     oa_text_free(&page);
     oa_text_free(&other);
     oa_text_free(&first);
@@ -761,6 +828,7 @@ int main(void)
         cmocka_unit_test(the_floor),
         cmocka_unit_test(as_many_right_answers),
         cmocka_unit_test(no_score),
+        cmocka_unit_test(spread),
         cmocka_unit_test(results),
         cmocka_unit_test(bad_results),
         cmocka_unit_test(the_highest_is_chosen),
