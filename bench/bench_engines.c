@@ -71,14 +71,14 @@ static void *acts(long n)
 {
     double *values = malloc((size_t)n * sizeof *values);
     float *real = malloc((size_t)n * sizeof *real);
-    void *x = fresh(n, device->kernels.act_size);
+    void *x = fresh(n, device->numbers.act_size);
     if (!values || !real)
         exit(1);
     for (long i = 0; i < n; i++) {
         values[i] = oa_random_uniform((struct oa_stream){ 1, 2 }, (uint64_t)i) * 2 - 1;
         real[i] = (float)values[i];
     }
-    device->kernels.act_from_real(n, device->kernels.real == OA_F64 ? (void *)values : (void *)real, x);
+    device->kernels.act_from_real(n, device->numbers.real == OA_F64 ? (void *)values : (void *)real, x);
     free(values);
     free(real);
     return x;
@@ -86,7 +86,7 @@ static void *acts(long n)
 
 static void *reals(long n)
 {
-    return fresh(n, device->kernels.real_size);
+    return fresh(n, device->numbers.real_size);
 }
 
 /* ---- the peak --------------------------------------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ static void measure_peak(void)
     for (int i = 0; i < threads && i < 64; i++)
         p.c[i] = reals(256 * 64);
     peak = 8.0 * threads * 20 * 2 * 256 * 256 * 64 / measure(products, &p).best;
-    printf("%s, %s, %d threads: products reach %.0f GFLOP/s\n", oa_precision_name(device->kernels.precision),
+    printf("%s, %s, %d threads: products reach %.0f GFLOP/s\n", oa_precision_name(device->numbers.precision),
            device->kernels.gemm_name, threads, peak * 1e-9);
     free(p.a);
     free(p.b);

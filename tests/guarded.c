@@ -124,6 +124,14 @@ static struct oa_logits of_logits(const struct oa_device *d, const struct oa_log
     for (int c = 0; c < s.parts; c++)
         s.part[c] = of_part(d, s.part[c]);
     FIX(alpha), FIX(dalpha), FIX(v), FIX(dv), FIX(o), FIX(d_o), FIX(lse);
+    FIX(distances.table), FIX(distances.query), FIX(distances.key), FIX(distances.bucket), FIX(distances.dbias);
+    return s;
+}
+
+static struct oa_relative of_relative(const struct oa_device *d, const struct oa_relative *a)
+{
+    struct oa_relative s = *a;
+    FIX(bias), FIX(table), FIX(bucket);
     return s;
 }
 
@@ -236,14 +244,29 @@ static struct oa_residual_norm of_residual_norm(const struct oa_device *d, const
 static struct oa_embedding of_embedding(const struct oa_device *d, const struct oa_embedding *a)
 {
     struct oa_embedding s = *a;
-    FIX(ids), FIX(table), FIX(position), FIX(y), FIX(dy), FIX(dtable), FIX(dposition);
+    FIX(ids), FIX(segments), FIX(table), FIX(position), FIX(segment), FIX(y), FIX(dy);
+    FIX(dtable), FIX(dposition), FIX(dsegment);
+    return s;
+}
+
+static struct oa_row_choice of_row_choice(const struct oa_device *d, const struct oa_row_choice *a)
+{
+    struct oa_row_choice s = *a;
+    FIX(index), FIX(x), FIX(y), FIX(dy), FIX(dx);
+    return s;
+}
+
+static struct oa_row_means of_row_means(const struct oa_device *d, const struct oa_row_means *a)
+{
+    struct oa_row_means s = *a;
+    FIX(lengths), FIX(x), FIX(y), FIX(dy), FIX(dx);
     return s;
 }
 
 static struct oa_linear_loss of_linear_loss(const struct oa_device *d, const struct oa_linear_loss *a)
 {
     struct oa_linear_loss s = *a;
-    FIX(x), FIX(w), FIX(target), FIX(dx), FIX(dw);
+    FIX(x), FIX(w), FIX(bias), FIX(target), FIX(value), FIX(dx), FIX(dw), FIX(dbias);
     return s;
 }
 

@@ -87,7 +87,7 @@ static void make_contest(oa_context *c, const struct synthetic *attentions, int 
     *k = (struct oa_contest){ .count = count, .seeds = seeds, .characters = 111540, .bytes = 111540 };
     k->valid_tokens = 111540;
     k->eval_tokens = 111539;
-    snprintf(k->equal, sizeof k->equal, "tokens");
+    k->equal = OA_EQUAL_TOKENS;
     struct oa_options options;
     struct oa_text text;
     oa_options_default(&options);

@@ -3,6 +3,7 @@
  * A contest against a baseline: p-values from scipy 1.17.1 (ttest_rel, two one-sided tests by stats.t) with Holm's
  * correction by statsmodels 0.15.0; error rates by simulating contests of which the truth is known.
  */
+#include "results_reader.h"
 #include "testing.h"
 
 #include "report/report.h"
@@ -25,8 +26,7 @@ static void set_loss(struct made *m, int entry, int seed, double loss)
 
 static void make(struct made *m, const char *const *names, double margin)
 {
-    *m = (struct made){ .contest = {
-                            .count = MOST, .seeds = SEEDS, .equal = "tokens", .baseline = 1, .margin = margin } };
+    *m = (struct made){ .contest = { .count = MOST, .seeds = SEEDS, .baseline = 1, .margin = margin } };
     m->contest.entries = m->entries;
     for (int i = 0; i < MOST; i++)
         m->entries[i] = (struct oa_entry){ .attention = (char *)(uintptr_t)names[i], .runs = m->runs[i] };

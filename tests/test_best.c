@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The model with the lowest validation loss, and stopping early: which is kept, that it is the one that had the loss,
  * that a run that was stopped and gone on with makes the same choice, and what is refused. */
-#include "testing.h"
+#include "setups.h"
 
 #include "train/best.h"
 
@@ -27,28 +27,15 @@ static int make_text(void **state)
 
 static struct oa_options options(long steps)
 {
-    struct oa_options o;
-    oa_options_default(&o);
-    snprintf(o.data_train, sizeof o.data_train, "%s", text_file);
-    snprintf(o.train_schedule, sizeof o.train_schedule, "constant");
+    struct oa_options o = small_model(text_file, steps);
+    o.train_schedule = OA_SCHEDULE_CONSTANT;
     o.data_valid_fraction = 200.0 / 3400;
-    o.model_layers = 1;
-    o.model_width = 16;
-    o.model_heads = 2;
-    o.model_context = 16;
     o.train_batch = 4;
-    o.train_steps = steps;
-    o.train_warmup = 2;
     o.train_lr = 3e-2;
     o.train_eval_every = 4;
     o.train_log_every = 7;
     o.train_keep_best = true;
     return o;
-}
-
-static void remove_folders(void)
-{
-    assert_int_equal(system("rm -rf test_best_folder test_best_other"), 0);
 }
 
 static volatile int stop;
@@ -123,7 +110,7 @@ static void test_the_lowest_is_kept(void **state)
     (void)state;
     struct oa_options o = options(60);
     struct oa_run run, short_run;
-    remove_folders();
+    shell("rm -rf %s %s", folder, other);
     assert_int_equal(train(&o, folder, false, 0, &run), OA_OK);
     const struct oa_curve_point *best = lowest(&run);
     assert_true(best->step > 4 && best->step < 60 && best->step % 4 == 0);
@@ -149,7 +136,7 @@ static void test_going_on_makes_the_same_choice(void **state)
     (void)state;
     struct oa_options o = options(60);
     struct oa_run run, whole;
-    remove_folders();
+    shell("rm -rf %s %s", folder, other);
     o.train_patience = 4;
     o.train_eval_tokens = 150;
     o.train_checkpoint_every = 3;
@@ -178,7 +165,7 @@ static void test_after_a_kill(void **state)
     (void)state;
     struct oa_options o = options(40);
     struct oa_run run, whole;
-    remove_folders();
+    shell("rm -rf %s %s", folder, other);
     o.train_checkpoint_every = 9;
     assert_int_equal(train(&o, folder, false, 0, &whole), OA_OK);
     assert_int_equal(train(&o, other, false, 0, &run), OA_OK);
@@ -198,7 +185,7 @@ static void test_the_best_model_must_be_there(void **state)
     (void)state;
     struct oa_options o = options(20);
     struct oa_run run;
-    remove_folders();
+    shell("rm -rf %s %s", folder, other);
     assert_int_equal(train(&o, folder, false, 0, &run), OA_OK);
     oa_run_free(&run);
     o.train_steps = 24;
@@ -230,9 +217,9 @@ static void test_patience(void **state)
     (void)state;
     struct oa_options o = options(400);
     struct oa_run run, whole;
-    remove_folders();
+    shell("rm -rf %s %s", folder, other);
     o.train_keep_best = false;
-    snprintf(o.train_schedule, sizeof o.train_schedule, "cosine");
+    o.train_schedule = OA_SCHEDULE_COSINE;
     assert_int_equal(train(&o, folder, false, 0, &whole), OA_OK);
     o.train_patience = 4;
     assert_int_equal(train(&o, other, false, 0, &run), OA_OK);
@@ -275,7 +262,7 @@ static void test_the_result_is_of_the_final_tokens(void **state)
     (void)state;
     struct oa_options o = options(24);
     struct oa_run run;
-    remove_folders();
+    shell("rm -rf %s %s", folder, other);
     o.train_eval_tokens = 40;
     assert_int_equal(train(&o, folder, false, 0, &run), OA_OK);
     assert_true(run.valid_tokens == 199);
@@ -296,7 +283,7 @@ static void test_refusals(void **state)
 {
     (void)state;
     struct oa_options o = options(8);
-    remove_folders();
+    shell("rm -rf %s %s", folder, other);
     o.data_valid_fraction = 0;
     expect_refusal(&o, folder, "train.keep_best: there is no validation text to choose by");
     o = options(8);
@@ -321,7 +308,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
     };
     int failed = cmocka_run_group_tests(tests, make_text, NULL);
-    remove_folders();
+    shell("rm -rf %s %s", folder, other);
     remove(text_file);
     return failed;
 }

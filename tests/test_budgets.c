@@ -2,7 +2,7 @@
  *
  * What a contest's runs are given and what is said of it, held against numbers that do not come from the contest: FLOPs
  * of `plan`, parameters counted by hand, clocks that the test makes up, a uniform average that the test computes. */
-#include "testing.h"
+#include "setups.h"
 
 #include "base/seal.h"
 
@@ -23,11 +23,7 @@ enum { WIDTH = 32, HEADS = 2, LENGTH = 24, LAYERS = 2, STEPS = 40 };
 static int make_text(void **state)
 {
     (void)state;
-    FILE *f = fopen(text_file, "w");
-    for (int i = 0; i < 400; i++)
-        fprintf(f, "the %s %s over the %s dog; ", i % 3 ? "quick" : "slow", i % 2 ? "fox jumps" : "cat leaps",
-                i % 5 ? "lazy" : "tired");
-    return fclose(f);
+    return write_foxes_and_cats(text_file, 400);
 }
 
 static struct oa_options options(const char *equal)
@@ -35,7 +31,7 @@ static struct oa_options options(const char *equal)
     struct oa_options o;
     oa_options_default(&o);
     snprintf(o.data_train, sizeof o.data_train, "%s", text_file);
-    snprintf(o.compare_equal, sizeof o.compare_equal, "%s", equal);
+    set_option(&o, "compare.equal", equal);
     o.compare_seeds = 2;
     o.model_layers = LAYERS;
     o.model_width = WIDTH;
@@ -83,7 +79,7 @@ static struct oa_plan plan_of(const struct held *h, struct oa_options o, const c
     struct oa_plan plan;
     snprintf(o.model_attention, sizeof o.model_attention, "%s", attention);
     assert_int_equal(oa_workload_open(h->c, &o, &w), OA_OK);
-    assert_int_equal(oa_plan_make(h->c, &o, oa_tokenizer_size(w.tokenizer), &plan), OA_OK);
+    assert_int_equal(oa_plan_workload(h->c, &o, &w, &plan), OA_OK);
     oa_workload_close(&w);
     return plan;
 }
@@ -135,11 +131,11 @@ static double counted(double vocabulary, double own, double ffn)
 static long ffn_of(const struct held *h, int entry)
 {
     char path[256];
-    long vocabulary;
+    struct oa_model_form form;
     struct oa_options o;
     oa_options_default(&o);
     snprintf(path, sizeof path, "%s/runs/attention-%02d/seed-1/config.json", folder, entry + 1);
-    assert_int_equal(oa_config_load(h->c, path, &o, &vocabulary), OA_OK);
+    assert_int_equal(oa_config_load(h->c, path, &o, &form), OA_OK);
     return o.model_ffn;
 }
 
@@ -214,7 +210,7 @@ static void learning_rate_follows_time(void **state)
     o.train_warmup = 0;
     o.train_lr = 1;
     o.train_min_lr = 0;
-    snprintf(o.train_schedule, sizeof o.train_schedule, "linear");
+    o.train_schedule = OA_SCHEDULE_LINEAR;
     assert_int_equal(oa_pace_open(c, &o, &p), OA_OK);
     long step = 0;
     double used = 0;
@@ -438,9 +434,10 @@ static void floor_is_the_uniform_average(void **state)
     oa_context *c = oa_open(NULL);
     struct oa_device *d;
     struct oa_model *m;
+    struct oa_model_form form = oa_language_model_form(27);
     oa_tape tape;
     assert_int_equal(oa_device_open(c, OA_PRECISION_F64, false, &d), OA_OK);
-    assert_int_equal(oa_model_open(d, &o, 27, true, &m), OA_OK);
+    assert_int_equal(oa_model_open(d, &o, &form, true, &m), OA_OK);
     oa_tape_init(&tape, d);
     oa_tape_reset(&tape, false, false, (struct oa_stream){ 0 });
     double x[LENGTH][WIDTH], average[LENGTH][WIDTH];
@@ -513,7 +510,7 @@ static void floor_is_no_contestant(void **state)
             runs[e][r] = (struct oa_run){ .seed = (uint64_t)r, .valid_loss = loss[e][r], .valid_tokens = 9 };
             entries[e].runs = runs[e];
         }
-    struct oa_contest k = { .entries = entries, .count = 4, .seeds = 3, .equal = "tokens", .valid_tokens = 10 };
+    struct oa_contest k = { .entries = entries, .count = 4, .seeds = 3, .valid_tokens = 10 };
     oa_context *c = oa_open(NULL);
     struct oa_summary s;
     assert_int_equal(oa_summary_make(c, &k, &s), OA_OK);

@@ -95,7 +95,10 @@ static double first_loss(const struct oa_options *o, const struct oa_workload *w
     plain.train_seed = init;
     plain.train_seed_init = plain.train_seed_order = plain.train_seed_dropout = -1;
     assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
-    assert_int_equal(oa_model_open(d, &plain, oa_tokenizer_size(w->tokenizer), true, &m), OA_OK);
+    assert_int_equal(oa_model_open(d, &plain,
+                                   (struct oa_model_form[]){ oa_language_model_form(oa_tokenizer_size(w->tokenizer)) },
+                                   true, &m),
+                     OA_OK);
     assert_int_equal(oa_batches_open(c, &w->corpus.train, 2, 16, (uint64_t)order, &batches), OA_OK);
     assert_int_equal(oa_batches_random(batches, 1, 1, 0, &batch), OA_OK);
     oa_tape_init(&tape, d);
@@ -193,18 +196,19 @@ static void test_a_saved_model_knows_its_seed(void **state)
     oa_run_free(&run);
     assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
     assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
-    assert_int_equal(oa_model_open(d, &o, oa_tokenizer_size(w.tokenizer), false, &made), OA_OK);
+    assert_int_equal(oa_model_open(d, &o,
+                                   (struct oa_model_form[]){ oa_language_model_form(oa_tokenizer_size(w.tokenizer)) },
+                                   false, &made),
+                     OA_OK);
     assert_int_equal(
-        oa_model_open_saved(d, "test_chance_folder/model.safetensors", &o, made->vocabulary, w.tokenizer, &read),
-        OA_OK);
+        oa_model_open_saved(d, "test_chance_folder/model.safetensors", &o, &made->form, w.tokenizer, &read), OA_OK);
     assert_true(made->store.total > made->store.live);
     assert_int_equal(made->store.total, read->store.total);
     assert_memory_equal(made->store.values, read->store.values, (size_t)made->store.total * sizeof(float));
     oa_model_close(read);
     o.train_seed_init = 4;
     assert_int_equal(
-        oa_model_open_saved(d, "test_chance_folder/model.safetensors", &o, made->vocabulary, w.tokenizer, &read),
-        OA_FORMAT);
+        oa_model_open_saved(d, "test_chance_folder/model.safetensors", &o, &made->form, w.tokenizer, &read), OA_FORMAT);
     expect_sentence("the model was trained with seed = 3, and config.json beside it says 4");
     oa_model_close(made);
     oa_device_close(d);

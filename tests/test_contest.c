@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a contest trusts: sealed files, fingerprints that every deciding option enters, results that follow from their
  * options even where the seal was made anew, and seeds that make a difference. */
-#include "testing.h"
+#include "setups.h"
 
 #include "base/seal.h"
 #include "train/run_result.h"
@@ -16,26 +16,14 @@ static const char folder[] = "test_contest_folder";
 static int make_text(void **state)
 {
     (void)state;
-    FILE *f = fopen(text_file, "w");
-    for (int i = 0; i < 200; i++)
-        fprintf(f, "the %s %s over the %s dog; ", i % 3 ? "quick" : "slow", i % 2 ? "fox jumps" : "cat leaps",
-                i % 5 ? "lazy" : "tired");
-    return fclose(f);
+    return write_foxes_and_cats(text_file, 200);
 }
 
 static struct oa_options options(void)
 {
-    struct oa_options o;
-    oa_options_default(&o);
-    snprintf(o.data_train, sizeof o.data_train, "%s", text_file);
-    o.model_layers = 1;
-    o.model_width = 16;
-    o.model_heads = 2;
-    o.model_context = 16;
+    struct oa_options o = small_model(text_file, 4);
     o.model_dropout = 0.1;
     o.train_batch = 2;
-    o.train_steps = 4;
-    o.train_warmup = 2;
     o.train_log_every = 2;
     o.compare_seeds = 2;
     return o;
@@ -44,13 +32,6 @@ static struct oa_options options(void)
 static oa_context *open_context(const char *isa)
 {
     return oa_open(&(struct oa_settings){ .threads = 1, .isa = isa });
-}
-
-static void remove_folder(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    assert_int_equal(system(command), 0);
 }
 
 static enum oa_error contest(oa_context *c, const struct oa_options *o)
@@ -141,7 +122,7 @@ static bool change(oa_context *c, struct oa_options *o, const struct oa_option_r
         break;
     case OA_OPTION_CHOICE:
         snprintf(value, sizeof value, "%.*s", (int)strcspn(second, "|"), second);
-        if (strcmp((char *)o + row->offset, value) == 0)
+        if (oa_option_choice(key, value) == *(int *)(void *)((char *)o + row->offset))
             snprintf(value, sizeof value, "%.*s", (int)strcspn(row->choices, "|"), row->choices);
         break;
     case OA_OPTION_WORDS:
@@ -222,7 +203,7 @@ static void test_the_version_of_the_numbers(void **state)
     struct oa_options o = options();
     struct oa_workload w;
     struct oa_run run;
-    snprintf(o.train_precision, sizeof o.train_precision, "f64");
+    o.train_precision = OA_PRECISION_F64;
     snprintf(o.model_attention, sizeof o.model_attention, "softmax:1 | random:1");
     assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
     assert_int_equal(oa_train_run(c, &(struct oa_train_request){ .options = &o, .workload = &w }, &run), OA_OK);
@@ -273,7 +254,7 @@ static void test_results_must_make_sense(void **state)
     };
     oa_context *c = open_context(NULL);
     struct oa_options o = options();
-    remove_folder();
+    remove_folder(folder);
     assert_int_equal(contest(c, &o), OA_OK);
     json_t *good = read_result(c, first_result);
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
@@ -291,7 +272,7 @@ static void test_results_must_make_sense(void **state)
     assert_int_equal(contest(c, &o), OA_OK);
     json_decref(good);
     oa_close(c);
-    remove_folder();
+    remove_folder(folder);
 }
 
 static void edit_last_point(json_t *result, size_t column, json_t *value)
@@ -305,7 +286,7 @@ static void test_curves_must_make_sense(void **state)
     (void)state;
     oa_context *c = open_context(NULL);
     struct oa_options o = options();
-    remove_folder();
+    remove_folder(folder);
     assert_int_equal(contest(c, &o), OA_OK);
     json_t *result = read_result(c, first_result);
     double loss = json_number_value(json_object_get(result, "valid_loss"));
@@ -329,7 +310,7 @@ static void test_curves_must_make_sense(void **state)
     expect_sentence(c, "log.jsonl says something else");
     json_decref(result);
     oa_close(c);
-    remove_folder();
+    remove_folder(folder);
 }
 
 /* ---- runs that go on ---- */
@@ -340,7 +321,7 @@ static void test_runs_go_on_as_they_began(void **state)
     oa_context *c = open_context(NULL);
     char begun[sizeof((struct oa_run *)0)->machine];
     json_t *mine = json_pack("{s:s}", "train.lr", "0.1"), *other = json_pack("{s:s}", "train.lr", "0.2");
-    remove_folder();
+    remove_folder(folder);
     assert_int_equal(oa_run_begin(c, folder, other, "a", begun), OA_OK);
     assert_int_equal(oa_run_begin(c, folder, mine, "a", begun), OA_OK); /* nothing was trained yet */
     write_text("test_contest_folder/checkpoint-000000001.safetensors", "");
@@ -351,7 +332,7 @@ static void test_runs_go_on_as_they_began(void **state)
     json_decref(mine);
     json_decref(other);
     oa_close(c);
-    remove_folder();
+    remove_folder(folder);
 }
 
 /* ---- seeds ---- */
@@ -362,7 +343,7 @@ static void test_seeds_must_differ(void **state)
     (void)state;
     oa_context *c = open_context(NULL);
     struct oa_options o = options();
-    remove_folder();
+    remove_folder(folder);
     assert_int_equal(contest(c, &o), OA_OK);
     json_t *first = read_result(c, first_result), *second = read_result(c, second_result);
     assert_false(json_equal(json_object_get(first, "weights"), json_object_get(second, "weights")));
@@ -379,7 +360,7 @@ static void test_seeds_must_differ(void **state)
     json_decref(first);
     json_decref(second);
     oa_close(c);
-    remove_folder();
+    remove_folder(folder);
 }
 
 static void test_seeds_that_hold_everything_are_refused(void **state)
@@ -389,7 +370,7 @@ static void test_seeds_that_hold_everything_are_refused(void **state)
     struct oa_options o = options();
     o.train_seed_init = 1;
     o.train_seed_order = 1;
-    remove_folder();
+    remove_folder(folder);
     assert_int_equal(contest(c, &o), OA_ARGUMENT);
     expect_sentence(c, "hold what the 2 seeds are to vary");
     oa_close(c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Text, tokenizers, corpus and batches: what is encoded comes back; ids and files equal those of Hugging Face
  * (tests/data/README.md); damaged files are refused; batches depend on nothing but their arguments. */
-#include "testing.h"
+#include "setups.h"
 
 #include "data/tokenizer_parts.h"
 
@@ -25,31 +25,21 @@ static void keep_notice(void *argument, int level, const char *line)
 /* Every test runs in an empty folder of its own. */
 static int enter_folder(void **state)
 {
-    char *folder = strdup("data.XXXXXX");
-    if (!mkdtemp(folder) || chdir(folder) != 0)
-        return -1;
+    *state = enter_own_folder();
     context = oa_open(&(struct oa_settings){ .threads = 1, .log = keep_notice });
     last_notice[0] = 0;
-    *state = folder;
-    return context ? 0 : -1;
+    return *state && context ? 0 : -1;
 }
 
 static int leave_folder(void **state)
 {
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", (char *)*state);
-    free(*state);
     oa_close(context);
-    return chdir("..") == 0 && system(command) == 0 ? 0 : -1;
+    return leave_own_folder(*state);
 }
 
 static void expect_error(enum oa_error code, const char *part)
 {
-    const char *sentence;
-    assert_int_equal(oa_last_error(context, &sentence), code);
-    if (!strstr(sentence, part))
-        fail_msg("\"%s\" does not contain \"%s\"", sentence, part);
-    oa_clear_error(context);
+    expect_failure(context, code, part);
 }
 
 static void expect_ok(enum oa_error code)

@@ -2,7 +2,7 @@
  * Generation. Sampling: frequencies are the probabilities, cuts cut, and a draw is a function of seed and index alone.
  * Reading on: a model that reads token by token says what it says of the whole text, whatever its attention, also when
  * its context is full; copies go their own way; nothing is allocated. */
-#include "testing.h"
+#include "setups.h"
 
 #include "decode/decode.h"
 #include "device/device.h"
@@ -169,12 +169,13 @@ static bool open_reading(struct reading *r, const char *attention, const char *p
     o.model_heads = 2;
     o.model_context = CONTEXT;
     snprintf(o.model_attention, sizeof o.model_attention, "%s", attention);
-    snprintf(o.model_position, sizeof o.model_position, "%s", position);
+    set_option(&o, "model.position", position);
     *r = (struct reading){ .c = oa_open(&(struct oa_settings){ .threads = 2 }) };
     for (int i = 0; i < TEXT; i++)
         r->ids[i] = (i * i + 3 * i) % VOCABULARY;
     return oa_device_open(r->c, OA_PRECISION_F64, false, &r->device) == OA_OK &&
-           oa_model_open(r->device, &o, VOCABULARY, false, &r->model) == OA_OK &&
+           oa_model_open(r->device, &o, (struct oa_model_form[]){ oa_language_model_form(VOCABULARY) }, false,
+                         &r->model) == OA_OK &&
            oa_decoding_open(r->model, &r->decoding) == OA_OK;
 }
 
@@ -192,7 +193,8 @@ static void whole(struct reading *r, long first, long end, float *logits_of)
     oa_tape t;
     oa_tape_init(&t, r->device);
     oa_tape_reset(&t, false, false, (struct oa_stream){ 0 });
-    const oa_tensor *h = oa_model_hidden(&t, r->model, r->ids + first, 1, end - first, NULL);
+    const oa_tensor *h = oa_model_hidden(
+        &t, r->model, &(struct oa_sequences){ .rows = 1, .length = end - first, .ids = r->ids + first }, NULL, NULL);
     assert_int_equal(oa_status(r->c), OA_OK);
     const double *x = h->data, *w = r->model->embedding->value;
     for (long i = 0; i < end - first; i++)

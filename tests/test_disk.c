@@ -2,7 +2,7 @@
  * What is on the disk of runs and models, attacked: every bit of a sealed file, every number of a config.json, names
  * and locks; and what is there is all that a reader needs: frozen tensors of a saved model, run by `attend`, give the
  * model's own rows. */
-#include "testing.h"
+#include "setups.h"
 
 #include "api/api.h"
 #include "device/device.h"
@@ -27,30 +27,20 @@ static void note(void *argument, int level, const char *line)
 /* Every test runs in an empty folder of its own. */
 static int enter_folder(void **state)
 {
-    char *folder = strdup("disk.XXXXXX");
-    if (!mkdtemp(folder) || chdir(folder) != 0)
-        return -1;
+    *state = enter_own_folder();
     context = oa_open(&(struct oa_settings){ .threads = 1, .log = note });
-    *state = folder;
-    return context ? 0 : -1;
+    return *state && context ? 0 : -1;
 }
 
 static int leave_folder(void **state)
 {
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", (char *)*state);
-    free(*state);
     oa_close(context);
-    return chdir("..") == 0 && system(command) == 0 ? 0 : -1;
+    return leave_own_folder(*state);
 }
 
 static void expect_error(enum oa_error code, const char *part)
 {
-    const char *sentence;
-    assert_int_equal(oa_last_error(context, &sentence), code);
-    if (!strstr(sentence, part))
-        fail_msg("\"%s\" does not contain \"%s\"", sentence, part);
-    oa_clear_error(context);
+    expect_failure(context, code, part);
 }
 
 static void put(const char *path, const void *data, size_t length)
@@ -216,7 +206,7 @@ static void open_altered(const char *text, const char *section, const char *key,
     if (e == OA_OK && sealed) {
         assert_int_equal(t.options.model_context, 8);
         assert_int_equal(t.options.train_seed, 1);
-        assert_string_equal(t.options.model_position, "learned");
+        assert_int_equal(t.options.model_position, OA_POSITION_LEARNED);
         assert_int_equal(t.model->vocabulary, oa_tokenizer_size(t.tokenizer));
     }
     oa_trained_close(&t);
@@ -424,7 +414,7 @@ static void frozen_tensors_of_the_file_rule(void **state)
     (void)state;
     struct oa_trained t;
     struct oa_options o = options("orthogonal");
-    snprintf(o.train_precision, sizeof o.train_precision, "bf16");
+    o.train_precision = OA_PRECISION_BF16;
     assert_int_equal(train(&o, "run", false), OA_OK);
     alter("decoder.layers.0.attention.query.weight");
     assert_int_equal(oa_trained_open(context, "run", &t), OA_OK);

@@ -61,7 +61,10 @@ static void inject(const struct oa_options *o, const struct injection *what)
     snprintf(path, sizeof path, "%s/checkpoint-000000002.safetensors", folder);
     assert_int_equal(oa_workload_open(c, o, &w), OA_OK);
     assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
-    assert_int_equal(oa_model_open(d, o, oa_tokenizer_size(w.tokenizer), true, &m), OA_OK);
+    assert_int_equal(oa_model_open(d, o,
+                                   (struct oa_model_form[]){ oa_language_model_form(oa_tokenizer_size(w.tokenizer)) },
+                                   true, &m),
+                     OA_OK);
     assert_int_equal(oa_checkpoint_load(m, &p, path, accept, NULL), OA_OK);
     for (; what->parameter; what++) {
         struct oa_parameter *q = oa_store_find(&m->store, what->parameter);

@@ -57,7 +57,9 @@ typedef const double *place(struct fixture *f, double p);
 
 static const double *embedding(struct fixture *f, double p)
 {
-    return oa_embed(&f->tape, f->ids, ROWS, 12, 0, f->table, NULL, p)->data;
+    return oa_embed(&f->tape, f->ids, NULL, ROWS, 12, 0,
+                    &(struct oa_embedding_tables){ .table = f->table, .factor = 1 }, p)
+        ->data;
 }
 
 static const double *branch(struct fixture *f, double p)
@@ -84,7 +86,7 @@ static const double *weights(struct fixture *f, double p)
     part.k = oa_tensor_from(&f->tape, f->zeros, (long)B * S, COLS, COLS, false);
     oa_tensor *v = oa_tensor_from(&f->tape, values, (long)B * S, COLS, COLS, false);
     oa_tensor *o = oa_tensor_new(&f->tape, ROWS, COLS);
-    oa_logits_op(&f->tape, &shape, NULL, 1, &part, NULL, v, p, o);
+    oa_logits_op(&f->tape, &shape, NULL, 1, &part, NULL, NULL, v, p, o);
     return o->data;
 }
 
@@ -224,7 +226,8 @@ static void test_models(void **state)
         o.model_context = 4;
         o.model_dropout = kind == 1 ? 0.4 : 0;
         o.model_attention_dropout = kind == 2 ? 0.4 : 0;
-        assert_int_equal(oa_model_open(f->d, &o, 5, true, &m), OA_OK);
+        assert_int_equal(oa_model_open(f->d, &o, (struct oa_model_form[]){ oa_language_model_form(5) }, true, &m),
+                         OA_OK);
         if (kind == 0)
             plain = loss(f, m, true, 1);
         assert_true(loss(f, m, false, 1) == plain);

@@ -29,7 +29,7 @@ static struct tensor linear_rows(const struct linear_run *r, long length, long w
                                  bool positive)
 {
     long ld = r->c->heads * width + SPARE;
-    struct tensor t = drawn(r->c->batch * length * ld, r->d->kernels.act, 1);
+    struct tensor t = drawn(r->c->batch * length * ld, r->d->numbers.act, 1);
     for (long i = 0; i < t.n && positive; i++)
         set(&t, i, 0.25 + fabs(t.value[i])); /* dφ grows as 1/φ */
     poison(&t, ld, length, lengths, r->c->batch);
@@ -61,9 +61,9 @@ static void make_linear(struct linear_run *r, const struct linear_case *c, struc
     r->dfq = zeros_like(&r->fq, NAN);
     r->dfk = zeros_like(&r->fk, NAN);
     r->dv = zeros_like(&r->v, NAN);
-    r->den = filled(c->batch * c->heads * c->queries, d->kernels.real, NAN);
+    r->den = filled(c->batch * c->heads * c->queries, d->numbers.real, NAN);
     if (c->scaled) {
-        r->scale = filled(c->batch * c->heads * c->keys, d->kernels.real, 0);
+        r->scale = filled(c->batch * c->heads * c->keys, d->numbers.real, 0);
         for (long i = 0; i < r->scale.n; i++)
             set(&r->scale, i, 100 * sin(0.03 * (double)i) + (double)(i % 3));
         r->a.key_scale = r->scale.data;
@@ -186,9 +186,9 @@ static void check_linear(const struct linear_run *r, const char *what, const str
         if (i % ld >= ld - SPARE)
             put((struct tensor *)(uintptr_t)got, i, 0);
     double error = distance(got, want, &r->d_o);
-    if (!(error <= tolerance(r->d->kernels.precision)))
+    if (!(error <= tolerance(r->d->numbers.precision)))
         fail_msg("%s: linear attention, %s is off by %g: B %ld T %ld S %ld H %ld r %ld V %ld%s%s policy %d",
-                 oa_precision_name(r->d->kernels.precision), what, error, c->batch, c->queries, c->keys, c->heads,
+                 oa_precision_name(r->d->numbers.precision), what, error, c->batch, c->queries, c->keys, c->heads,
                  c->features, c->value_width, c->causal ? " causal" : "", c->lengths ? " lengths" : "", c->policy);
 }
 

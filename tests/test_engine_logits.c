@@ -92,7 +92,7 @@ static bool is_key_table(char kind)
 static struct tensor make_rows(const struct logits_run *r, long length, long width, const int32_t *lengths)
 {
     long ld = r->c->heads * width + SPARE;
-    struct tensor t = drawn(r->c->batch * length * ld, r->d->kernels.act, 1);
+    struct tensor t = drawn(r->c->batch * length * ld, r->d->numbers.act, 1);
     poison(&t, ld, length, lengths, r->c->batch);
     return t;
 }
@@ -109,11 +109,11 @@ static void make_keys(struct logits_run *r, int p, char kind)
         return;
     }
     long n = c->keys + 2, tables = kind == 'k' ? 1 : c->heads;
-    t->k = drawn(tables * n * c->width, r->d->kernels.act, 1);
+    t->k = drawn(tables * n * c->width, r->d->numbers.act, 1);
     part->k_table = true;
     part->ldk = c->width;
     part->k_head_stride = kind == 'k' ? 0 : n * c->width;
-    t->dk = filled(t->k.n, r->d->kernels.real, 0.5);
+    t->dk = filled(t->k.n, r->d->numbers.real, 0.5);
 }
 
 static void make_bias(struct logits_run *r, int p, char kind)
@@ -123,7 +123,7 @@ static void make_bias(struct logits_run *r, int p, char kind)
     if (kind == 'D')
         return;
     r->a.part[p].bias_head_stride = kind == 'k' ? 0 : n;
-    t->bias = drawn((kind == 'k' ? 1 : r->c->heads) * n, r->d->kernels.real, 1);
+    t->bias = drawn((kind == 'k' ? 1 : r->c->heads) * n, r->d->numbers.real, 1);
     t->dbias = zeros_like(&t->bias, 0.5);
 }
 
@@ -133,7 +133,7 @@ static void make_table(struct logits_run *r, int p, char kind)
     struct part_tensors *t = &r->part[p];
     r->a.part[p].kind = OA_PART_TABLE;
     r->a.part[p].table_length = n;
-    t->table = drawn(r->c->heads * n * n, r->d->kernels.real, 1);
+    t->table = drawn(r->c->heads * n * n, r->d->numbers.real, 1);
     if (kind == 'T')
         t->dtable = zeros_like(&t->table, 0.5);
 }
@@ -190,14 +190,14 @@ static void make_run(struct logits_run *r, const struct logits_case *c, struct o
     for (int p = 0; p < r->a.parts; p++)
         make_part(r, p, c->parts[p]);
     if (c->alpha) {
-        r->alpha = drawn(c->heads * r->a.parts, d->kernels.real, 1);
+        r->alpha = drawn(c->heads * r->a.parts, d->numbers.real, 1);
         r->dalpha = zeros_like(&r->alpha, 0.5);
     }
     r->v = make_rows(r, c->keys, c->value_width, r->a.shape.key_lengths);
     r->dv = zeros_like(&r->v, NAN);
     r->d_o = make_rows(r, c->queries, c->value_width, r->a.shape.query_lengths);
     r->o = zeros_like(&r->d_o, NAN);
-    r->lse = filled(c->batch * c->heads * c->queries, d->kernels.real, NAN);
+    r->lse = filled(c->batch * c->heads * c->queries, d->numbers.real, NAN);
     r->a.alpha = r->alpha.data, r->a.dalpha = r->dalpha.data;
     r->a.v = r->v.data, r->a.dv = r->dv.data, r->a.ldv = c->heads * c->value_width + SPARE;
     r->a.o = r->o.data, r->a.d_o = r->d_o.data, r->a.ldo = c->heads * c->value_width + SPARE;
@@ -392,7 +392,7 @@ static void fail_case(const struct logits_run *r, const char *what, double error
 {
     const struct logits_case *c = r->c;
     fail_msg("%s: %s is off by %g: parts %s B %ld T %ld S %ld H %ld K %ld V %ld%s%s%s support %s keep %g",
-             oa_precision_name(r->d->kernels.precision), what, error, c->parts, c->batch, c->queries, c->keys, c->heads,
+             oa_precision_name(r->d->numbers.precision), what, error, c->parts, c->batch, c->queries, c->keys, c->heads,
              c->width, c->value_width, c->causal ? " causal" : "", c->lengths ? " lengths" : "",
              c->alpha ? " alpha" : "", c->support ? c->support->name : "-", c->keep);
 }
@@ -402,7 +402,7 @@ static void check(const struct logits_run *r, const char *what, const struct ten
     if (!want->n)
         return;
     double error = distance(got, want, &r->d_o);
-    if (!(error <= tolerance(r->d->kernels.precision)))
+    if (!(error <= tolerance(r->d->numbers.precision)))
         fail_case(r, what, error);
 }
 
@@ -425,7 +425,7 @@ static void check_lse(const struct logits_run *r)
     for (long i = 0; i < r->lse.n; i++) {
         double got = get(&r->lse, i), want = r->want_lse.value[i];
         bool same =
-            want == -INFINITY ? got == want : fabs(got - want) <= tolerance(r->d->kernels.precision) * (1 + fabs(want));
+            want == -INFINITY ? got == want : fabs(got - want) <= tolerance(r->d->numbers.precision) * (1 + fabs(want));
         if (!same)
             fail_case(r, "lse", got - want);
     }
@@ -743,7 +743,7 @@ static void compare_runs(const struct logits_run *a, const struct logits_run *b)
         compare_bits(x, y);
     x = &a->part[0].q, y = &b->part[0].q;
     for (; x < (const struct tensor *)(a->part + a->a.parts); x++, y++)
-        if (x->type != OA_F64 || a->d->kernels.precision == OA_PRECISION_F64)
+        if (x->type != OA_F64 || a->d->numbers.precision == OA_PRECISION_F64)
             compare_bits(x, y);
 }
 

@@ -104,8 +104,8 @@ static void make_pattern(struct pattern_run *r, long n, enum oa_precision p, enu
         for (long i = 0; i < n; i++)
             r->words[b * n + i] = i < lengths[b] ? (int32_t)word_of(i) : -77;
     }
-    r->v = drawn(4 * n * ld, r->d->kernels.act, 1);
-    r->d_o = drawn(4 * n * ld, r->d->kernels.act, 1);
+    r->v = drawn(4 * n * ld, r->d->numbers.act, 1);
+    r->d_o = drawn(4 * n * ld, r->d->numbers.act, 1);
     poison(&r->v, ld, n, r->lengths, 4);
     poison(&r->d_o, ld, n, r->lengths, 4);
     r->o = zeros_like(&r->d_o, NAN);
@@ -148,8 +148,8 @@ static void check_pattern(struct pattern_run *r, const char *what, struct tensor
             put(got, i, 0);
         }
     double error = distance(got, want, &r->d_o);
-    if (!(error <= tolerance(r->d->kernels.precision)))
-        fail_msg("%s: pattern %d edge %d%s%s n %ld: %s is off by %g", oa_precision_name(r->d->kernels.precision),
+    if (!(error <= tolerance(r->d->numbers.precision)))
+        fail_msg("%s: pattern %d edge %d%s%s n %ld: %s is off by %g", oa_precision_name(r->d->numbers.precision),
                  r->a.pattern, r->a.edge, r->a.shape.causal ? " causal" : "", r->a.words ? " words" : "",
                  r->a.shape.keys, what, error);
 }

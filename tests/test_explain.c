@@ -49,6 +49,16 @@ static void assert_says(const char *spec, const char *part)
     oa_text_free(&out);
 }
 
+static void relative_positions_are_explained(void **state)
+{
+    (void)state;
+    assert_says("local(relative=alibi)", "    alibi         − m_h |i − j| is added to the logits;");
+    assert_says("local(relative=alibi)", "Press, Smith, Lewis 2022 (ICLR), arXiv 2108.12409");
+    assert_says("softmax(relative=t5, buckets=16)", "relative.bias [4, 16]");
+    assert_says("softmax(relative=t5, buckets=16)", "Raffel et al. 2020 (JMLR), arXiv 1910.10683");
+    assert_says("mix(random, softmax, relative=t5)", "two sequences, which have no distance");
+}
+
 static void each_stack_is_explained(void **state)
 {
     (void)state;
@@ -260,6 +270,7 @@ static void layers_cost_what_they_cost_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(every_mechanism_is_explained),
+                                        cmocka_unit_test(relative_positions_are_explained),
                                         cmocka_unit_test(each_stack_is_explained),
                                         cmocka_unit_test(each_stack_has_its_cost),
                                         cmocka_unit_test(words_and_numbers),

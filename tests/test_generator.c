@@ -30,7 +30,9 @@ static int close_contexts(void **state)
 
 static double *draw(oa_context *c, const char *kind, long d, long heads, long width, const char *name)
 {
-    struct oa_projection_shape p = { .kind = kind, .d = d, .heads = heads, .width = width, .layer_heads = heads };
+    struct oa_projection_shape p = {
+        .kind = oa_projection_of(kind), .d = d, .heads = heads, .width = width, .layer_heads = heads
+    };
     double *u = calloc((size_t)(d * heads * width), sizeof *u);
     assert_non_null(u);
     enum oa_error e = oa_generate_projection(c, &p, oa_stream_named(7, name), u);
@@ -148,7 +150,7 @@ static void slices_of_groups_are_one_matrix(void **state)
 {
     (void)state;
     double *whole = draw(context, "slice", 24, 4, 6, "groups"), part[24 * 12];
-    struct oa_projection_shape p = { "slice", 24, 2, 6, .first_head = 2, .layer_heads = 4 };
+    struct oa_projection_shape p = { OA_PROJECTION_SLICE, 24, 2, 6, .first_head = 2, .layer_heads = 4 };
     assert_int_equal(oa_generate_projection(context, &p, oa_stream_named(7, "groups"), part), OA_OK);
     assert_memory_equal(part, whole + 24 * 12, sizeof part);
     free(whole);
@@ -270,10 +272,13 @@ static void assert_refused(const struct oa_projection_shape *p, const char *part
 static void impossible_shapes_are_refused(void **state)
 {
     (void)state;
-    assert_refused(&(struct oa_projection_shape){ "slice", 12, 2, 4, 0, 2 }, "2 heads of width 4 make 8 columns");
-    assert_refused(&(struct oa_projection_shape){ "block", 14, 2, 4, 0, 2 }, "does not divide the model width 14");
-    assert_refused(&(struct oa_projection_shape){ "haar", 4, 1, 5, 0, 1 }, "5 orthonormal columns of length 4");
-    struct oa_projection_shape wide = { "gaussian", 4, 1, 5, 0, 1 };
+    assert_refused(&(struct oa_projection_shape){ OA_PROJECTION_SLICE, 12, 2, 4, 0, 2 },
+                   "2 heads of width 4 make 8 columns");
+    assert_refused(&(struct oa_projection_shape){ OA_PROJECTION_BLOCK, 14, 2, 4, 0, 2 },
+                   "does not divide the model width 14");
+    assert_refused(&(struct oa_projection_shape){ OA_PROJECTION_HAAR, 4, 1, 5, 0, 1 },
+                   "5 orthonormal columns of length 4");
+    struct oa_projection_shape wide = { OA_PROJECTION_GAUSSIAN, 4, 1, 5, 0, 1 };
     assert_int_equal(oa_projection_check(context, &wide), OA_OK);
 }
 

@@ -3,6 +3,7 @@
  * checkpoint and resume, generation, scores. And the guard itself: what it is there for ends the program. */
 #include "testing.h"
 
+#include "base/beside.h"
 #include "guarded.h"
 #include "model/model.h"
 #include "verify/verify.h"
@@ -52,12 +53,12 @@ static long decode(struct oa_case *a, double *y)
 }
 
 /* What a layer gives on a device: results, then rows of decoding. NULL: this mode is refused. */
-static double *numbers_of(int device, const struct oa_setup *setup, size_t *bytes)
+static double *numbers_of(oa_context *c, const struct oa_setup *setup, size_t *bytes)
 {
     struct oa_case a;
     long count = 0, steps = 0;
     double *out = NULL;
-    if (oa_case_open(context[device], setup, &a) == OA_OK) {
+    if (oa_case_open(c, setup, &a) == OA_OK) {
         if (oa_case_run(&a) == OA_OK) {
             const double *results = oa_case_results(&a, &count);
             out = calloc((size_t)(count + a.T * a.D), sizeof *out);
@@ -67,7 +68,7 @@ static double *numbers_of(int device, const struct oa_setup *setup, size_t *byte
     }
     *bytes = (size_t)(count + steps) * sizeof *out;
     oa_case_close(&a);
-    oa_clear_error(context[device]);
+    oa_clear_error(c);
     return out;
 }
 
@@ -76,7 +77,7 @@ static bool compare(const struct oa_setup *setup)
     double *out[DEVICES];
     size_t bytes[DEVICES];
     for (int d = 0; d < DEVICES; d++)
-        out[d] = numbers_of(d, setup, &bytes[d]);
+        out[d] = numbers_of(context[d], setup, &bytes[d]);
     if (!out[CPU] != !out[GUARDED] || bytes[CPU] != bytes[GUARDED] ||
         (out[CPU] && memcmp(out[CPU], out[GUARDED], bytes[CPU]) != 0))
         fail_msg("%s (mode %d, precision %d) is another on the guarded device", setup->spec, (int)setup->mode,
@@ -110,14 +111,46 @@ static void layers_have_the_same_bits(void **state)
     oa_proof_free(&all);
 }
 
+/* What is opened for work side by side, the jobs of a contest, computes where its parent does. */
+static void work_beside_is_on_the_same_device(void **state)
+{
+    (void)state;
+    const struct oa_setup setup = { .spec = "softmax", .precision = OA_PRECISION_F32 };
+    for (int d = 0; d < DEVICES; d++) {
+        struct oa_device *opened;
+        size_t bytes, bytes_beside;
+        oa_context *beside = oa_open_beside(context[d], 1, NULL, NULL);
+        assert_non_null(beside);
+        assert_int_equal(oa_device_open(beside, OA_PRECISION_F32, false, &opened), OA_OK);
+        assert_ptr_equal(opened->ops, d == GUARDED ? &oa_device_guarded : &oa_device_cpu);
+        oa_device_close(opened);
+        double *out = numbers_of(context[CPU], &setup, &bytes), *out_beside = numbers_of(beside, &setup, &bytes_beside);
+        assert_true(bytes > 0 && bytes == bytes_beside);
+        assert_memory_equal(out, out_beside, bytes);
+        free(out);
+        free(out_beside);
+        oa_close(beside);
+    }
+}
+
 /* Long enough for tiles, pieces and chunks, and for the features that need scratch. */
 static void long_layers_have_the_same_bits(void **state)
 {
     (void)state;
-    static const char *const specs[] = { "softmax", "sparse(stride=16)",         "sparse(fixed, stride=16, summary=3)",
-                                         "linear",  "bigbird(block=16)",         "longformer(window=20, global=3)",
-                                         "taylor",  "performer(kernel=favor++)", "local(window=40)",
-                                         "mixer",   "random + softmax + dense",  "linformer(rank=20)" };
+    static const char *const specs[] = { "softmax",
+                                         "sparse(stride=16)",
+                                         "sparse(fixed, stride=16, summary=3)",
+                                         "linear",
+                                         "bigbird(block=16)",
+                                         "longformer(window=20, global=3)",
+                                         "taylor",
+                                         "performer(kernel=favor++)",
+                                         "local(window=40)",
+                                         "mixer",
+                                         "random + softmax + dense",
+                                         "linformer(rank=20)",
+                                         "sparse(stride=16, relative=t5)",
+                                         "longformer(window=20, global=3, relative=t5)" };
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
         for (int mode = OA_MODE_BOTH; mode <= OA_MODE_CAUSAL; mode++)
             compare(&(struct oa_setup){ .spec = specs[i],
@@ -320,9 +353,8 @@ static void trespassers_are_caught(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trespassers_are_caught),
-        cmocka_unit_test(layers_have_the_same_bits),
-        cmocka_unit_test(long_layers_have_the_same_bits),
+        cmocka_unit_test(trespassers_are_caught),    cmocka_unit_test(work_beside_is_on_the_same_device),
+        cmocka_unit_test(layers_have_the_same_bits), cmocka_unit_test(long_layers_have_the_same_bits),
         cmocka_unit_test(models_have_the_same_bits),
     };
     return cmocka_run_group_tests(tests, open_contexts, close_contexts);

@@ -2,7 +2,7 @@
  * What a model starts from: the documented deviation of every random tensor, the limits of uniform ones, ones and zeros
  * where they belong, tables of positions in closed form; and that no two random tensors of a model, nor of two seeds,
  * have anything to do with each other. */
-#include "testing.h"
+#include "setups.h"
 
 #include "model/model.h"
 
@@ -21,7 +21,7 @@ static struct oa_model *open_model(const char *attention, const char *position, 
     struct oa_model *m;
     oa_options_default(&o);
     snprintf(o.model_attention, sizeof o.model_attention, "%s", attention);
-    snprintf(o.model_position, sizeof o.model_position, "%s", position);
+    set_option(&o, "model.position", position);
     o.model_layers = LAYERS;
     o.model_width = WIDTH;
     o.model_heads = HEADS;
@@ -29,7 +29,7 @@ static struct oa_model *open_model(const char *attention, const char *position, 
     o.model_ffn = FFN;
     o.model_bias = true;
     o.train_seed = seed;
-    if (oa_model_open(device, &o, VOCABULARY, false, &m) != OA_OK) {
+    if (oa_model_open(device, &o, (struct oa_model_form[]){ oa_language_model_form(VOCABULARY) }, false, &m) != OA_OK) {
         const char *sentence;
         oa_last_error(context, &sentence);
         fail_msg("%s: %s", attention, sentence);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A stop that is asked for in the middle of a validation: noticed at once, the step before it is saved, and going on
  * gives the weights and the log of a run that was never stopped. */
-#include "testing.h"
+#include "setups.h"
 
 #include "train/train.h"
 
@@ -14,10 +14,7 @@ static const char text_file[] = "test_interrupt_text.txt";
 static int make_text(void **state)
 {
     (void)state;
-    FILE *f = fopen(text_file, "w");
-    for (int i = 0; i < 300; i++)
-        fprintf(f, "the %s fox over the %s dog; ", i % 3 ? "quick" : "slow", i % 5 ? "lazy" : "tired");
-    return fclose(f);
+    return write_foxes(text_file, 300);
 }
 
 static struct oa_options options(void)
@@ -86,13 +83,6 @@ static char *contents(const char *folder, const char *name, size_t *length)
     assert_int_equal(oa_file_read(c, path, &data, length), OA_OK);
     oa_close(c);
     return data;
-}
-
-static void remove_folder(const char *folder)
-{
-    char command[256];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    assert_int_equal(system(command), 0);
 }
 
 static void assert_same_model(const char *a, const char *b)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs side by side: the same files for any number of jobs and threads, after a stop, and beside runs that fail. */
-#include "testing.h"
+#include "setups.h"
 
 #include "base/beside.h"
 #include "train/jobs.h"
@@ -15,39 +15,18 @@ static const char text_file[] = "test_jobs_text.txt";
 static int make_text(void **state)
 {
     (void)state;
-    FILE *f = fopen(text_file, "w");
-    for (int i = 0; i < 200; i++)
-        fprintf(f, "the %s fox over the %s dog; ", i % 3 ? "quick" : "slow", i % 5 ? "lazy" : "tired");
-    return fclose(f);
+    return write_foxes(text_file, 200);
 }
 
 static struct oa_options options(void)
 {
-    struct oa_options o;
-    oa_options_default(&o);
-    snprintf(o.data_train, sizeof o.data_train, "%s", text_file);
-    o.model_layers = 1;
-    o.model_width = 16;
-    o.model_heads = 2;
-    o.model_context = 16;
+    struct oa_options o = small_model(text_file, 12);
     o.model_dropout = 0.1;
     o.train_batch = 4;
-    o.train_steps = 12;
-    o.train_warmup = 2;
     o.train_eval_every = 6;
     o.train_log_every = 3;
     o.compare_seeds = 2;
     return o;
-}
-
-static void shell(const char *format, ...)
-{
-    char command[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(command, sizeof command, format, arguments);
-    va_end(arguments);
-    assert_int_equal(system(command), 0);
 }
 
 /* ---- contests ---- */
@@ -164,7 +143,7 @@ static void one_at_a_time_by_the_clock(void **state)
     (void)state;
     struct oa_options o = options();
     struct listener l = { 0 };
-    snprintf(o.compare_equal, sizeof o.compare_equal, "time");
+    o.compare_equal = OA_EQUAL_TIME;
     o.compare_jobs = 2;
     shell("rm -rf test_jobs_clock");
     assert_int_equal(contest(&o, 2, "test_jobs_clock", &l, NULL), OA_OK);
@@ -373,7 +352,24 @@ static void how_many(void **state)
     assert_int_equal(oa_jobs_fastest(64, 1e15), 1);
     for (double work = 1e6; work < 1e15; work *= 1.5)
         assert_true(oa_jobs_fastest(16, work) >= oa_jobs_fastest(16, 1.5 * work));
+    static const struct {
+        int threads;
+        double work;
+        int jobs;
+    } steps[] = {
+        /* a second thread has enough to do from twice 10 GFLOP a step on, a third from three times on */
+        { 2, 0, 2 },     { 2, 10e9, 2 },      { 2, 20e9 - 1, 2 }, { 2, 20e9, 1 },  { 3, 20e9 - 1, 3 },
+        { 3, 20e9, 1 },  { 4, 20e9, 2 },      { 4, 30e9 - 1, 2 }, { 4, 30e9, 1 },  { 16, 20e9 - 1, 16 },
+        { 16, 20e9, 8 }, { 16, 30e9 - 1, 8 }, { 16, 30e9, 5 },    { 16, 80e9, 2 }, { 16, 90e9 - 1, 2 },
+        { 16, 90e9, 1 }, { 16, 160e9, 1 },    { 1, 160e9, 1 },
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        assert_int_equal(oa_jobs_fastest(steps[i].threads, steps[i].work), steps[i].jobs);
     assert_int_equal(oa_jobs_that_fit(1e9, 8e9), 6); /* three quarters of the memory */
+    assert_int_equal(oa_jobs_that_fit(1e9, 8e9 - 2), 5);
+    assert_int_equal(oa_jobs_that_fit(6e9, 8e9), 1);
+    assert_int_equal(oa_jobs_that_fit(3e9, 8e9), 2);
+    assert_int_equal(oa_jobs_that_fit(3e9 + 1, 8e9), 1);
     assert_int_equal(oa_jobs_that_fit(1e12, 8e9), 1);
     assert_int_equal(oa_jobs_that_fit(1, 8e12), 1000000);
 }

@@ -9,6 +9,7 @@
 #include "report/page.h"
 #include "report/report.h"
 #include "report/variance.h"
+#include "results_reader.h"
 #include "train/best.h"
 #include "train/run_result.h"
 
@@ -57,7 +58,8 @@ static struct oa_run run_with(int seed, double right)
 static void make(struct made *m, int first, int metric)
 {
     *m = (struct made){ .c = oa_open(NULL),
-                        .contest = { .count = MOST - first, .seeds = SEEDS, .equal = "tokens", .valid_tokens = 401 } };
+                        .contest = {
+                            .count = MOST - first, .seeds = SEEDS, .equal = OA_EQUAL_TOKENS, .valid_tokens = 401 } };
     m->contest.entries = m->entries;
     for (int i = 0; i < MOST - first; i++) {
         m->entries[i] = (struct oa_entry){ .attention = (char *)(uintptr_t)names[i + first],
@@ -696,7 +698,8 @@ static void fill_result(oa_context *c, const struct oa_options *o, struct oa_run
     r->parts = oa_alloc(c, sizeof *r->parts);
     r->parts[r->part_count++] = (struct oa_breakdown){ "length", "1 to 8", "accuracy", 70, 120 };
     r->examples = oa_alloc(c, sizeof *r->examples);
-    r->examples[r->example_count++] = (struct oa_answer){ 7, NULL, oa_copy_text(c, "ref"), oa_copy_text(c, "o\xff\"") };
+    r->examples[r->example_count++] =
+        (struct oa_specimen){ 7, NULL, oa_copy_text(c, "ref"), oa_copy_text(c, "o\xff\"") };
 }
 
 static void load(oa_context *c, const struct oa_options *o, const struct oa_task *t, const char *refusal)
@@ -790,14 +793,14 @@ static void examples(void **state)
                                                { "a", "c", "b", "y", "a" },
                                                { "c", "d", "b", "z", "c" } };
     static const long expected[] = { 6, 3, 5, 2 }; /* three outputs with a right one, three, three, two */
-    struct oa_answer answers[3][5];
+    struct oa_specimen answers[3][5];
     long rows[OA_EXAMPLES_SHOWN];
     (void)state;
     make(&m, 2, ACCURACY);
     for (int i = 0; i < 3; i++) {
         for (int e = 0; e < 5; e++)
-            answers[i][e] = (struct oa_answer){ e + 2, (char *)(uintptr_t) "s<1>", (char *)(uintptr_t) "b",
-                                                (char *)(uintptr_t)outputs[i][e] };
+            answers[i][e] = (struct oa_specimen){ e + 2, (char *)(uintptr_t) "s<1>", (char *)(uintptr_t) "b",
+                                                  (char *)(uintptr_t)outputs[i][e] };
         m.runs[i][0].examples = answers[i];
         m.runs[i][0].example_count = 5;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Every mechanism of the registry: the proof that a user can run, with more variants; engines over many tiles and
  * chunks; what must be refused; that plans agree with formulas. */
-#include "testing.h"
+#include "setups.h"
 
 #include "verify/verify.h"
 
@@ -57,7 +57,7 @@ static void assert_reasons(const struct oa_proof *p)
 {
     struct oa_options o;
     oa_options_default(&o);
-    snprintf(o.train_precision, sizeof o.train_precision, "bf16");
+    o.train_precision = OA_PRECISION_BF16;
     for (int i = 0; i < p->unjudgeds; i++) {
         const struct oa_check *f = &p->unjudged[i];
         struct oa_text notes;
@@ -98,18 +98,18 @@ static void prove(const struct expected *e)
 static void what_the_user_can_prove(void **state)
 {
     static const struct expected subjects[] = {
-        { "gradients", { 22172, 11079 }, { 0, 0 }, true, true },
-        { "causality", { 2400, 1560 }, { 0, 0 }, false, false },
-        { "padding", { 10780, 6980 }, { 0, 0 }, false, true },
-        { "batches", { 1078, 698 }, { 0, 0 }, false, true },
-        { "oracles", { 13493, 8773 }, { 40, 40 }, false, true },
-        { "decoding", { 22753, 8220 }, { 33, 20 }, true, true },
-        { "lengths", { 1925, 1265 }, { 0, 0 }, false, true },
-        { "order", { 330, 230 }, { 0, 0 }, false, true },
-        { "threads", { 2956, 1396 }, { 0, 0 }, true, false },
-        { "claims", { 2839, 1969 }, { 0, 0 }, false, true },
-        { "identities", { 80, 80 }, { 0, 0 }, false, true },
-        { "counts", { 354, 234 }, { 0, 0 }, false, true },
+        { "gradients", { 24108, 12402 }, { 0, 0 }, true, true },
+        { "causality", { 2610, 1770 }, { 0, 0 }, false, false },
+        { "padding", { 11500, 7700 }, { 0, 0 }, false, true },
+        { "batches", { 1150, 770 }, { 0, 0 }, false, true },
+        { "oracles", { 14503, 9783 }, { 40, 40 }, false, true },
+        { "decoding", { 24209, 8960 }, { 33, 20 }, true, true },
+        { "lengths", { 2057, 1397 }, { 0, 0 }, false, true },
+        { "order", { 360, 260 }, { 0, 0 }, false, true },
+        { "threads", { 3170, 1540 }, { 0, 0 }, true, false },
+        { "claims", { 3051, 2181 }, { 0, 0 }, false, true },
+        { "identities", { 88, 88 }, { 0, 0 }, false, true },
+        { "counts", { 404, 284 }, { 0, 0 }, false, true },
         { "features", { 19, 19 }, { 0, 0 }, false, false },
         { "fits", { 94, 94 }, { 0, 0 }, false, true },
         { "projections", { 36, 36 }, { 0, 0 }, false, false },
@@ -222,7 +222,7 @@ static void assert_notes(const char *spec, double dropout, const char *precision
     oa_options_default(&o);
     oa_text_init(&notes, context);
     o.model_attention_dropout = dropout;
-    snprintf(o.train_precision, sizeof o.train_precision, "%s", precision);
+    set_option(&o, "train.precision", precision);
     assert_int_equal(oa_attention_notes(context, spec, OA_LANGUAGE_MODEL, &o, &notes), OA_OK);
     assert_string_equal(notes.s ? notes.s : "", want);
     oa_text_free(&notes);
@@ -316,6 +316,12 @@ static void supports_over_many_tiles(void **state)
                                          "longformer(window=20, global=0)",
                                          "bigbird(block=16, random=1)",
                                          "bigbird(block=7, random=2, window=1, global=1)",
+                                         "softmax(relative=t5)",
+                                         "local(window=40, relative=alibi)",
+                                         "sparse(relative=t5)", /* in pieces, with positions of their own */
+                                         "sparse(fixed, stride=70, summary=3, relative=t5)",
+                                         "longformer(window=5, global=70, relative=t5)",
+                                         "bigbird(block=16, random=1, relative=t5)",
                                          "polynomial", /* by features when there are so many pairs */
                                          "polynomial(bias=0.5)" };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -339,6 +345,7 @@ static void parts_over_many_tiles(void **state)
     struct oa_proof p = of_cases();
     static const char *const texts[] = { "factorized-random(rank=3)", "factorized-dense(a=20)",
                                          "mix(factorized-random(rank=3), random)",
+                                         "mix(factorized-random(rank=3), random, relative=t5)",
                                          "mix(factorized-random(rank=3), factorized-dense(b=50), alpha=sigmoid)" };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         for (int variant = 0; variant < 3; variant++) {
@@ -419,6 +426,44 @@ static void frozen_value(const char *text, const char *name, double out[2])
     oa_spec_free(&spec);
 }
 
+enum { NAME = 160 };
+
+/* Names of relative.bias of two layers, "" where a layer refuses. */
+static void bias_names(const char *text, char name[2][NAME])
+{
+    struct oa_spec spec;
+    struct oa_rig r;
+    struct oa_layer second;
+    struct oa_layer_shape shape = oa_even_shape(8, 2, 7);
+    assert_int_equal(oa_spec_parse(context, text, &spec), OA_OK);
+    assert_int_equal(oa_rig_open(context, text, OA_PRECISION_F64, true, &r), OA_OK);
+    assert_int_equal(oa_layer_open(context, &spec, 0, &shape, &r.store, "decoder.layers.0.attention.", &r.layer),
+                     OA_OK);
+    enum oa_error e = oa_layer_open(context, &spec, 1, &shape, &r.store, "decoder.layers.1.attention.", &second);
+    snprintf(name[0], NAME, "%s", r.layer.group[0].relative->name);
+    snprintf(name[1], NAME, "%s", e == OA_OK ? second.group[0].relative->name : "");
+    oa_clear_error(context);
+    oa_layer_close(&second);
+    oa_rig_close(&r);
+    oa_spec_free(&spec);
+}
+
+static void layers_share_a_bias(void **state)
+{
+    (void)state;
+    char name[2][NAME];
+    bias_names("softmax(relative=t5)", name);
+    assert_string_equal(name[0], "decoder.layers.0.attention.relative.bias");
+    assert_string_equal(name[1], "decoder.layers.1.attention.relative.bias");
+    bias_names("softmax(relative=t5, share=layers)", name);
+    assert_string_equal(name[0], "decoder.layers.0.attention.relative.bias");
+    assert_string_equal(name[1], name[0]);
+    bias_names("mix(random, softmax, relative=t5, share=layers)", name);
+    assert_string_equal(name[1], name[0]);
+    bias_names("softmax(relative=t5, share=layers) ; local(relative=t5, buckets=8, share=layers)", name);
+    assert_string_equal(name[1], "");
+}
+
 static void layers_share_when_asked(void **state)
 {
     (void)state;
@@ -439,6 +484,8 @@ static void flops_agree_with_the_plan(void **state)
 {
     (void)state;
     static const char *const texts[] = { "softmax",
+                                         "softmax(relative=alibi)",
+                                         "mix(random, softmax, relative=t5)",
                                          "orthogonal(tie)",
                                          "dense",
                                          "random",
@@ -583,6 +630,7 @@ int main(void)
         cmocka_unit_test(parts_over_many_tiles),
         cmocka_unit_test(long_sequences),
         cmocka_unit_test(layers_share_when_asked),
+        cmocka_unit_test(layers_share_a_bias),
         cmocka_unit_test(flops_agree_with_the_plan),
         cmocka_unit_test(what_cannot_be_right_is_refused),
     };

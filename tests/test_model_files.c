@@ -28,7 +28,9 @@ static struct opened open_model(void)
     o.options.model_context = 8;
     assert_int_equal(oa_tokenizer_open(o.c, "byte", NULL, NULL, &o.tokenizer), OA_OK);
     assert_int_equal(oa_device_open(o.c, OA_PRECISION_F32, false, &o.device), OA_OK);
-    assert_int_equal(oa_model_open(o.device, &o.options, 256, false, &o.model), OA_OK);
+    assert_int_equal(
+        oa_model_open(o.device, &o.options, (struct oa_model_form[]){ oa_language_model_form(256) }, false, &o.model),
+        OA_OK);
     return o;
 }
 
@@ -54,7 +56,9 @@ static void reads_back(void **state)
         values[0][i] = values[0][i] * 3 + (float)i;
     o.device->ops->upload(o.device, bytes, values[0], s->values);
     assert_int_equal(oa_model_save(o.model, o.tokenizer, path, false), OA_OK);
-    assert_int_equal(oa_model_open_saved(o.device, path, &o.options, 256, o.tokenizer, &again), OA_OK);
+    assert_int_equal(oa_model_open_saved(o.device, path, &o.options,
+                                         (struct oa_model_form[]){ oa_language_model_form(256) }, o.tokenizer, &again),
+                     OA_OK);
     o.device->ops->download(o.device, bytes, again->store.values, values[1]);
     assert_memory_equal(values[0], values[1], bytes);
     oa_model_close(again);
@@ -92,7 +96,10 @@ static void refused(struct opened *o, const char *name)
 {
     const char *why;
     struct oa_model *again;
-    assert_int_not_equal(oa_model_open_saved(o->device, altered, &o->options, 256, o->tokenizer, &again), OA_OK);
+    assert_int_not_equal(oa_model_open_saved(o->device, altered, &o->options,
+                                             (struct oa_model_form[]){ oa_language_model_form(256) }, o->tokenizer,
+                                             &again),
+                         OA_OK);
     oa_last_error(o->c, &why);
     assert_non_null(strstr(why, name));
     oa_clear_error(o->c);

@@ -4,6 +4,13 @@
  * of parameters and of products by hand, the run's own log. */
 #include "printed.h"
 
+static enum oa_error plan_of(oa_context *c, const struct oa_options *o, long vocabulary, struct oa_plan *out)
+{
+    struct oa_model_form form = oa_language_model_form(vocabulary);
+    struct oa_step_shape shape = oa_language_model_shape(o);
+    return oa_plan_make(c, o, &form, &shape, out);
+}
+
 static const struct oa_output as_text = { .sink = catch_text };
 
 static const char text_file[] = "test_numbers_text.txt", folder[] = "test_numbers_run";
@@ -277,7 +284,7 @@ static void a_run_counts_right(void **state)
     assert_int_equal(oa_plan(config, NULL, 0, &as_json), OA_OK);
     json_t *plan = printed_json(), *row = json_array_get(json_object_get(plan, "attentions"), 0);
     struct oa_plan counted;
-    assert_int_equal(oa_plan_make(c, &config->options, 11, &counted), OA_OK);
+    assert_int_equal(plan_of(c, &config->options, 11, &counted), OA_OK);
     assert_true(number_at(plan, "vocabulary") == 11 && number_at(plan, "steps") == STEPS);
     assert_true(number_at(plan, "tokens_per_step") == a_step && counted.tokens == a_step);
     assert_true(number_at(row, "trainable") == counted.trainable && number_at(row, "frozen") == counted.frozen);
@@ -364,7 +371,8 @@ static void masks_change(void **state)
 static void whole_logits(struct oa_trained *t, const int32_t *ids, long n, double *logits)
 {
     oa_tape_reset(&t->tape, false, false, (struct oa_stream){ 0 });
-    const oa_tensor *h = oa_model_hidden(&t->tape, t->model, ids, 1, n, NULL);
+    const oa_tensor *h =
+        oa_model_hidden(&t->tape, t->model, &(struct oa_sequences){ .rows = 1, .length = n, .ids = ids }, NULL, NULL);
     assert_non_null(h);
     const double *x = (const double *)h->data + (n - 1) * h->ld, *w = t->model->embedding->value;
     for (long v = 0; v < t->model->vocabulary; v++) {
@@ -482,7 +490,7 @@ static struct oa_plan planned(const char *attention, const char *const *more)
     set_options(config, pairs);
     set_options(config, more);
     assert_int_equal(oa_config_set(config, "model.attention", attention), OA_OK);
-    assert_int_equal(oa_plan_make(c, &config->options, 256, &plan), OA_OK);
+    assert_int_equal(plan_of(c, &config->options, 256, &plan), OA_OK);
     oa_config_free(config);
     oa_close(c);
     return plan;

@@ -18,7 +18,7 @@ struct drawn {
     const double *row; /* [COUNT, K] */
 };
 
-static struct drawn draw(const char *ensemble, enum oa_omega_norms norms)
+static struct drawn draw(enum oa_projection ensemble, enum oa_omega_norms norms)
 {
     struct drawn w = { .c = oa_open(&(struct oa_settings){ .threads = 1 }) };
     assert_int_equal(oa_device_open(w.c, OA_PRECISION_F64, false, &w.d), OA_OK);
@@ -60,7 +60,7 @@ static double cosine(const double *x, const double *y)
 static void rows_of_a_block_are_orthogonal(void **state)
 {
     (void)state;
-    static const char *const ensembles[] = { "haar", "givens", "hd3" };
+    static const enum oa_projection ensembles[] = { OA_PROJECTION_HAAR, OA_PROJECTION_GIVENS, OA_PROJECTION_HD3 };
     for (int e = 0; e < 3; e++) {
         struct drawn w = draw(ensembles[e], OA_NORMS_CHI);
         double worst = 0;
@@ -77,7 +77,7 @@ static void rows_of_a_block_are_orthogonal(void **state)
 static void blocks_are_independent(void **state)
 {
     (void)state;
-    struct drawn w = draw("haar", OA_NORMS_CHI);
+    struct drawn w = draw(OA_PROJECTION_HAAR, OA_NORMS_CHI);
     long n = COUNT - K;
     double sum = 0, squares = 0;
     for (long r = 0; r < n; r++) {
@@ -95,7 +95,7 @@ static void blocks_are_independent(void **state)
 static void lengths_are_those_of_gaussian_rows(void **state)
 {
     (void)state;
-    struct drawn w = draw("haar", OA_NORMS_CHI);
+    struct drawn w = draw(OA_PROJECTION_HAAR, OA_NORMS_CHI);
     double n = COUNT, mean = 0, variance = 0;
     for (long r = 0; r < COUNT; r++)
         mean += dot(w.row + r * K, w.row + r * K) / n;
@@ -110,7 +110,7 @@ static void lengths_are_those_of_gaussian_rows(void **state)
 static void lengths_know_nothing_of_directions(void **state)
 {
     (void)state;
-    struct drawn w = draw("haar", OA_NORMS_CHI);
+    struct drawn w = draw(OA_PROJECTION_HAAR, OA_NORMS_CHI);
     double n = COUNT, first = 0, square = 0, next = 0;
     for (long r = 0; r < COUNT; r++) {
         const double *x = w.row + r * K;
@@ -130,7 +130,7 @@ static void lengths_know_nothing_of_directions(void **state)
 static void regularised_rows_have_length_root_k(void **state)
 {
     (void)state;
-    struct drawn w[] = { draw("haar", OA_NORMS_ROOT), draw("hd3", OA_NORMS_CHI) };
+    struct drawn w[] = { draw(OA_PROJECTION_HAAR, OA_NORMS_ROOT), draw(OA_PROJECTION_HD3, OA_NORMS_CHI) };
     for (int i = 0; i < 2; i++) {
         for (long r = 0; r < COUNT; r++)
             assert_true(fabs(length(w[i].row + r * K) - sqrt(K)) < 1e-12);
@@ -141,7 +141,7 @@ static void regularised_rows_have_length_root_k(void **state)
 static void what_is_drawn_again_is_a_function_of_the_number(void **state)
 {
     (void)state;
-    static const char *const ensembles[] = { "haar", NULL };
+    static const enum oa_projection ensembles[] = { OA_PROJECTION_HAAR, OA_PROJECTION_GAUSSIAN };
     for (int e = 0; e < 2; e++) {
         static double kept[3][COUNT * K];
         static const uint64_t number[] = { 1, 2, 1 };

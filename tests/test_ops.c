@@ -214,7 +214,9 @@ static oa_tensor *residual(struct fixture *f, oa_tensor *x)
 static oa_tensor *embed(struct fixture *f, oa_tensor *x)
 {
     (void)x;
-    return oa_embed(&f->tape, f->ids, ROWS, LENGTH, 0, get(f, "w"), get(f, "position"), 0.3);
+    return oa_embed(&f->tape, f->ids, NULL, ROWS, LENGTH, 0,
+                    &(struct oa_embedding_tables){ .table = get(f, "w"), .position = get(f, "position"), .factor = 1 },
+                    0.3);
 }
 
 static oa_tensor *several(struct fixture *f, oa_tensor *x)
@@ -340,7 +342,9 @@ static void test_rotate_values(void **state)
 static oa_tensor *embed_from_one(struct fixture *f, oa_tensor *x)
 {
     (void)x;
-    return oa_embed(&f->tape, f->ids, ROWS, 2, 1, get(f, "w"), get(f, "position"), 0);
+    return oa_embed(&f->tape, f->ids, NULL, ROWS, 2, 1,
+                    &(struct oa_embedding_tables){ .table = get(f, "w"), .position = get(f, "position"), .factor = 1 },
+                    0);
 }
 
 /* Sequences of 2 tokens that begin at position 1. */
@@ -373,9 +377,43 @@ static void test_loss_values(void **state)
     }
     oa_tape_reset(&f.tape, true, true, oa_stream_named(5, "step"));
     oa_tensor *in = oa_tensor_from(&f.tape, f.x, ROWS, COLS, COLS, true);
-    assert_value(oa_linear_loss_op(&f.tape, in, get(&f, "w"), f.target, 0.1), want); /* the scale is the gradient's */
+    assert_value(
+        oa_linear_loss_op(&f.tape, in, get(&f, "w"), NULL, &(struct oa_targets){ .id = f.target, .scale = 0.1 }),
+        want); /* the scale is the gradient's */
     memset(w, 0, 5 * COLS * sizeof *w);
-    assert_value(oa_linear_loss_op(&f.tape, in, get(&f, "w"), f.target, 1), (ROWS - 1) * log(5));
+    assert_value(oa_linear_loss_op(&f.tape, in, get(&f, "w"), NULL, &(struct oa_targets){ .id = f.target, .scale = 1 }),
+                 (ROWS - 1) * log(5));
+    teardown(&f);
+}
+
+/* q = (1 − ε) at the target and ε/V everywhere: log Σ e^x − (1 − ε) x_t − ε mean x. Numbers: squared differences. */
+static void test_smoothed_and_squared_loss(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    double *w = get(&f, "w")->value, *bias = get(&f, "position")->value, want = 0, squares = 0, value[ROWS];
+    for (int t = 0; t < ROWS; t++) {
+        double sum = 0, mean = 0, x[5];
+        for (int k = 0; k < 5; k++) {
+            x[k] = bias[k];
+            for (int j = 0; j < COLS; j++)
+                x[k] += w[k * COLS + j] * f.x[t * COLS + j];
+            sum += exp(x[k]);
+            mean += x[k] / 5;
+        }
+        want += f.target[t] < 0 ? 0 : log(sum) - 0.7 * x[f.target[t]] - 0.3 * mean;
+        value[t] = 0.5 * t;
+        squares += (x[0] - value[t]) * (x[0] - value[t]);
+    }
+    oa_tape_reset(&f.tape, false, true, oa_stream_named(5, "step"));
+    oa_tensor *in = oa_tensor_from(&f.tape, f.x, ROWS, COLS, COLS, false);
+    struct oa_targets targets = { .id = f.target, .smoothing = 0.3, .scale = 1 },
+                      values = { .value = value, .scale = 1 };
+    assert_value(oa_linear_loss_op(&f.tape, in, get(&f, "w"), get(&f, "position"), &targets), want);
+    struct oa_parameter row = *get(&f, "w");
+    row.dim[0] = 1;
+    assert_value(oa_linear_loss_op(&f.tape, in, &row, get(&f, "position"), &values), squares);
     teardown(&f);
 }
 
@@ -384,7 +422,7 @@ static double loss_value(struct fixture *f, oa_tensor **in)
 {
     oa_tape_reset(&f->tape, true, true, oa_stream_named(5, "step"));
     *in = oa_tensor_from(&f->tape, f->x, ROWS, COLS, COLS, true);
-    return oa_linear_loss_op(&f->tape, *in, get(f, "w"), f->target, 1);
+    return oa_linear_loss_op(&f->tape, *in, get(f, "w"), NULL, &(struct oa_targets){ .id = f->target, .scale = 1 });
 }
 
 static void test_linear_loss(void **state)
@@ -428,9 +466,10 @@ static size_t memory_of_a_step(bool dry)
     oa_tape_reset(&f.tape, true, true, oa_stream_named(1, "s"));
     for (int i = 0; i < ROWS; i++)
         f.target[i] = 1;
-    oa_tensor *sum, *x = oa_embed(&f.tape, f.ids, ROWS, LENGTH, 0, get(&f, "w"), NULL, 0.1);
+    oa_tensor *sum, *x = oa_embed(&f.tape, f.ids, NULL, ROWS, LENGTH, 0,
+                                  &(struct oa_embedding_tables){ .table = get(&f, "w"), .factor = 1 }, 0.1);
     oa_tensor *y = oa_residual_norm_op(&f.tape, x, oa_gelu(&f.tape, x), 0.1, get(&f, "gain"), NULL, &sum);
-    oa_linear_loss_op(&f.tape, y, get(&f, "w"), f.target, 1);
+    oa_linear_loss_op(&f.tape, y, get(&f, "w"), NULL, &(struct oa_targets){ .id = f.target, .scale = 1 });
     oa_tape_backward(&f.tape);
     size_t bytes = f.tape.arena.peak + f.store.arena.peak + f.d->scratch.peak;
     teardown(&f);
@@ -491,6 +530,7 @@ int main(void)
         cmocka_unit_test(test_embed_values),
         cmocka_unit_test(test_loss_values),
         cmocka_unit_test(test_linear_loss),
+        cmocka_unit_test(test_smoothed_and_squared_loss),
         cmocka_unit_test(test_plan_counts_memory),
         cmocka_unit_test(test_backward_needs_no_memory),
     };

@@ -58,7 +58,7 @@ static void defaults_are_those_of_the_table(void **state)
     assert_true(options.train_beta1 == 0.9 && options.train_beta2 == 0.99 && options.train_weight_decay == 0.1);
     assert_true(options.train_clip == 1 && options.train_warmup == 100 && options.generate_top_p == 1);
     assert_false(options.model_bias);
-    assert_string_equal(options.train_optimizer, "adamw");
+    assert_int_equal(options.train_optimizer, OA_OPTIMIZER_ADAMW);
 }
 
 static enum oa_error set_number(const char *key, double value)
@@ -187,7 +187,7 @@ static void yaml_is_read(void **state)
     assert_int_equal(options.model_layers, 6);
     assert_string_equal(options.model_attention, "local(window=8) ; softmax");
     assert_true(options.train_lr == 2e-3);
-    assert_string_equal(options.train_optimizer, "sgd");
+    assert_int_equal(options.train_optimizer, OA_OPTIMIZER_SGD);
     assert_string_equal(options.generate_prompt, "two\nlines\n");
     assert_int_equal(load("# nothing\n"), OA_OK);
     assert_int_equal(load(""), OA_OK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Speeds: intervals of rounds against published tables, against all sign patterns and against simulated machines; the
  * fronts that rest on them against a reference made of tests instead of intervals; what is measured, and kept. */
-#include "testing.h"
+#include "setups.h"
 
 #include "base/seal.h"
 #include "report/report.h"
@@ -158,7 +158,7 @@ static void make_small(struct small *m, uint64_t number, int seeds, int rounds)
     struct oa_stream s = oa_stream_child(oa_stream_named(5, "fronts"), number);
     uint64_t i = 0;
     *m = (struct small){ .k = { .entries = m->entries, .count = MOST, .seeds = seeds, .rounds = rounds } };
-    snprintf(m->k.equal, sizeof m->k.equal, "tokens");
+    m->k.equal = OA_EQUAL_TOKENS;
     for (int e = 0; e < MOST; e++) {
         double loss = 2 + 0.02 * oa_random_normal(s, i++), time = 1 + 0.02 * oa_random_normal(s, i++);
         m->entries[e] = (struct oa_entry){ .attention = "x", .runs = m->runs[e] };
@@ -288,34 +288,16 @@ static const char text_file[] = "test_speed_text.txt", folder[] = "test_speed_fo
 static int make_text(void **state)
 {
     (void)state;
-    FILE *f = fopen(text_file, "w");
-    for (int i = 0; i < 200; i++)
-        fprintf(f, "the %s fox over the %s dog; ", i % 3 ? "quick" : "slow", i % 5 ? "lazy" : "tired");
-    return fclose(f);
+    return write_foxes(text_file, 200);
 }
 
 static struct oa_options options(void)
 {
-    struct oa_options o;
-    oa_options_default(&o);
-    snprintf(o.data_train, sizeof o.data_train, "%s", text_file);
-    o.model_layers = 1;
-    o.model_width = 16;
-    o.model_heads = 2;
-    o.model_context = 16;
+    struct oa_options o = small_model(text_file, 4);
     o.train_batch = 4;
-    o.train_steps = 4;
-    o.train_warmup = 2;
     o.compare_seeds = 2;
     o.compare_floor = false;
     return o;
-}
-
-static void shell(const char *format, const char *a, const char *b)
-{
-    char command[512];
-    snprintf(command, sizeof command, format, a, b);
-    assert_int_equal(system(command), 0);
 }
 
 struct held {
@@ -431,7 +413,7 @@ static void damaged_speeds_are_refused(void **state)
     shell("rm -rf %s %s", folder, other);
     hold(&h, &o, folder, 2, 1);
     let_go(&h);
-    shell("cp %s/speed.json test_speed_good", folder, "");
+    shell("cp %s/speed.json test_speed_good", folder);
     change("rounds", json_integer(65));
     hold(&h, &o, folder, 2, 1);
     expect_sentence(&h, OA_FORMAT, "number of rounds");
@@ -442,13 +424,13 @@ static void damaged_speeds_are_refused(void **state)
     change("step_seconds", json_pack("{s:[f], s:[f]}", "softmax", 0.0, "random", 1.0));
     hold(&h, &o, folder, 2, 1);
     expect_sentence(&h, OA_FORMAT, "must be numbers above 0; remove the file to measure speeds again");
-    shell("sed 's/softmax/Softmax/' test_speed_good >%s/speed.json", folder, "");
+    shell("sed 's/softmax/Softmax/' test_speed_good >%s/speed.json", folder);
     hold(&h, &o, folder, 2, 1);
     expect_sentence(&h, OA_FORMAT, "speed.json");
     o.train_lr = 0.01;
     hold(&h, &o, other, 2, 1);
     let_go(&h);
-    shell("cp test_speed_good %s/speed.json; rm test_speed_good", other, "");
+    shell("cp test_speed_good %s/speed.json; rm test_speed_good", other);
     hold(&h, &o, other, 2, 1);
     expect_sentence(&h, OA_ARGUMENT, "train.lr was 0.001, and now it is 0.01; remove the file");
     shell("rm -rf %s %s", folder, other);

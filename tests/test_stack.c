@@ -417,7 +417,8 @@ static double loss(struct pair *p, bool record)
     static const int32_t target[BATCH * LENGTH] = { 0, 1, 2, 3, 4, 1, 1, 0, 2, 3, 1, 4, 0, 0, -1, 2, 4, 1, 3, 3, 2, 1 };
     reset(p, record);
     oa_tensor *memory = encode(p, p->source, BATCH, MEMORY, p->lengths);
-    return oa_linear_loss_op(&p->tape, decode(p, memory, 0, BATCH, LENGTH, NULL), p->table, target, 1);
+    return oa_linear_loss_op(&p->tape, decode(p, memory, 0, BATCH, LENGTH, NULL), p->table, NULL,
+                             &(struct oa_targets){ .id = target, .scale = 1 });
 }
 
 static double slope(struct pair *p, struct oa_parameter *q, long i)

@@ -2,7 +2,7 @@
  * Training as a whole, looping over the registry of mechanisms: same bits for any number of threads, going on equals
  * never having stopped, nothing allocates in the loop, the plan is exact, losses fall, numbers that are not finite stop
  * the run by name, and models that share a tensor share its first value. */
-#include "testing.h"
+#include "setups.h"
 
 #include "train/train.h"
 
@@ -14,15 +14,10 @@
 
 static const char text_file[] = "test_train_text.txt";
 
-/* A page of text with structure enough to learn from in a few dozen steps. */
 static int make_text(void **state)
 {
     (void)state;
-    FILE *f = fopen(text_file, "w");
-    for (int i = 0; i < 400; i++)
-        fprintf(f, "the %s %s over the %s dog; ", i % 3 ? "quick" : "slow", i % 2 ? "fox jumps" : "cat leaps",
-                i % 5 ? "lazy" : "tired");
-    return fclose(f);
+    return write_foxes_and_cats(text_file, 400);
 }
 
 static struct oa_options options(const char *attention, const char *precision, long steps)
@@ -30,7 +25,7 @@ static struct oa_options options(const char *attention, const char *precision, l
     struct oa_options o;
     oa_options_default(&o);
     snprintf(o.model_attention, sizeof o.model_attention, "%s", attention);
-    snprintf(o.train_precision, sizeof o.train_precision, "%s", precision);
+    set_option(&o, "train.precision", precision);
     snprintf(o.data_train, sizeof o.data_train, "%s", text_file);
     o.model_layers = 2;
     o.model_width = 32;
@@ -114,13 +109,6 @@ static struct outcome train(const struct oa_options *o, int threads, const char 
     oa_workload_close(&w);
     oa_close(c);
     return out;
-}
-
-static void remove_folder(const char *folder)
-{
-    char command[256];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    assert_int_equal(system(command), 0);
 }
 
 static void assert_same_file(const char *a, const char *b)
@@ -248,7 +236,8 @@ static void test_statistics_move_once_a_step(void **state)
     oa_tape t;
     assert_int_equal(oa_device_open(c, OA_PRECISION_F64, false, &d), OA_OK);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(oa_model_open(d, &o, 27, true, &m[i]), OA_OK);
+        assert_int_equal(oa_model_open(d, &o, (struct oa_model_form[]){ oa_language_model_form(27) }, true, &m[i]),
+                         OA_OK);
         oa_tape_init(&t, d);
         for (long step = 1; step <= 3; step++) {
             gather(m[i], &t, i + 1);
@@ -283,7 +272,7 @@ static void test_plan_is_exact(void **state)
             oa_context *c = oa_open(NULL);
             struct oa_workload w;
             assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
-            assert_int_equal(oa_plan_make(c, &o, oa_tokenizer_size(w.tokenizer), &plan), OA_OK);
+            assert_int_equal(oa_plan_workload(c, &o, &w, &plan), OA_OK);
             oa_workload_close(&w);
             oa_close(c);
             struct outcome real = train(&o, 1, NULL, false);
@@ -348,7 +337,7 @@ static double learn(const char *attention, const char *optimizer, double lr)
 {
     struct oa_options o = options(attention, "f32", 180);
     snprintf(o.data_train, sizeof o.data_train, "%s", chain_file);
-    snprintf(o.train_optimizer, sizeof o.train_optimizer, "%s", optimizer);
+    set_option(&o, "train.optimizer", optimizer);
     o.model_dropout = 0;
     o.train_lr = lr;
     struct outcome out = train(&o, 2, NULL, false);
@@ -421,7 +410,7 @@ static void test_divergence_is_named(void **state)
     struct oa_options o = options("softmax", "f32", 50);
     o.train_lr = 1e3;
     o.train_clip = 0;
-    snprintf(o.train_optimizer, sizeof o.train_optimizer, "sgd");
+    o.train_optimizer = OA_OPTIMIZER_SGD;
     struct outcome out = train(&o, 2, NULL, false);
     assert_int_equal(out.error, OA_DIVERGED);
     assert_non_null(strstr(out.sentence, "step "));
@@ -437,11 +426,11 @@ static void test_advice_fits_the_options(void **state)
     o.train_warmup = 100;
     o.train_lr = 0.5;
     assert_string_equal(oa_divergence_advice(&o, advice), "Lower train.lr (it is 0.5)");
-    snprintf(o.train_precision, sizeof o.train_precision, "bf16");
+    o.train_precision = OA_PRECISION_BF16;
     assert_string_equal(oa_divergence_advice(&o, advice),
                         "Lower train.lr (it is 0.5), or train with train.precision f32");
-    snprintf(o.train_precision, sizeof o.train_precision, "f64");
-    snprintf(o.train_optimizer, sizeof o.train_optimizer, "sgd");
+    o.train_precision = OA_PRECISION_F64;
+    o.train_optimizer = OA_OPTIMIZER_SGD;
     o.train_clip = 0;
     o.train_warmup = 3;
     assert_string_equal(oa_divergence_advice(&o, advice),
@@ -450,7 +439,7 @@ static void test_advice_fits_the_options(void **state)
     o.train_lr = 1.2345678e-300;
     o.train_warmup = 99999;
     o.train_steps = 1000000000;
-    snprintf(o.train_precision, sizeof o.train_precision, "bf16");
+    o.train_precision = OA_PRECISION_BF16;
     assert_true(strlen(oa_divergence_advice(&o, advice)) < OA_ADVICE - 1);
 }
 
@@ -463,11 +452,12 @@ static void test_shared_tensors_start_equal(void **state)
     struct oa_model *a, *b;
     struct oa_options o = options("softmax", "f32", 1);
     assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
-    assert_int_equal(oa_model_open(d, &o, 27, false, &a), OA_OK);
+    assert_int_equal(oa_model_open(d, &o, (struct oa_model_form[]){ oa_language_model_form(27) }, false, &a), OA_OK);
     for (int i = 1; spec_of(i); i++) {
         o = options(spec_of(i), "f32", 1);
         int shared = 0;
-        assert_int_equal(oa_model_open(d, &o, 27, false, &b), OA_OK);
+        assert_int_equal(oa_model_open(d, &o, (struct oa_model_form[]){ oa_language_model_form(27) }, false, &b),
+                         OA_OK);
         for (int k = 0; k < b->store.count; k++) {
             const struct oa_parameter *q = b->store.parameter[k], *p = oa_store_find(&a->store, q->name);
             if (!p || !p->trainable || !q->trainable || p->count != q->count)
@@ -519,8 +509,8 @@ static double distance(const double *a, const double *b, long n)
 static double length_of_a_step(double clip, double lr)
 {
     struct oa_options o = options("softmax", "f64", 0);
-    snprintf(o.train_optimizer, sizeof o.train_optimizer, "sgd");
-    snprintf(o.train_schedule, sizeof o.train_schedule, "constant");
+    o.train_optimizer = OA_OPTIMIZER_SGD;
+    o.train_schedule = OA_SCHEDULE_CONSTANT;
     o.train_warmup = 0;
     o.train_weight_decay = 0;
     o.train_lr = lr;
@@ -551,7 +541,7 @@ static void test_micro_batches_add_up_to_a_batch(void **state)
     (void)state;
     static const long cuts[][2] = { { 6, 1 }, { 3, 2 }, { 2, 3 }, { 1, 6 } };
     struct oa_options o = options("softmax", "f64", 5);
-    snprintf(o.train_optimizer, sizeof o.train_optimizer, "sgd");
+    o.train_optimizer = OA_OPTIMIZER_SGD;
     o.train_clip = 0;
     o.train_lr = 0.1;
     o.model_dropout = 0;

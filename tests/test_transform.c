@@ -34,7 +34,7 @@ static void open(struct fixture *f, const struct problem *p, enum oa_precision p
 {
     *f = (struct fixture){ .c = oa_open(&(struct oa_settings){ .threads = threads }) };
     f->shape = (struct oa_projection_shape){
-        .kind = p->kind, .d = p->d, .heads = p->heads, .width = p->k, .layer_heads = p->heads
+        .kind = oa_projection_of(p->kind), .d = p->d, .heads = p->heads, .width = p->k, .layer_heads = p->heads
     };
     assert_int_equal(oa_device_open(f->c, precision, false, &f->d), OA_OK);
     assert_true(oa_projection_chain(&f->shape, &f->chain));
@@ -42,7 +42,7 @@ static void open(struct fixture *f, const struct problem *p, enum oa_precision p
     struct oa_stream s = oa_stream_named(5, p->kind);
     f->matrix = oa_alloc(f->c, (size_t)(p->heads * p->k * p->d) * sizeof *f->matrix);
     f->numbers = oa_alloc(f->c, (size_t)n * sizeof *f->numbers);
-    f->reals = oa_alloc(f->c, (size_t)n * f->d->kernels.real_size);
+    f->reals = oa_alloc(f->c, (size_t)n * f->d->numbers.real_size);
     assert_true(f->matrix && f->numbers && f->reals);
     assert_int_equal(oa_generate_projection(f->c, &f->shape, s, f->matrix), OA_OK);
     assert_int_equal(oa_generate_chains(f->c, &f->shape, s, f->numbers), OA_OK);
@@ -164,13 +164,15 @@ static void threads_do_not_matter(void **state)
 /* A large odd factor of D makes the transform dearer than the product: the matrix is kept. */
 static void odd_widths_stay_matrices(void **state)
 {
-    struct oa_projection_shape shape = { .kind = "srht", .d = 99, .heads = 3, .width = 33, .layer_heads = 3 };
+    struct oa_projection_shape shape = {
+        .kind = OA_PROJECTION_SRHT, .d = 99, .heads = 3, .width = 33, .layer_heads = 3
+    };
     struct oa_chain chain;
     (void)state;
     assert_false(oa_projection_chain(&shape, &chain));
     shape.d = 96;
     assert_true(oa_projection_chain(&shape, &chain));
-    shape.kind = "haar";
+    shape.kind = OA_PROJECTION_HAAR;
     assert_false(oa_projection_chain(&shape, &chain));
 }
 

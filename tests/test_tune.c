@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tuning before a contest: what compare.tune means, the split of the text, the seeds, the choice, and trials and runs
  * against the same trainings made alone, on files that were cut by hand. */
-#include "testing.h"
+#include "results_reader.h"
+#include "setups.h"
 
 #include "report/report.h"
 #include "train/contest_parts.h"
@@ -37,16 +38,8 @@ static int make_text(void **state)
 
 static struct oa_options options(void)
 {
-    struct oa_options o;
-    oa_options_default(&o);
-    snprintf(o.data_train, sizeof o.data_train, "%s", text_file);
-    o.model_layers = 1;
-    o.model_width = 16;
-    o.model_heads = 2;
-    o.model_context = 16;
+    struct oa_options o = small_model(text_file, 12);
     o.train_batch = 2;
-    o.train_steps = 12;
-    o.train_warmup = 2;
     o.train_log_every = 4;
     o.train_eval_every = 5;
     o.compare_seeds = 2;
@@ -59,13 +52,6 @@ static struct oa_options options(void)
 static oa_context *open_context(void)
 {
     return oa_open(&(struct oa_settings){ .threads = 1 });
-}
-
-static void remove_folder(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    assert_int_equal(system(command), 0);
 }
 
 static enum oa_error hold(oa_context *c, const struct oa_options *o, struct oa_contest *k)
@@ -107,7 +93,7 @@ static void test_cells(void **state)
         oa_options_default(&o);
         assert_int_equal(oa_grid_apply(c, &g, cell, &o), OA_OK);
         assert_true(o.train_lr == (cell < 2 ? 0.001 : 0.0001));
-        assert_string_equal(o.train_optimizer, cell % 2 ? "adamw" : "sgd");
+        assert_int_equal(o.train_optimizer, cell % 2 ? OA_OPTIMIZER_ADAMW : OA_OPTIMIZER_SGD);
     }
     oa_text_init(&t, c);
     oa_grid_text(&g, &t);
@@ -183,14 +169,14 @@ static void test_contests_that_are_refused(void **state)
     (void)state;
     oa_context *c = open_context();
     struct oa_options o = options();
-    remove_folder();
+    remove_folder(folder);
     o.compare_tune_fraction = 0.001;
     expect_refused(c, &o, "leaves 9 tokens of the training text to judge by, and a row of model.context needs 17");
     o.compare_tune_fraction = 0.9;
     o.model_context = 810;
     expect_refused(c, &o, "leaves 809 tokens of the training text to train on");
     o = options();
-    snprintf(o.compare_equal, sizeof o.compare_equal, "time");
+    o.compare_equal = OA_EQUAL_TIME;
     expect_refused(c, &o, "give compare.tune_steps");
     o = options();
     *o.compare_tune = 0;
@@ -204,7 +190,7 @@ static void test_contests_that_are_refused(void **state)
     snprintf(o.compare_tune, sizeof o.compare_tune, "model.ffn=32,64");
     expect_refused(c, &o, "model.ffn=32 changes the number of parameters of \"softmax\"");
     snprintf(o.compare_tune, sizeof o.compare_tune, "train.optimizer=adamw,sgd");
-    snprintf(o.compare_equal, sizeof o.compare_equal, "flops");
+    o.compare_equal = OA_EQUAL_FLOPS;
     expect_refused(c, &o, "train.optimizer=sgd changes the number of FLOPs a step of \"softmax\"");
     oa_close(c);
 }
@@ -320,13 +306,40 @@ static void test_choices(void **state)
 
 static int edge_of(oa_context *c, const char *grid, int chosen, int option)
 {
-    static const double losses[16] = { 0 };
+    static const double losses[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
     struct oa_run trials[16];
     struct oa_entry entry;
     struct oa_contest k;
     make_trials(c, grid, losses, 1, trials, &entry, &k);
     entry.chosen = chosen;
     return oa_trial_edge(&k, 0, option);
+}
+
+/* An option is idle where no value of it changes a loss, whatever the others are; then it is at no edge. */
+static void test_idle_options(void **state)
+{
+    (void)state;
+    static const struct {
+        double losses[8];
+        bool idle[2];
+    } cases[] = {
+        { { 3, 4, 5, 3, 4, 5 }, { true, false } },  { { 3, 3, 3, 5, 5, 5 }, { false, true } },
+        { { 2, 2, 2, 2, 2, 2 }, { true, true } },   { { 3, 4, 5, 3, 4, 5.5 }, { false, false } },
+        { { 3, 3, 3, 5, 5, 4 }, { false, false } }, { { INFINITY, 4, 5, INFINITY, 4, 5 }, { true, false } },
+    };
+    oa_context *c = open_context();
+    struct oa_run trials[6];
+    struct oa_entry entry;
+    struct oa_contest k;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        make_trials(c, "train.beta2=0.8,0.9;train.lr=1,2,3", cases[i].losses, 1, trials, &entry, &k);
+        entry.chosen = 0;
+        for (int option = 0; option < 2; option++) {
+            assert_int_equal(oa_trial_idle(&k, 0, option), cases[i].idle[option]);
+            assert_int_equal(oa_trial_edge(&k, 0, option), cases[i].idle[option] ? 0 : -1);
+        }
+    }
+    oa_close(c);
 }
 
 static void test_edges(void **state)
@@ -522,7 +535,7 @@ static void test_against_trainings_made_alone(void **state)
     oa_context *c = open_context();
     struct oa_options o = options();
     struct oa_contest k;
-    remove_folder();
+    remove_folder(folder);
     write_part(train_file, 0, 6480);
     write_part(judge_file, 6480, 8100);
     assert_int_equal(hold(c, &o, &k), OA_OK);
@@ -534,7 +547,7 @@ static void test_against_trainings_made_alone(void **state)
     expect_reports(c, &k);
     oa_contest_free(&k);
     oa_close(c);
-    remove_folder();
+    remove_folder(folder);
 }
 
 /* Equal FLOPs give random more steps than softmax; with compare.tune_steps in proportion. */
@@ -545,8 +558,8 @@ static void test_steps_of_trials(void **state)
     struct oa_options o = options();
     struct oa_contest k;
     for (int round = 0; round < 2; round++) {
-        remove_folder();
-        snprintf(o.compare_equal, sizeof o.compare_equal, "flops");
+        remove_folder(folder);
+        o.compare_equal = OA_EQUAL_FLOPS;
         snprintf(o.compare_tune, sizeof o.compare_tune, "train.lr=0.003,0.01");
         o.train_steps = 40;
         o.compare_tune_steps = round ? 20 : 0;
@@ -558,7 +571,7 @@ static void test_steps_of_trials(void **state)
         }
         oa_contest_free(&k);
     }
-    remove_folder();
+    remove_folder(folder);
     oa_close(c);
 }
 
@@ -570,7 +583,7 @@ static void test_the_choice_is_recorded(void **state)
     oa_context *c = open_context();
     struct oa_options o = options();
     struct oa_contest k;
-    remove_folder();
+    remove_folder(folder);
     assert_int_equal(hold(c, &o, &k), OA_OK);
     json_t *root = read_json("%s/%s", "contest.json");
     json_t *member = json_array_get(json_object_get(root, "members"), 0), *tuned = json_object_get(member, "tuned");
@@ -588,7 +601,7 @@ static void test_the_choice_is_recorded(void **state)
     oa_contest_free(&k);
     json_decref(root);
     oa_close(c);
-    remove_folder();
+    remove_folder(folder);
 }
 
 int main(void)
@@ -600,6 +613,7 @@ int main(void)
         cmocka_unit_test(test_the_split),
         cmocka_unit_test(test_seeds_are_apart),
         cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_idle_options),
         cmocka_unit_test(test_edges),
         cmocka_unit_test(test_against_trainings_made_alone),
         cmocka_unit_test(test_steps_of_trials),

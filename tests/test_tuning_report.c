@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What reports say of a tuning that nobody ran: the charts against the numbers they are drawn from, the words, and
  * results.json damaged. */
+#include "results_reader.h"
 #include "testing.h"
 
 #include "report/report.h"

@@ -8,6 +8,7 @@
  *
  *     test_until table [TRIALS]     prints the table of docs/results.md
  */
+#include "results_reader.h"
 #include "until_simulation.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where the spread comes from: chi-square and the shares against SciPy 1.17.1 and NumPy 2.4.6, and what is said where
  * runs failed or a source has no effect. */
+#include "results_reader.h"
 #include "testing.h"
 
 #include "report/variance.h"
@@ -74,6 +75,86 @@ static void test_intervals_of_deviations(void **state)
     close_to(s.high, sqrt(4 * 2.5 / 0.48441855708792991), 1e-12);
     s = oa_spread_of(x, 1);
     assert_true(isnan(s.variance) && isnan(s.sd) && isnan(s.low) && isnan(s.high));
+}
+
+/* ---- simulated: how often an interval holds the deviation, and how far shares lie from the truth ---- */
+
+enum noise { NORMAL, HEAVY, SKEWED };
+
+/* Deviation 1: normal, Student's t with 5 degrees of freedom, exponential. */
+static double draw(struct oa_stream s, uint64_t i, enum noise noise)
+{
+    double sum = 0;
+    if (noise == NORMAL)
+        return oa_random_normal(s, i);
+    if (noise == SKEWED)
+        return -log1p(-oa_random_uniform(s, i));
+    for (uint64_t k = 1; k <= 5; k++)
+        sum += pow(oa_random_normal(s, 6 * i + k), 2);
+    return oa_random_normal(s, 6 * i) / sqrt(sum / 5) * sqrt(0.6);
+}
+
+/* Share of `trials` samples of n values whose interval holds the deviation 1. */
+static double coverage(int n, enum noise noise, int trials)
+{
+    struct oa_stream stream = oa_stream_named((uint64_t)noise + 1, "deviations");
+    int held = 0;
+    for (int t = 0; t < trials; t++) {
+        double x[10];
+        for (int i = 0; i < n; i++)
+            x[i] = draw(stream, (uint64_t)(t * n + i), noise);
+        struct oa_spread s = oa_spread_of(x, n);
+        held += s.low <= 1 && s.high >= 1;
+    }
+    return (double)held / trials;
+}
+
+static void test_simulated_intervals(void **state)
+{
+    (void)state;
+    static const int sizes[] = { 3, 5, 10 };
+    static const char *const names[] = { "normal", "heavy-tailed", "skewed" };
+    static const double least[] = { 0.94, 0.80, 0.65 }, most[] = { 0.96, 0.94, 0.92 };
+    for (int noise = NORMAL; noise <= SKEWED; noise++)
+        for (int i = 0; i < 3; i++) {
+            double held = coverage(sizes[i], (enum noise)noise, 10000); /* three deviations: 0.0065 */
+            print_message("%s, %d values: %.1f %% of the intervals hold the deviation\n", names[noise], sizes[i],
+                          100 * held);
+            assert_true(held > least[noise] && held < most[noise]);
+        }
+}
+
+static int rising(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Three sources with the same variance, five values of each: the share of the first is a third in truth. */
+static void test_simulated_shares(void **state)
+{
+    (void)state;
+    enum { TRIALS = 4000 };
+    static double share[TRIALS];
+    struct oa_stream stream = oa_stream_named(1, "shares");
+    double mean = 0;
+    for (int t = 0; t < TRIALS; t++) {
+        double variance[3], x[5];
+        for (int s = 0; s < 3; s++) {
+            for (int i = 0; i < 5; i++)
+                x[i] = oa_random_normal(stream, (uint64_t)((t * 3 + s) * 5 + i));
+            variance[s] = oa_spread_of(x, 5).variance;
+        }
+        share[t] = variance[0] / (variance[0] + variance[1] + variance[2]);
+        mean += share[t] / TRIALS;
+    }
+    qsort(share, TRIALS, sizeof *share, rising);
+    double low = share[TRIALS / 10], high = share[TRIALS - TRIALS / 10];
+    print_message("a share of a third, five values: mean %.3f, 80 %% between %.3f and %.3f\n", mean, low, high);
+    /* Dirichlet with all parameters (5 - 1)/2: its parts are beta(2, 4); quantiles by beta.ppf of scipy 1.17.1 */
+    close_to(mean, 1.0 / 3, 0.026);
+    close_to(low, 0.11223496, 0.08);
+    close_to(high, 0.58389037, 0.03);
 }
 
 /* ---- shares ---- */
@@ -298,6 +379,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chi_square),
         cmocka_unit_test(test_intervals_of_deviations),
+        cmocka_unit_test(test_simulated_intervals),
+        cmocka_unit_test(test_simulated_shares),
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_what_failed_is_not_judged),
         cmocka_unit_test(test_sources_that_did_not_vary),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Contests in which single sources of chance vary: which runs are made, that each differs from the first by its source
  * alone, that they are found again, and what is refused. */
-#include "testing.h"
+#include "setups.h"
 
 #include "base/seal.h"
 #include "train/run_result.h"
@@ -23,29 +23,14 @@ static int make_text(void **state)
 
 static struct oa_options options(const char *vary)
 {
-    struct oa_options o;
-    oa_options_default(&o);
-    snprintf(o.data_train, sizeof o.data_train, "%s", text_file);
+    struct oa_options o = small_model(text_file, 4);
     snprintf(o.compare_vary, sizeof o.compare_vary, "%s", vary);
-    o.model_layers = 1;
-    o.model_width = 16;
-    o.model_heads = 2;
-    o.model_context = 16;
     o.model_dropout = 0.2;
     o.train_batch = 2;
-    o.train_steps = 4;
-    o.train_warmup = 2;
     o.train_log_every = 2;
     o.compare_seeds = 2;
     o.compare_vary_seeds = 3;
     return o;
-}
-
-static void remove_folder(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    assert_int_equal(system(command), 0);
 }
 
 static int lines;
@@ -149,7 +134,7 @@ static void test_each_varies_alone(void **state)
     oa_context *c = open_context();
     struct oa_options o = options("each");
     struct oa_contest k, again;
-    remove_folder();
+    remove_folder(folder);
     assert_int_equal(contest(c, &o, &k), OA_OK);
     assert_int_equal(k.count, 3);
     for (int i = 0; i < OA_CHANCES; i++)
@@ -211,7 +196,7 @@ static void test_it_goes_on(void **state)
     oa_clear_error(c);
     oa_contest_free(&k);
     oa_close(c);
-    remove_folder();
+    remove_folder(folder);
 }
 
 static void test_no_dropout_needs_no_runs(void **state)
@@ -221,13 +206,13 @@ static void test_no_dropout_needs_no_runs(void **state)
     struct oa_options o = options("dropout,init");
     struct oa_contest k;
     o.model_dropout = 0;
-    remove_folder();
+    remove_folder(folder);
     assert_int_equal(contest(c, &o, &k), OA_OK);
     assert_true(k.vary.idle[OA_CHANCE_DROPOUT] && !k.vary.varied[OA_CHANCE_DROPOUT] && k.vary.varied[OA_CHANCE_INIT]);
     assert_int_equal(count_folders("vary/attention-01"), 2);
     oa_contest_free(&k);
     oa_close(c);
-    remove_folder();
+    remove_folder(folder);
 }
 
 static void test_refusals(void **state)
@@ -241,7 +226,7 @@ static void test_refusals(void **state)
         { "init order", "\"init order\" is no source" },
         { "init,order,init", "names init twice" },
     };
-    remove_folder();
+    remove_folder(folder);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         struct oa_options o = options(words[i][0]);
         expect_refusal(c, &o, words[i][1]);
@@ -249,7 +234,7 @@ static void test_refusals(void **state)
     struct oa_options o = options("together");
     expect_refusal(c, &o, "compare.vary_seeds = 3 does nothing");
     o = options("init");
-    snprintf(o.compare_equal, sizeof o.compare_equal, "time");
+    o.compare_equal = OA_EQUAL_TIME;
     expect_refusal(c, &o, "the clock is a source of spread too");
     o = options("each");
     snprintf(o.data_valid, sizeof o.data_valid, "%s", text_file);

@@ -53,7 +53,7 @@ static double luck(enum noise noise, int entry, uint64_t at)
 static void arena_open(struct arena *a, const struct simulated *s, int trial, int most)
 {
     memset(a, 0, sizeof *a);
-    a->contest = (struct oa_contest){ .entries = a->entries, .count = s->count, .seeds = most, .equal = "tokens" };
+    a->contest = (struct oa_contest){ .entries = a->entries, .count = s->count, .seeds = most };
     a->contest.baseline = s->baseline;
     a->contest.margin = s->margin;
     a->contest.any_looks = true;

@@ -180,10 +180,21 @@ static enum oa_error emit_json(struct generation *g, const char *folder)
     return oa_emit(g->out, &t);
 }
 
+static enum oa_error check_seeds(const struct generation *g)
+{
+    const struct oa_options *o = g->o;
+    if ((uint64_t)o->generate_seed + g->made + (uint64_t)o->generate_samples - 1 <= OA_LAST_SEED)
+        return OA_OK;
+    return oa_fail(g->t.context, OA_ARGUMENT,
+                   "generate.seed = %ld and %ld samples: the last seed would be above %ld; give a smaller one",
+                   o->generate_seed, (long)g->made + o->generate_samples, OA_LAST_SEED);
+}
+
 static enum oa_error go_on_from(struct generation *g, const char *folder, const char *prompt, size_t length)
 {
     g->prompt = prompt;
     g->length = length;
+    OA_TRY(check_seeds(g));
     OA_TRY(encode_prompt(g));
     g->read = g->ids.count;
     json_array_clear(g->samples);

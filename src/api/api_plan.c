@@ -29,7 +29,7 @@ struct planning {
 static void measure_machine(struct planning *p)
 {
     oa_kernels_peak(p->c, &p->peak);
-    bool bf16 = strcmp(p->options.train_precision, "bf16") == 0;
+    bool bf16 = p->options.train_precision == OA_PRECISION_BF16;
     p->arithmetic = 1e9 * (bf16 ? p->peak.bf16_all : p->peak.f32_all);
     p->traffic = 1e9 * p->peak.copy_all;
 }
@@ -51,7 +51,9 @@ static enum oa_error plan_row(struct planning *p, struct row *row)
         return oa_fail(p->c, OA_ARGUMENT, "the attention \"%.60s…\" is longer than %d bytes", row->attention,
                        OA_OPTION_TEXT - 1);
     snprintf(o.model_attention, sizeof o.model_attention, "%s", row->attention);
-    OA_TRY(oa_plan_make(p->c, &o, p->vocabulary, &row->plan));
+    struct oa_model_form form = oa_language_model_form(p->vocabulary);
+    struct oa_step_shape shape = oa_language_model_shape(&o);
+    OA_TRY(oa_plan_make(p->c, &o, &form, &shape, &row->plan));
     row->seconds = row->plan.computed / p->arithmetic + row->plan.bytes / p->traffic;
     return OA_OK;
 }
@@ -137,7 +139,7 @@ static void text(const struct planning *p, int width, struct oa_text *out)
         snprintf(length, sizeof length, "%ld steps", o->train_steps);
     oa_text_printf(out, "%ld layers, width %ld, %ld heads, context %ld, vocabulary %ld; %s tokens a step, %s, %s\n\n",
                    o->model_layers, o->model_width, o->model_heads, o->model_context, p->row[0].plan.vocabulary,
-                   oa_number_si(number, p->row[0].plan.tokens), length, o->train_precision);
+                   oa_number_si(number, p->row[0].plan.tokens), length, oa_precision_name(o->train_precision));
     oa_table_init(&t, p->c, columns, COLUMNS);
     for (int i = 0; i < p->count; i++)
         add_row(p, &p->row[i], &t);
@@ -185,7 +187,7 @@ static json_t *plan_json(const struct planning *p)
     json_object_set_new(root, "vocabulary", json_integer(p->row[0].plan.vocabulary));
     json_object_set_new(root, "tokens_per_step", json_real(p->row[0].plan.tokens));
     json_object_set_new(root, "steps", json_integer(p->options.train_steps));
-    json_object_set_new(root, "precision", json_string(p->options.train_precision));
+    json_object_set_new(root, "precision", json_string(oa_precision_name(p->options.train_precision)));
     json_object_set_new(root, "peak_flops", json_real(p->arithmetic));
     json_object_set_new(root, "peak_bytes", json_real(p->traffic));
     json_object_set_new(root, "attentions", rows);

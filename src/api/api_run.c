@@ -20,15 +20,12 @@ static enum oa_error check_folder(oa_context *c, const char *folder)
     return OA_OK;
 }
 
-static enum oa_error open_model(struct oa_trained *t, const char *folder, long vocabulary)
+static enum oa_error open_model(struct oa_trained *t, const char *folder, const struct oa_model_form *form)
 {
-    enum oa_precision precision;
     char path[OA_PATH];
-    if (!oa_precision_parse(t->options.train_precision, &precision))
-        return oa_fail(t->context, OA_FORMAT, "%s: unknown precision \"%s\"", folder, t->options.train_precision);
-    OA_TRY(oa_device_open(t->context, precision, false, &t->device));
+    OA_TRY(oa_device_open(t->context, t->options.train_precision, false, &t->device));
     OA_TRY(oa_path(t->context, path, folder, "model.safetensors"));
-    OA_TRY(oa_model_open_saved(t->device, path, &t->options, vocabulary, t->tokenizer, &t->model));
+    OA_TRY(oa_model_open_saved(t->device, path, &t->options, form, t->tokenizer, &t->model));
     oa_tape_init(&t->tape, t->device);
     return OA_OK;
 }
@@ -36,18 +33,18 @@ static enum oa_error open_model(struct oa_trained *t, const char *folder, long v
 enum oa_error oa_trained_open(oa_context *c, const char *folder, struct oa_trained *t)
 {
     char path[OA_PATH];
-    long vocabulary;
+    struct oa_model_form form;
     *t = (struct oa_trained){ .context = c };
     OA_TRY(check_folder(c, folder));
     OA_TRY(oa_path(c, path, folder, "config.json"));
     oa_options_default(&t->options);
-    OA_TRY(oa_config_load(c, path, &t->options, &vocabulary));
+    OA_TRY(oa_config_load(c, path, &t->options, &form));
     OA_TRY(oa_path(c, path, folder, "tokenizer.json"));
     OA_TRY(oa_tokenizer_load(c, path, &t->tokenizer));
-    if (oa_tokenizer_size(t->tokenizer) > vocabulary)
+    if (oa_tokenizer_size(t->tokenizer) > form.vocabulary)
         return oa_fail(c, OA_FORMAT, "%s: the tokenizer has %ld tokens, the model only %ld: it is another run's", path,
-                       (long)oa_tokenizer_size(t->tokenizer), vocabulary);
-    return open_model(t, folder, vocabulary);
+                       (long)oa_tokenizer_size(t->tokenizer), form.vocabulary);
+    return open_model(t, folder, &form);
 }
 
 void oa_trained_close(struct oa_trained *t)
@@ -62,9 +59,9 @@ void oa_trained_close(struct oa_trained *t)
 enum oa_error oa_config_read_run(oa_config *config, const char *folder)
 {
     char path[OA_PATH];
-    long vocabulary;
+    struct oa_model_form form;
     OA_TRY(oa_path(config->context, path, folder, "config.json"));
-    return oa_config_load(config->context, path, &config->options, &vocabulary);
+    return oa_config_load(config->context, path, &config->options, &form);
 }
 
 /* ---- scores ---- */

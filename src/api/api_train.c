@@ -27,6 +27,7 @@ static enum oa_error check_folder(const oa_config *config, const char *folder, i
         return oa_fail(c, OA_ARGUMENT, "a run either goes on (--resume) or begins anew (--overwrite)");
     if (config->overwrite)
         return oa_overwrite_check(c, folder, OA_MADE_RUN);
+    OA_TRY(oa_folder_check_kind(c, folder, OA_MADE_RUN));
     if (!oa_folder_has_run(folder)) {
         if (resume)
             oa_log(c, 0, "%s holds nothing to go on from: the run begins at step 1", folder);
@@ -109,10 +110,10 @@ static enum oa_error report(oa_context *c, const struct outcome *o, const struct
 static enum oa_error say_size(const oa_config *config, const struct oa_workload *work)
 {
     struct oa_plan plan;
-    OA_TRY(oa_plan_make(config->context, &config->options, oa_tokenizer_size(work->tokenizer), &plan));
-    oa_log(config->context, 2, "%s: %.0f trained and %.0f frozen parameters, vocabulary %ld, %zu training tokens",
+    OA_TRY(oa_plan_workload(config->context, &config->options, work, &plan));
+    oa_log(config->context, 2, "%s: %.0f trained and %.0f frozen parameters, vocabulary %ld, %.0f training tokens",
            config->options.model_attention, plan.trainable, plan.frozen, plan.vocabulary,
-           oa_workload_side(work, OA_TRAINING)->count);
+           oa_workload_side(work, OA_TRAINING).targets);
     return OA_OK;
 }
 
@@ -136,7 +137,7 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
                          .folder = folder,
                          .unit = oa_tokenizer_kind_name(work->tokenizer),
                          .run = result,
-                         .text_tokens = (double)oa_workload_side(work, OA_VALIDATION)->count,
+                         .text_tokens = oa_workload_side(work, OA_VALIDATION).targets,
                          .scores = oa_scores_of(result, result->valid_tokens) };
     if (scores)
         *scores = o.scores;

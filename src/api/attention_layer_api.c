@@ -38,7 +38,7 @@ static enum oa_error check_form(oa_context *c, const struct oa_attention_form *f
 static enum oa_error open_views(struct oa_attention *a)
 {
     const struct oa_store *s = &a->rig.store;
-    size_t real = a->rig.device->kernels.real_size;
+    size_t real = a->rig.device->numbers.real_size;
     oa_view_open(&a->values, a->rig.device, s->values, (size_t)s->total * real, OA_VIEW_READ);
     oa_view_open(&a->gradients, a->rig.device, s->gradients, (size_t)s->live * real, OA_VIEW_READ);
     return oa_status(a->context);
@@ -98,7 +98,7 @@ void oa_attention_close(oa_attention *a)
 static void *take_in(oa_tape *t, const void *x, long count)
 {
     struct oa_device *d = t->device;
-    void *act = oa_tape_take(t, (size_t)count * d->kernels.act_size);
+    void *act = oa_tape_take(t, (size_t)count * d->numbers.act_size);
     if (act)
         oa_acts_upload(d, count, x, act);
     return act;
@@ -181,7 +181,7 @@ static void give_gradient(struct oa_attention *a, const oa_tensor *x, void *dx)
     if (x->gradient)
         oa_acts_download(a->rig.device, x->rows * x->cols, x->gradient, dx);
     else
-        memset(dx, 0, (size_t)(x->rows * x->cols) * a->rig.device->kernels.real_size);
+        memset(dx, 0, (size_t)(x->rows * x->cols) * a->rig.device->numbers.real_size);
 }
 
 enum oa_error oa_attention_backward(oa_attention *a, const void *dy, void *dx, void *dmemory)

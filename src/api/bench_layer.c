@@ -23,7 +23,7 @@ struct bench {
 /* N(0, 1) as acts; addresses only on the plan device. */
 static void *make_input(struct bench *b, const char *name, long count)
 {
-    void *act = oa_arena_take(&b->inputs, (size_t)count * b->rig.device->kernels.act_size);
+    void *act = oa_arena_take(&b->inputs, (size_t)count * b->rig.device->numbers.act_size);
     struct oa_stream s = oa_stream_named(1, name);
     double *values = act && !b->rig.device->dry ? oa_alloc(b->c, (size_t)count * sizeof *values) : NULL;
     for (long i = 0; values && i < count; i++)

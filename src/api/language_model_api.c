@@ -30,7 +30,7 @@ oa_language_model *oa_language_model_open(oa_context *c, const char *folder)
         return NULL;
     oa_text_init(&m->attention, c);
     if (oa_trained_open(c, folder, &m->trained) == OA_OK) {
-        oa_spec_print(&m->trained.model->spec, &m->attention);
+        oa_stacks_print(&m->trained.model->attention, &m->attention);
         if (oa_status(c) == OA_OK)
             return m;
     }

@@ -21,7 +21,7 @@ static double *read_doubles(struct attend *a, const struct oa_array *t, long fir
 /* The array as acts in the tape's arena. */
 static void *read_acts(struct attend *a, const struct oa_array *t, long count)
 {
-    void *act = oa_tape_take(&a->rig.tape, (size_t)count * a->rig.device->kernels.act_size);
+    void *act = oa_tape_take(&a->rig.tape, (size_t)count * a->rig.device->numbers.act_size);
     size_t mark = oa_arena_mark(&a->arena);
     const double *values = act ? read_doubles(a, t, 0, count) : NULL;
     if (values)
@@ -226,7 +226,7 @@ static enum oa_error attend(struct attend *a, struct results *r)
     OA_TRY(open_rig(a));
     OA_TRY(oa_attend_read(a));
     OA_TRY(oa_attend_open_layer(a));
-    r->type = a->rig.device->kernels.real;
+    r->type = a->rig.device->numbers.real;
     OA_TRY(run(a, r));
     if (a->options->weights)
         OA_TRY(put_weights(a, r));

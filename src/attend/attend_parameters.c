@@ -183,7 +183,7 @@ static enum oa_error load(const struct attend *a, struct oa_parameter *p)
         return OA_OK;
     OA_TRY(check_parameter(a, p, t));
     void *host =
-        oa_view_open(&v, a->rig.device, p->value, (size_t)p->count * a->rig.device->kernels.real_size, OA_VIEW_WRITE);
+        oa_view_open(&v, a->rig.device, p->value, (size_t)p->count * a->rig.device->numbers.real_size, OA_VIEW_WRITE);
     enum oa_error e = host ? copy_values(a, p, t, host) : oa_status(a->context);
     oa_view_close(&v);
     return e;

@@ -32,7 +32,7 @@ static enum oa_error step(struct steps *s, long b, long token)
                                  .state = s->state };
     const oa_tensor *y = oa_layer_forward(&s->tape, &a->rig.layer, &in);
     OA_TRY(oa_status(a->context));
-    a->rig.device->ops->copy(a->rig.device, (size_t)a->width * a->rig.device->kernels.act_size, y->data,
+    a->rig.device->ops->copy(a->rig.device, (size_t)a->width * a->rig.device->numbers.act_size, y->data,
                              oa_act_at(a->rig.device, s->y, row * a->width));
     return OA_OK;
 }
@@ -51,7 +51,7 @@ static enum oa_error run(struct steps *s)
 
 enum oa_error oa_attend_steps(struct attend *a, const struct oa_layer_input *whole, void **y)
 {
-    size_t bytes = (size_t)(a->batch * a->queries * a->width) * a->rig.device->kernels.act_size;
+    size_t bytes = (size_t)(a->batch * a->queries * a->width) * a->rig.device->numbers.act_size;
     struct steps s = { .a = a, .whole = whole, .y = oa_tape_take(&a->rig.tape, bytes) };
     *y = s.y;
     if (!s.y)

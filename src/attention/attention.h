@@ -42,11 +42,19 @@ struct oa_value {
           "none|layers",                                                                                               \
           0,                                                                                                           \
           0,                                                                                                           \
-          "layers: one draw of a frozen projection for all layers" },                                                  \
+          "layers: one draw of a frozen projection, and one relative.bias, for all layers" },                          \
         { "scale", OA_VALUE_CHOICE, "none", "none|jl", 0, 0, "jl: times √(D/K)" },                                     \
         { "temperature", OA_VALUE_FLAG, "0", NULL, 0, 0, "a trainable scalar for each head" },                         \
     {                                                                                                                  \
         "diagonal", OA_VALUE_FLAG, "0", NULL, 0, 0, "a trainable diagonal for each head"                               \
+    }
+/* Relative positions (contract.md §1), for every mechanism whose map is a softmax of logits over tokens that it can put
+ * at a distance: common/relative.c. */
+#define OA_RELATIVE_ARGUMENTS                                                                                          \
+    { "relative", OA_VALUE_CHOICE, NULL, "none|alibi|t5", 0, 0, "what the distance of a key adds to its logit" },      \
+        { "buckets", OA_VALUE_INT, "32", NULL, 4, 4096, "of t5: distances that have a bias together" },                \
+    {                                                                                                                  \
+        "distance", OA_VALUE_INT, "128", NULL, 2, 1 << 30, "of t5: all from this one on are in the last bucket"        \
     }
 #define OA_QK_LEARNED "learned|haar|gram-schmidt|gaussian|slice|srht|hd3|block|givens|permutation"
 #define OA_QK_HAAR "haar|gram-schmidt|gaussian|slice|srht|hd3|block|givens|permutation|learned"
@@ -125,7 +133,6 @@ bool oa_atom_divides_signed(const struct oa_atom *a);
 /* Sentences, one a line, about what options ask for and parts of the attention do not have or bear: attention dropout
  * without weights to drop, and bf16 where it decides the result. Nothing is added when there is nothing to say. */
 void oa_spec_dropout_notes(const struct oa_spec *s, double dropout, struct oa_text *out);
-void oa_spec_precision_notes(const struct oa_spec *s, const char *precision, struct oa_text *out);
 /* Both, of the attention `text` (which must be valid) of a model with the stacks `has`, under these options. */
 enum oa_error oa_attention_notes(oa_context *c, const char *text, unsigned has, const struct oa_options *o,
                                  struct oa_text *out);
@@ -162,12 +169,18 @@ struct oa_group {
     bool needs_all;                     /* set by the mechanism: forward needs all queries at once, so none can wait */
     struct oa_parameter *parameter[12]; /* the mechanism's own, in its order */
     struct oa_parameter *query, *key, *value, *query_bias, *key_bias, *value_bias, *temperature, *diagonal;
+    struct oa_parameter *relative; /* relative.bias; NULL: there is none */
     struct oa_support support;
     int32_t *layout;            /* block.layout as integers, for the support; made from the parameter before each use */
     struct oa_group *component; /* mixture */
     int components;
 };
 
+/* A sequence that is decoded beside others. */
+struct oa_layer_row {
+    struct oa_state *state; /* one for each group of the layer */
+    long keys;              /* cross-attention: rows of its memory */
+};
 struct oa_layer_input {
     oa_tensor *x;      /* [B·T, D] */
     oa_tensor *memory; /* [B·S, D], cross-attention; NULL otherwise */
@@ -178,6 +191,9 @@ struct oa_layer_input {
     double dropout;            /* of attention weights */
     struct oa_state
         *state; /* decoding: one for each group of the layer (oa_layer_state_open); NULL = whole sequences */
+    /* [B] Decoding side by side, B sequences that are equally long so far. In cross-attention several may have the same
+     * state. The memory then is that of one sequence, at its first call, and NULL later. NULL: there are none. */
+    const struct oa_layer_row *rows;
 };
 
 enum oa_capability {
@@ -302,7 +318,6 @@ void oa_layer_state_close(const struct oa_layer *l, struct oa_state *s);
 void oa_layer_state_reset(const struct oa_layer *l, struct oa_state *s); /* another sequence; memory stays */
 enum oa_error oa_layer_state_copy(const struct oa_layer *l, const struct oa_state *from, struct oa_state *to);
 double oa_layer_state_numbers(const struct oa_layer *l, const struct oa_state *s); /* that later tokens need */
-size_t oa_layer_state_bytes(const struct oa_layer *l, const struct oa_state *s);   /* of memory held */
 enum oa_error oa_layer_state_check(const struct oa_layer *l, const struct oa_layer_input *in);
 
 enum oa_error oa_layer_after_step(const struct oa_layer *l, long step); /* after optimiser step number `step` */
@@ -332,6 +347,18 @@ long oa_group_length(const struct oa_group *g); /* N of its tables */
 /* A parameter of the group under prefix + name; the rest as in *p. NULL after a failure. */
 struct oa_parameter *oa_group_parameter(struct oa_group *g, const char *name, const struct oa_parameter *p);
 
+/* relative.c: relative positions, of groups with that option; of all others nothing. */
+bool oa_relative_clash(const struct oa_atom *a, char *sentence, size_t size);
+bool oa_relative_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *sentence, size_t size);
+enum oa_error oa_relative_parameters(struct oa_group *g); /* relative.bias */
+struct oa_relative_bias oa_group_relative(const struct oa_group *g);
+struct oa_relative_words {
+    const char *name, *formula, *cost, *citation;
+};
+const struct oa_relative_words *oa_relative_words(const struct oa_atom *a); /* NULL: it has none */
+/* Oracle: what the distance j − i adds to a logit, in double. */
+double oa_relative_score(const struct oa_group *g, long head, long i, long j);
+
 /* logits.c: mechanisms that are one part of the logits. */
 void oa_part_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, oa_tensor *v, oa_tensor *o);
 double oa_visible_pairs(const struct oa_group *g, long queries, long keys); /* of all heads */
@@ -360,12 +387,29 @@ enum oa_error oa_kernel_weights(const struct oa_group *g, const struct oa_oracle
 
 /* generator.c: random projections (mechanisms.md O2), one matrix d × width a head, stored [heads·width, d] as a Linear
  * weight, made in double. */
+enum oa_projection {
+    OA_PROJECTION_LEARNED,
+    OA_PROJECTION_HAAR,
+    OA_PROJECTION_GRAM_SCHMIDT,
+    OA_PROJECTION_GAUSSIAN,
+    OA_PROJECTION_SLICE,
+    OA_PROJECTION_SRHT,
+    OA_PROJECTION_HD3,
+    OA_PROJECTION_BLOCK,
+    OA_PROJECTION_GIVENS,
+    OA_PROJECTION_PERMUTATION,
+    OA_PROJECTIONS,
+    OA_PROJECTION_DRAWN = OA_PROJECTION_HAAR /* the first that is drawn */
+};
+const char *oa_projection_name(enum oa_projection kind); /* the word of OA_QK_LEARNED */
+const char *oa_projection_says(enum oa_projection kind); /* what is drawn, in words */
+enum oa_projection oa_projection_of(const char *word);   /* OA_PROJECTIONS: none has this name */
+
 struct oa_projection_shape {
-    const char *kind;             /* a word of OA_QK_LEARNED other than learned */
+    enum oa_projection kind;      /* one that is drawn */
     long d, heads, width;         /* heads that are wanted */
     long first_head, layer_heads; /* slice: which columns of the layer's one matrix these heads take */
 };
-bool oa_projection_kind(int i, const char **name, const char **what); /* all kinds, what in words; false past the end */
 /* What a kind cannot do is refused with a sentence (widths, powers of two). */
 enum oa_error oa_projection_check(oa_context *c, const struct oa_projection_shape *p);
 enum oa_error oa_generate_projection(oa_context *c, const struct oa_projection_shape *p, struct oa_stream s,

@@ -202,6 +202,18 @@ enum oa_type { OA_F32, OA_BF16, OA_F64, OA_I32, OA_I64, OA_U8, OA_TYPES };
 size_t oa_type_size(enum oa_type t);
 const char *oa_type_name(enum oa_type t); /* as safetensors spells it: "F32", "BF16" … */
 
+/* `act` is the type of activations and matrix operands, `real` that of sums, statistics, parameters, gradients of
+ * parameters and optimiser state: f32 has f32 in both, bf16 act bf16 and real f32, f64 f64 in both. */
+enum oa_precision { OA_PRECISION_F32, OA_PRECISION_BF16, OA_PRECISION_F64 };
+struct oa_numbers {
+    enum oa_precision precision;
+    enum oa_type act, real;
+    size_t act_size, real_size; /* bytes */
+};
+struct oa_numbers oa_numbers_of(enum oa_precision p);
+const char *oa_precision_name(enum oa_precision p); /* "f32", "bf16", "f64" */
+bool oa_precision_parse(const char *name, enum oa_precision *out);
+
 static inline float oa_bf16_to_float(uint16_t x)
 {
     union {
@@ -240,8 +252,6 @@ int oa_tensors_count(const struct oa_tensors *f);
 const struct oa_array *oa_tensors_at(const struct oa_tensors *f, int i);
 const struct oa_array *oa_tensors_find(const struct oa_tensors *f, const char *name);
 const char *oa_tensors_metadata(const struct oa_tensors *f, const char *key); /* NULL when absent */
-int oa_tensors_metadata_at(const struct oa_tensors *f, int i, const char **key,
-                           const char **value); /* 0 past the end */
 /* Writes atomically and durably (as oa_file_write), streaming from the arrays: no second copy in memory.
  * metadata: pairs key, value, …, ended by NULL; may be NULL. */
 enum oa_error oa_tensors_write(oa_context *c, const char *path, const struct oa_array *arrays, int count,
@@ -268,12 +278,24 @@ struct oa_digest oa_digest_of_arrays(const struct oa_array *arrays, int count); 
 /* One row of options.def each gives the struct below, the parser, --help, the man page, the YAML configuration and
  * the report. A text option holds at most OA_OPTION_TEXT-1 bytes. */
 #define OA_OPTION_TEXT 1024
+
+/* What an OA_CHOICE holds: its choices, in the order of their words in options.def. */
+enum oa_position { OA_POSITION_LEARNED, OA_POSITION_SINUSOIDAL, OA_POSITION_ROTARY, OA_POSITION_NONE };
+enum oa_norm_place { OA_NORM_PRE, OA_NORM_POST };
+enum oa_pooling { OA_POOL_CLS, OA_POOL_MEAN, OA_POOL_LAST };
+enum oa_too_long { OA_TOO_LONG_CUT, OA_TOO_LONG_REFUSED };
+enum oa_clock_kind { OA_CLOCK_PROCESSOR, OA_CLOCK_WALL };
+enum oa_optimizer { OA_OPTIMIZER_ADAMW, OA_OPTIMIZER_SGD, OA_OPTIMIZER_ADAFACTOR };
+enum oa_schedule { OA_SCHEDULE_COSINE, OA_SCHEDULE_INVERSE_SQRT, OA_SCHEDULE_LINEAR, OA_SCHEDULE_CONSTANT };
+enum oa_equal { OA_EQUAL_TOKENS, OA_EQUAL_TIME, OA_EQUAL_PARAMS, OA_EQUAL_FLOPS };
+enum oa_looks { OA_LOOKS_ONE, OA_LOOKS_ANY };
+
 struct oa_options {
 #define OA_INT(section, name, fallback, low, high, help) long section##_##name;
 #define OA_REAL(section, name, fallback, low, high, help) double section##_##name;
 #define OA_BOOL(section, name, fallback, help) bool section##_##name;
 #define OA_TEXT(section, name, fallback, help) char section##_##name[OA_OPTION_TEXT];
-#define OA_CHOICE(section, name, fallback, choices, help) char section##_##name[OA_OPTION_TEXT];
+#define OA_CHOICE(section, name, type, fallback, choices, help) enum oa_##type section##_##name;
 #include "options.def"
 #undef OA_INT
 #undef OA_REAL
@@ -289,6 +311,13 @@ struct oa_option_row {
     size_t offset; /* in struct oa_options */
 };
 const struct oa_option_row *oa_option_at(int i); /* in the order of options.def; NULL past the end */
+/* The words of a choice, which files and sentences have: oa_option_word("compare.equal", OA_EQUAL_TIME).s is "time";
+ * oa_choice_of gives -1 for what is no choice. */
+struct oa_option_word {
+    char s[24];
+};
+struct oa_option_word oa_option_word(const char *key, int choice);
+int oa_option_choice(const char *key, const char *word);
 void oa_options_default(struct oa_options *o);
 /* key: "model.layers"; an unknown key or a value out of range is refused, with the nearest spelling or the range.
  * Truth values are true, yes, on, 1 and false, no, off, 0. */
@@ -299,6 +328,9 @@ enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *p
 void oa_options_yaml(const struct oa_options *o, struct oa_text *out); /* complete, with the help as comments */
 void oa_options_json(const struct oa_options *o, struct oa_text *out); /* {"model": {"layers": 4, …}, …} */
 enum oa_error oa_options_from_json(oa_context *c, struct oa_options *o, const char *path, const char *json);
+
+/* The largest seed, 2⁵³ − 1: above it doubles, and so readers of JSON, cannot tell neighbours apart. */
+#define OA_LAST_SEED 9007199254740991L
 
 /* What chance decides in a run. Each has a seed of its own (chance.c). */
 enum oa_chance { OA_CHANCE_INIT, OA_CHANCE_ORDER, OA_CHANCE_DROPOUT, OA_CHANCE_SPLIT, OA_CHANCES };

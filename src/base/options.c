@@ -20,7 +20,7 @@
     { #section, #name, #fallback, NULL, help, 0, 0, OA_OPTION_BOOL, AT(section, name) },
 #define OA_TEXT(section, name, fallback, help)                                                                         \
     { #section, #name, fallback, NULL, help, 0, 0, OA_OPTION_WORDS, AT(section, name) },
-#define OA_CHOICE(section, name, fallback, choices, help)                                                              \
+#define OA_CHOICE(section, name, type, fallback, choices, help)                                                        \
     { #section, #name, fallback, choices, help, 0, 0, OA_OPTION_CHOICE, AT(section, name) },
 static const struct oa_option_row rows[] = {
 #include "base/options.def"
@@ -34,6 +34,20 @@ static const struct oa_option_row rows[] = {
 #define ROWS ((int)(sizeof rows / sizeof rows[0]))
 #define KEY 64 /* bytes of "section.name" */
 _Static_assert(ROWS <= MOST_OPTIONS, "raise MOST_OPTIONS");
+
+/* Every choice is an enumeration; place() takes them all for int. */
+#define OA_INT(section, name, fallback, low, high, help)
+#define OA_REAL(section, name, fallback, low, high, help)
+#define OA_BOOL(section, name, fallback, help)
+#define OA_TEXT(section, name, fallback, help)
+#define OA_CHOICE(section, name, type, fallback, choices, help)                                                        \
+    _Static_assert(sizeof(enum oa_##type) == sizeof(int), "a choice is an int");
+#include "base/options.def"
+#undef OA_INT
+#undef OA_REAL
+#undef OA_BOOL
+#undef OA_TEXT
+#undef OA_CHOICE
 
 const struct oa_option_row *oa_option_at(int i)
 {
@@ -74,14 +88,22 @@ static bool parse_bool(const char *text, bool *value)
     return false;
 }
 
-/* Whether `text` is one of "a|b|c". */
-static bool is_choice(const char *choices, const char *text)
+/* The place of `text` in "a|b|c"; -1: it is none of them. */
+static int choice_of(const char *choices, const char *text)
 {
     size_t length = strlen(text);
-    for (const char *s = choices; s; s = strchr(s, '|') ? strchr(s, '|') + 1 : NULL)
+    int i = 0;
+    for (const char *s = choices; s; s = strchr(s, '|') ? strchr(s, '|') + 1 : NULL, i++)
         if (length == strcspn(s, "|") && memcmp(s, text, length) == 0)
-            return true;
-    return false;
+            return i;
+    return -1;
+}
+
+static bool parse_choice(const char *choices, const char *text, int *value)
+{
+    int i = choice_of(choices, text);
+    *value = i < 0 ? *value : i;
+    return i >= 0;
 }
 
 /* The files an option is saved in are UTF-8. */
@@ -110,16 +132,13 @@ static bool parse_value(struct oa_options *o, const struct oa_option_row *r, con
     case OA_OPTION_BOOL:
         return parse_bool(text, place(o, r));
     case OA_OPTION_CHOICE:
-        if (!is_choice(r->choices, text))
-            return false;
-        break;
-    case OA_OPTION_WORDS:
+        return parse_choice(r->choices, text, place(o, r));
+    default:
         if (strlen(text) >= OA_OPTION_TEXT || !is_utf8(text))
             return false;
-        break;
+        snprintf(place(o, r), OA_OPTION_TEXT, "%s", text);
+        return true;
     }
-    snprintf(place(o, r), OA_OPTION_TEXT, "%s", text);
-    return true;
 }
 
 void oa_options_default(struct oa_options *o)
@@ -227,6 +246,29 @@ enum oa_error oa_options_set(oa_context *c, struct oa_options *o, const char *ke
     return e == OA_OK ? OA_OK : oa_fail(c, e, "%s", why);
 }
 
+/* ---- choices ------------------------------------------------------------------------------------------------- */
+
+static struct oa_option_word word_of(const char *choices, int i)
+{
+    struct oa_option_word word;
+    for (; i > 0; i--)
+        choices = strchr(choices, '|') + 1;
+    snprintf(word.s, sizeof word.s, "%.*s", (int)strcspn(choices, "|"), choices);
+    return word;
+}
+
+struct oa_option_word oa_option_word(const char *key, int choice)
+{
+    return word_of(find_row(key)->choices, choice);
+}
+
+int oa_option_choice(const char *key, const char *word)
+{
+    return choice_of(find_row(key)->choices, word);
+}
+
+/* ---- to text ------------------------------------------------------------------------------------------------- */
+
 void oa_option_print(const struct oa_options *o, const struct oa_option_row *r, struct oa_text *out)
 {
     const void *at = (const char *)o + r->offset;
@@ -240,7 +282,10 @@ void oa_option_print(const struct oa_options *o, const struct oa_option_row *r, 
     case OA_OPTION_BOOL:
         oa_text_printf(out, "%s", *(const bool *)at ? "true" : "false");
         break;
-    default:
+    case OA_OPTION_CHOICE:
+        oa_text_printf(out, "%s", word_of(r->choices, *(const int *)at).s);
+        break;
+    case OA_OPTION_WORDS:
         oa_text_printf(out, "%s", (const char *)at);
     }
 }
@@ -259,8 +304,11 @@ enum oa_error oa_options_get(oa_context *c, const struct oa_options *o, const ch
 
 void oa_option_quote(const struct oa_options *o, const struct oa_option_row *r, struct oa_text *out)
 {
-    if (r->kind != OA_OPTION_WORDS && r->kind != OA_OPTION_CHOICE) {
+    if (r->kind != OA_OPTION_WORDS) {
+        const char *mark = r->kind == OA_OPTION_CHOICE ? "\"" : ""; /* no word of a choice needs escapes */
+        oa_text_printf(out, "%s", mark);
         oa_option_print(o, r, out);
+        oa_text_printf(out, "%s", mark);
         return;
     }
     json_t *string = json_string((const char *)o + r->offset);

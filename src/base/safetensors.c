@@ -333,16 +333,3 @@ const char *oa_tensors_metadata(const struct oa_tensors *f, const char *key)
 {
     return json_string_value(json_object_get(json_object_get(f->header, "__metadata__"), key));
 }
-
-int oa_tensors_metadata_at(const struct oa_tensors *f, int i, const char **key, const char **value)
-{
-    json_t *metadata = json_object_get(f->header, "__metadata__");
-    void *at = json_object_iter(metadata);
-    while (at && i-- > 0)
-        at = json_object_iter_next(metadata, at);
-    if (!at)
-        return 0;
-    *key = json_object_iter_key(at);
-    *value = json_string_value(json_object_iter_value(at));
-    return 1;
-}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Element types, as safetensors names them.
+ * Element types, as safetensors names them, and the precisions made of them.
  */
 #include "base/base.h"
 
@@ -23,6 +23,43 @@ const char *oa_type_name(enum oa_type t)
 {
     return types[t].name;
 }
+
+/* ---- precisions ---- */
+
+static const struct {
+    const char *name;
+    enum oa_type act, real;
+} precisions[] = {
+    [OA_PRECISION_F32] = { "f32", OA_F32, OA_F32 },
+    [OA_PRECISION_BF16] = { "bf16", OA_BF16, OA_F32 },
+    [OA_PRECISION_F64] = { "f64", OA_F64, OA_F64 },
+};
+
+struct oa_numbers oa_numbers_of(enum oa_precision p)
+{
+    return (struct oa_numbers){ .precision = p,
+                                .act = precisions[p].act,
+                                .real = precisions[p].real,
+                                .act_size = types[precisions[p].act].size,
+                                .real_size = types[precisions[p].real].size };
+}
+
+const char *oa_precision_name(enum oa_precision p)
+{
+    return precisions[p].name;
+}
+
+bool oa_precision_parse(const char *name, enum oa_precision *out)
+{
+    for (int p = 0; p < (int)(sizeof precisions / sizeof *precisions); p++)
+        if (strcmp(name, precisions[p].name) == 0) {
+            *out = (enum oa_precision)p;
+            return true;
+        }
+    return false;
+}
+
+/* ---- elements of arrays ---- */
 
 /* Tensors of a file need not be aligned, so every element is copied out. */
 double oa_array_value(const struct oa_array *a, size_t i)

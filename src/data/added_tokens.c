@@ -69,19 +69,22 @@ static size_t spaces_after(const char *text, size_t length, size_t at)
 
 /* ---- search -------------------------------------------------------------------------------------------------- */
 
-static const struct oa_added_token *token_at(const struct oa_added_set *set, const char *text, size_t length)
+static const struct oa_added_token *token_at(const struct oa_added_set *set, const char *text, size_t length,
+                                             bool plain)
 {
     for (size_t i = 0; i < set->count; i++)
-        if (set->token[i].length <= length && memcmp(set->token[i].content, text, set->token[i].length) == 0)
+        if (!(plain && set->token[i].special) && set->token[i].length <= length &&
+            memcmp(set->token[i].content, text, set->token[i].length) == 0)
             return &set->token[i];
     return NULL;
 }
 
 const struct oa_added_token *oa_added_next(const struct oa_added_set *set, const char *text, size_t length,
-                                           size_t settled, size_t *from, size_t *start, size_t *stop)
+                                           size_t settled, bool plain, size_t *from, size_t *start, size_t *stop)
 {
     for (size_t i = *from; set->count && i < length; i++) {
-        const struct oa_added_token *t = set->first[(uint8_t)text[i]] ? token_at(set, text + i, length - i) : NULL;
+        const struct oa_added_token *t =
+            set->first[(uint8_t)text[i]] ? token_at(set, text + i, length - i, plain) : NULL;
         if (!t)
             continue;
         *from = i + t->length;

@@ -9,9 +9,9 @@
 
 struct collect {
     oa_context *context;
-    const char *files;
-    uint64_t read; /* bytes before this piece */
-    uint8_t *seen; /* by code point */
+    const char *name; /* of the text */
+    uint64_t read;    /* bytes before this piece */
+    uint8_t *seen;    /* by code point */
 };
 
 static enum oa_error refuse(const struct collect *job, const char *text, size_t n, size_t at)
@@ -21,8 +21,8 @@ static enum oa_error refuse(const struct collect *job, const char *text, size_t 
     oa_print_character(&character, text + at, n - at);
     enum oa_error error =
         oa_fail(job->context, OA_FORMAT,
-                "%s: %s at byte %llu cannot be in a char vocabulary; use byte or bpe:N, which take any text",
-                job->files, character.s ? character.s : "", (unsigned long long)(job->read + at));
+                "%s: %s at byte %llu cannot be in a char vocabulary; use byte or bpe:N, which take any text", job->name,
+                character.s ? character.s : "", (unsigned long long)(job->read + at));
     oa_text_free(&character);
     return error;
 }
@@ -48,15 +48,11 @@ static enum oa_error collect(void *argument, const char *text, size_t n, bool la
     return OA_OK;
 }
 
-static enum oa_error collect_files(struct collect *job, const char *files)
+static enum oa_error collect_text(struct collect *job, struct oa_reader *text)
 {
-    struct oa_reader *r;
-    job->files = files;
+    job->name = text ? oa_reader_name(text) : NULL;
     job->read = 0;
-    OA_TRY(oa_reader_open(job->context, files, &r));
-    enum oa_error error = oa_reader_feed(r, collect, job);
-    oa_reader_close(r);
-    return error;
+    return text ? oa_reader_feed(text, collect, job) : OA_OK;
 }
 
 static enum oa_error add_characters(struct oa_tokenizer *tok, const uint8_t *seen)
@@ -72,7 +68,7 @@ static enum oa_error add_characters(struct oa_tokenizer *tok, const uint8_t *see
     return OA_OK;
 }
 
-static enum oa_error make_char(oa_context *c, const uint8_t *seen, const char *files, struct oa_tokenizer **out)
+static enum oa_error make_char(oa_context *c, const uint8_t *seen, const char *name, struct oa_tokenizer **out)
 {
     struct oa_tokenizer *tok;
     enum oa_error error = oa_tokenizer_new(c, OA_TOKENIZER_CHAR, &tok);
@@ -80,7 +76,7 @@ static enum oa_error make_char(oa_context *c, const uint8_t *seen, const char *f
         error = add_characters(tok, seen);
     if (error == OA_OK && tok->vocabulary.size == 0)
         error = oa_fail(c, OA_ARGUMENT, "there is no text in \"%s\" to take the characters of a char vocabulary from",
-                        files ? files : "");
+                        name);
     if (error == OA_OK)
         error = oa_tokenizer_finish(tok, "char");
     if (error != OA_OK)
@@ -90,18 +86,18 @@ static enum oa_error make_char(oa_context *c, const uint8_t *seen, const char *f
     return error;
 }
 
-enum oa_error oa_tokenizer_train_char(oa_context *c, const char *train_files, const char *valid_files,
+enum oa_error oa_tokenizer_train_char(oa_context *c, struct oa_reader *train, struct oa_reader *valid,
                                       struct oa_tokenizer **out)
 {
     struct collect job = { .context = c, .seen = oa_alloc(c, CODES) };
     *out = NULL;
     if (!job.seen)
         return OA_NO_MEMORY;
-    enum oa_error error = collect_files(&job, train_files);
+    enum oa_error error = collect_text(&job, train);
     if (error == OA_OK)
-        error = collect_files(&job, valid_files);
+        error = collect_text(&job, valid);
     if (error == OA_OK)
-        error = make_char(c, job.seen, train_files, out);
+        error = make_char(c, job.seen, oa_reader_name(train), out);
     oa_free(job.seen);
     return error;
 }

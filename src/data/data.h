@@ -67,6 +67,9 @@ enum oa_error oa_ids_add(struct oa_ids *ids, int32_t id);
  * *.bin. Either list may be empty or NULL. */
 enum oa_error oa_tokenizer_open(oa_context *c, const char *spec, const char *train_files, const char *valid_files,
                                 struct oa_tokenizer **out);
+/* The same from texts in memory; no ids without their number. valid may be NULL. */
+enum oa_error oa_tokenizer_open_texts(oa_context *c, const char *spec, const struct oa_text *train,
+                                      const struct oa_text *valid, struct oa_tokenizer **out);
 /* tokenizer.json of the Hugging Face tokenizers library: byte-level BPE, or the WordLevel form that save writes for
  * char. Whatever would change the ids and is not known here is refused by name; padding, truncation and post-processor
  * are kept for saving and not applied (as add_special_tokens=False), which is logged. */
@@ -93,6 +96,14 @@ bool oa_tokenizer_is_special(const struct oa_tokenizer *tok, int32_t id);
 
 /* Appends the ids of a text; appends the bytes of ids. An id out of range is an error that names it. */
 enum oa_error oa_tokenizer_encode(struct oa_tokenizer *tok, const char *text, size_t length, struct oa_ids *ids);
+/* The same for what a user wrote: special tokens in it are text like any other. name: FILE, line N, for messages.
+ * words: NULL, or gets a number for each id, that of its word: from 0, or one more than the last number there, rising
+ * by 0 or 1. Words are those of the tokenizer's split (char and byte: of the split of bpe:N), so the blank before a
+ * word is of it, and signs stand alone; white space that is a word to the split is of the word before it, at the
+ * beginning of the text of the one behind. Added tokens are words of their own, and so is every id of a tokenizer of
+ * ids. */
+enum oa_error oa_tokenizer_encode_text(struct oa_tokenizer *tok, const char *name, const char *text, size_t length,
+                                       struct oa_ids *ids, struct oa_ids *words);
 enum oa_error oa_tokenizer_decode(const struct oa_tokenizer *tok, const int32_t *ids, size_t count,
                                   struct oa_text *out);
 

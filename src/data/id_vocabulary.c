@@ -78,7 +78,8 @@ static bool is_space(char c)
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *text, size_t n, struct oa_ids *ids)
+enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *name, const char *text, size_t n,
+                                struct oa_ids *ids)
 {
     for (size_t i = 0, word; i < n;) {
         for (; i < n && is_space(text[i]); i++)
@@ -86,11 +87,12 @@ enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *text
         for (word = i; i < n && !is_space(text[i]); i++)
             ;
         int32_t id = i > word ? oa_vocabulary_find(&tok->vocabulary, text + word, i - word) : 0;
-        if (id < 0)
-            return oa_fail(tok->context, OA_FORMAT,
-                           "\"%.*s\" is not one of the ids 0 … %d; this tokenizer has no text, only ids with blanks "
-                           "between",
-                           (int)(i - word < 40 ? i - word : 40), text + word, (int)tok->vocabulary.size - 1);
+        if (id < 0 || id >= tok->vocabulary.model_size)
+            return oa_fail(
+                tok->context, OA_FORMAT,
+                "%s: \"%.*s\" is not one of the ids 0 … %d; this tokenizer has no text, only ids with blanks "
+                "between",
+                name, (int)(i - word < 40 ? i - word : 40), text + word, (int)tok->vocabulary.model_size - 1);
         if (i > word)
             OA_TRY(oa_ids_add(ids, id));
     }

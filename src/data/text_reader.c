@@ -12,6 +12,7 @@
 
 struct oa_reader {
     oa_context *context;
+    char *name;       /* the list as it was given */
     char *files;      /* the list, cut at its commas */
     const char *next; /* the file to open next, NULL after the last one */
     const char *open; /* the file that is open */
@@ -37,6 +38,7 @@ void oa_reader_close(struct oa_reader *r)
         return;
     if (r->file)
         gzclose(r->file);
+    oa_free(r->name);
     oa_free(r->files);
     oa_free(r->buffer);
     oa_free(r);
@@ -60,9 +62,10 @@ enum oa_error oa_reader_open(oa_context *c, const char *files, struct oa_reader 
     *out = NULL;
     struct oa_reader *r;
     OA_TRY(reader_new(c, &r));
+    r->name = oa_copy_text(c, files ? files : "");
     r->files = oa_copy_text(c, files ? files : "");
     r->buffer = oa_alloc(c, READER_PIECE);
-    if (!r->files || !r->buffer) {
+    if (!r->name || !r->files || !r->buffer) {
         oa_reader_close(r);
         return OA_NO_MEMORY;
     }
@@ -74,9 +77,14 @@ enum oa_error oa_reader_open(oa_context *c, const char *files, struct oa_reader 
 enum oa_error oa_reader_open_text(oa_context *c, const char *text, size_t length, struct oa_reader **out)
 {
     OA_TRY(reader_new(c, out));
-    (*out)->text = text;
+    (*out)->text = text ? text : "";
     (*out)->left = length;
     return OA_OK;
+}
+
+const char *oa_reader_name(const struct oa_reader *r)
+{
+    return r->name ? r->name : "the text";
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------- */

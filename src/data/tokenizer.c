@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tokenizer: making and freeing one, looking ids up, encoding and decoding. Encoding is a chain, each link handing
- * stretches of text to the next one:
- *
- *     added tokens found in the raw text → normaliser → added tokens found in the normalised text → char | byte | bpe |
- * ids
+ * The tokenizer: making and freeing one, looking ids up, decoding. encode.c is the way from text to ids.
  */
 #include "data/tokenizer_parts.h"
 
@@ -37,6 +33,7 @@ static void init_parts(struct oa_tokenizer *tok, oa_context *c, enum oa_tokenize
     *tok = (struct oa_tokenizer){ .context = c, .kind = kind, .char_unknown = -1 };
     oa_vocabulary_init(&tok->vocabulary, c);
     oa_splitter_init(&tok->splitter, c);
+    oa_splitter_init(&tok->words, c);
     oa_bpe_init(&tok->bpe, c);
     oa_text_init(&tok->scratch, c);
 }
@@ -59,6 +56,7 @@ void oa_tokenizer_close(struct oa_tokenizer *tok)
         return;
     oa_vocabulary_free(&tok->vocabulary);
     oa_splitter_free(&tok->splitter);
+    oa_splitter_free(&tok->words);
     oa_bpe_free(&tok->bpe);
     oa_text_free(&tok->scratch);
     oa_added_free(&tok->raw);
@@ -229,164 +227,6 @@ int32_t oa_tokenizer_find(const struct oa_tokenizer *tok, const char *piece)
 const char *oa_tokenizer_bytes(const struct oa_tokenizer *tok, int32_t id, size_t *length)
 {
     return oa_vocabulary_bytes(&tok->vocabulary, id, length);
-}
-
-/* ---- encoding ------------------------------------------------------------------------------------------------ */
-
-struct encoding {
-    struct oa_tokenizer *tok;
-    const struct oa_source *source;
-    struct oa_ids *ids;
-};
-typedef enum oa_error encode_link(struct encoding *e, const char *text, size_t n);
-
-/* "FILE:LINE" where the bytes are of the source; normalised text has only the name. */
-static void print_place(const struct encoding *e, const char *text, struct oa_text *out)
-{
-    const struct oa_source *s = e->source;
-    long line = 1;
-    oa_text_printf(out, "%s", s->name);
-    if ((uintptr_t)text < (uintptr_t)s->text || (uintptr_t)text >= (uintptr_t)s->text + s->length)
-        return;
-    for (const char *p = s->text; p < text; p++)
-        line += *p == '\n';
-    oa_text_printf(out, ":%ld (byte %zu)", line, (size_t)(text - s->text));
-}
-
-static enum oa_error refuse_character(const struct encoding *e, const char *text, size_t n)
-{
-    struct oa_text place, character;
-    oa_text_init(&place, e->tok->context);
-    oa_text_init(&character, e->tok->context);
-    print_place(e, text, &place);
-    oa_print_character(&character, text, n);
-    enum oa_error error =
-        oa_fail(e->tok->context, OA_FORMAT,
-                "%s: %s is not among the %d characters of the vocabulary; use byte or bpe:N, which take any text, or "
-                "a char vocabulary made from text that has it",
-                place.s ? place.s : "", character.s ? character.s : "", (int)e->tok->vocabulary.model_size);
-    oa_text_free(&place);
-    oa_text_free(&character);
-    return error;
-}
-
-static enum oa_error encode_chars(struct encoding *e, const char *text, size_t n)
-{
-    const struct oa_tokenizer *tok = e->tok;
-    for (size_t i = 0; i < n;) {
-        uint32_t code = 0;
-        int length = oa_utf8_decode(text + i, n - i, &code);
-        int32_t id = length && code < tok->char_codes ? tok->char_id[code] : -1;
-        if (id < 0)
-            id = tok->char_unknown;
-        if (id < 0)
-            return refuse_character(e, text + i, n - i);
-        OA_TRY(oa_ids_add(e->ids, id));
-        i += length ? (size_t)length : 1;
-    }
-    return OA_OK;
-}
-
-static enum oa_error encode_bytes(struct encoding *e, const char *text, size_t n)
-{
-    struct oa_ids *ids = e->ids;
-    if (!oa_reserve(ids->context, &ids->id, &ids->capacity, ids->count + n, sizeof *ids->id))
-        return OA_NO_MEMORY;
-    for (size_t i = 0; i < n; i++)
-        ids->id[ids->count++] = (uint8_t)text[i];
-    return OA_OK;
-}
-
-static enum oa_error refuse_byte(const struct encoding *e, const char *byte)
-{
-    struct oa_text place;
-    oa_text_init(&place, e->tok->context);
-    print_place(e, byte, &place);
-    enum oa_error error = oa_fail(e->tok->context, OA_FORMAT,
-                                  "%s: byte 0x%02X has no token in the vocabulary, and the tokenizer has no unk_token; "
-                                  "use one that was trained with all 256 bytes (bpe:N makes one)",
-                                  place.s ? place.s : "", (unsigned)(uint8_t)*byte);
-    oa_text_free(&place);
-    return error;
-}
-
-static enum oa_error encode_word(void *argument, const char *word, size_t n)
-{
-    struct encoding *e = argument;
-    size_t bad = 0;
-    int signal = oa_stop_requested(e->tok->context);
-    if (signal)
-        return oa_fail(e->tok->context, OA_INTERRUPTED, "stopped by signal %d while %s was encoded", signal,
-                       e->source->name);
-    enum oa_error error = oa_bpe_encode_word(&e->tok->bpe, &e->tok->vocabulary, word, n, e->ids, &bad);
-    return error == OA_FORMAT ? refuse_byte(e, word + bad) : error;
-}
-
-static enum oa_error encode_prefixed(struct encoding *e, const char *text, size_t n)
-{
-    struct oa_text prefixed;
-    oa_text_init(&prefixed, e->tok->context);
-    oa_text_add(&prefixed, " ", 1);
-    oa_text_add(&prefixed, text, n);
-    enum oa_error error = oa_status(e->tok->context);
-    if (error == OA_OK)
-        error = oa_splitter_words(&e->tok->splitter, prefixed.s, prefixed.length, encode_word, e);
-    oa_text_free(&prefixed);
-    return error;
-}
-
-static enum oa_error encode_model(struct encoding *e, const char *text, size_t n)
-{
-    if (e->tok->kind == OA_TOKENIZER_CHAR)
-        return encode_chars(e, text, n);
-    if (e->tok->kind == OA_TOKENIZER_BYTE)
-        return encode_bytes(e, text, n);
-    if (e->tok->kind == OA_TOKENIZER_IDS)
-        return oa_encode_numbers(e->tok, text, n, e->ids);
-    if (e->tok->prefix_space && text[0] != ' ')
-        return encode_prefixed(e, text, n);
-    return oa_splitter_words(&e->tok->splitter, text, n, encode_word, e);
-}
-
-static enum oa_error encode_around(struct encoding *e, const struct oa_added_set *set, const char *text, size_t n,
-                                   encode_link *next)
-{
-    const struct oa_added_token *token;
-    size_t from = 0, settled = 0, start, stop;
-    while ((token = oa_added_next(set, text, n, settled, &from, &start, &stop))) {
-        if (start > settled)
-            OA_TRY(next(e, text + settled, start - settled));
-        OA_TRY(oa_ids_add(e->ids, token->id));
-        settled = stop;
-    }
-    return settled < n ? next(e, text + settled, n - settled) : OA_OK;
-}
-
-static enum oa_error encode_normalised(struct encoding *e, const char *text, size_t n)
-{
-    if (e->tok->normals == 0)
-        return encode_around(e, &e->tok->normalised, text, n, encode_model);
-    struct oa_text normal;
-    oa_text_init(&normal, e->tok->context);
-    oa_text_add(&normal, text, n);
-    enum oa_error error = oa_normalise(e->tok->context, e->tok->normal, e->tok->normals, &normal);
-    if (error == OA_OK && normal.length)
-        error = encode_around(e, &e->tok->normalised, normal.s, normal.length, encode_model);
-    oa_text_free(&normal);
-    return error;
-}
-
-enum oa_error oa_tokenizer_encode_part(struct oa_tokenizer *tok, const struct oa_source *source, const char *text,
-                                       size_t length, struct oa_ids *ids)
-{
-    struct encoding e = { tok, source, ids };
-    return encode_around(&e, &tok->raw, text, length, encode_normalised);
-}
-
-enum oa_error oa_tokenizer_encode(struct oa_tokenizer *tok, const char *text, size_t length, struct oa_ids *ids)
-{
-    struct oa_source source = { "text", text, length };
-    return oa_tokenizer_encode_part(tok, &source, text, length, ids);
 }
 
 /* ---- decoding ------------------------------------------------------------------------------------------------ */

@@ -6,19 +6,25 @@
 
 #include <stdlib.h>
 
-static enum oa_error open_bpe(oa_context *c, const char *spec, const char *files, struct oa_tokenizer **out)
+static enum oa_error open_bpe(oa_context *c, const char *spec, struct oa_reader *text, struct oa_tokenizer **out)
 {
     char *end;
     long size = strtol(spec + 4, &end, 10);
-    struct oa_reader *r;
     if (spec[4] < '0' || spec[4] > '9' || *end || size < 256 || size > OA_MOST_IDS)
         return oa_fail(c, OA_ARGUMENT,
                        "tokenizer \"%s\": bpe:N has N tokens in all, 256 … %d (256 are the bytes), e.g. bpe:4096", spec,
                        OA_MOST_IDS);
-    OA_TRY(oa_reader_open(c, files, &r));
-    enum oa_error error = oa_tokenizer_train_bpe(c, r, size, out);
-    oa_reader_close(r);
-    return error;
+    return oa_tokenizer_train_bpe(c, text, size, out);
+}
+
+static bool is_bpe(const char *spec)
+{
+    return strncmp(spec, "bpe:", 4) == 0;
+}
+
+static bool is_ids(const char *spec)
+{
+    return strncmp(spec, "ids", 3) == 0 && (!spec[3] || spec[3] == ':');
 }
 
 static enum oa_error refuse_spec(oa_context *c, const char *spec)
@@ -34,7 +40,7 @@ static enum oa_error check_text(oa_context *c, const char *spec, const char *fil
 {
     bool ids;
     OA_TRY(oa_id_files_are(c, files, &ids));
-    if (!ids || (strcmp(spec, "char") != 0 && strncmp(spec, "bpe:", 4) != 0))
+    if (!ids || (strcmp(spec, "char") != 0 && !is_bpe(spec)))
         return OA_OK;
     return oa_fail(c, OA_ARGUMENT,
                    "%s holds token ids, and the tokenizer \"%s\" is made from text: set data.tokenizer to the "
@@ -42,18 +48,50 @@ static enum oa_error check_text(oa_context *c, const char *spec, const char *fil
                    files, spec);
 }
 
+/* All but ids. The readers are used up; valid may be NULL. */
+static enum oa_error open_from(oa_context *c, const char *spec, struct oa_reader *train, struct oa_reader *valid,
+                               struct oa_tokenizer **out)
+{
+    if (strcmp(spec, "char") == 0)
+        return oa_tokenizer_train_char(c, train, valid, out);
+    if (strcmp(spec, "byte") == 0)
+        return oa_tokenizer_make_byte(c, out);
+    if (is_bpe(spec))
+        return open_bpe(c, spec, train, out);
+    return oa_file_exists(spec) ? oa_tokenizer_load(c, spec, out) : refuse_spec(c, spec);
+}
+
 enum oa_error oa_tokenizer_open(oa_context *c, const char *spec, const char *train_files, const char *valid_files,
                                 struct oa_tokenizer **out)
 {
+    struct oa_reader *train = NULL, *valid = NULL;
     *out = NULL;
     OA_TRY(check_text(c, spec, train_files));
-    if (strncmp(spec, "ids", 3) == 0 && (!spec[3] || spec[3] == ':'))
+    if (is_ids(spec))
         return oa_tokenizer_make_ids(c, spec, train_files, valid_files, out);
-    if (strcmp(spec, "char") == 0)
-        return oa_tokenizer_train_char(c, train_files, valid_files, out);
-    if (strcmp(spec, "byte") == 0)
-        return oa_tokenizer_make_byte(c, out);
-    if (strncmp(spec, "bpe:", 4) == 0)
-        return open_bpe(c, spec, train_files, out);
-    return oa_file_exists(spec) ? oa_tokenizer_load(c, spec, out) : refuse_spec(c, spec);
+    enum oa_error error = oa_reader_open(c, train_files, &train);
+    if (error == OA_OK)
+        error = oa_reader_open(c, valid_files, &valid);
+    if (error == OA_OK)
+        error = open_from(c, spec, train, valid, out);
+    oa_reader_close(train);
+    oa_reader_close(valid);
+    return error;
+}
+
+enum oa_error oa_tokenizer_open_texts(oa_context *c, const char *spec, const struct oa_text *train,
+                                      const struct oa_text *valid, struct oa_tokenizer **out)
+{
+    struct oa_reader *first = NULL, *second = NULL;
+    *out = NULL;
+    if (is_ids(spec))
+        return oa_tokenizer_make_ids(c, spec, NULL, NULL, out);
+    enum oa_error error = oa_reader_open_text(c, train->s, train->length, &first);
+    if (error == OA_OK && valid)
+        error = oa_reader_open_text(c, valid->s, valid->length, &second);
+    if (error == OA_OK)
+        error = open_from(c, spec, first, second, out);
+    oa_reader_close(first);
+    oa_reader_close(second);
+    return error;
 }

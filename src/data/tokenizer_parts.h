@@ -25,6 +25,7 @@ bool oa_reserve(oa_context *c, void *array, size_t *capacity, size_t needed, siz
  * a character or a word that a piece cuts is seen whole; when `last` is set nothing follows, and all must be consumed.
  * Feeds of more than OA_MOST_FEED bytes are `last` too, for memory's sake. */
 #define OA_MOST_FEED ((size_t)16 << 20)
+const char *oa_reader_name(const struct oa_reader *r); /* the list of files, or "the text" */
 typedef enum oa_error oa_feed(void *argument, const char *text, size_t length, bool last, size_t *consumed);
 enum oa_error oa_reader_feed(struct oa_reader *r, oa_feed *feed, void *argument);
 
@@ -73,6 +74,7 @@ struct oa_pair *oa_pairs_add(struct oa_pairs *p, uint64_t key);
 size_t oa_utf8_valid_length(const char *text, size_t length);   /* of the longest valid beginning */
 size_t oa_utf8_invalid_length(const char *text, size_t length); /* of the invalid stretch at the beginning */
 bool oa_is_space(uint32_t code);                                /* Unicode White_Space */
+bool oa_is_blank(const char *text, size_t n);                   /* nothing else */
 bool oa_is_word(uint32_t code);                                 /* \w: Alphabetic, Mark, Decimal_Number, … */
 void oa_print_character(struct oa_text *out, const char *text, size_t length); /* "é (U+00E9)", for messages */
 
@@ -146,9 +148,10 @@ struct oa_added_set {
     bool first[256];
 };
 /* The next one at or after *from. Gives [*start, *stop) of the text and moves *from behind the match; a text without
- * another one gives NULL. `settled` is where the last one stopped: white space before it is taken already. */
+ * another one gives NULL. `settled` is where the last one stopped: white space before it is taken already. plain: those
+ * that are special are not looked for. */
 const struct oa_added_token *oa_added_next(const struct oa_added_set *set, const char *text, size_t length,
-                                           size_t settled, size_t *from, size_t *start, size_t *stop);
+                                           size_t settled, bool plain, size_t *from, size_t *start, size_t *stop);
 enum oa_error oa_added_insert(oa_context *c, struct oa_added_set *set, const struct oa_added_token *token);
 void oa_added_free(struct oa_added_set *set);
 
@@ -200,6 +203,7 @@ struct oa_tokenizer {
     int normals;
     bool prefix_space;
     struct oa_splitter splitter;
+    struct oa_splitter words; /* of char and byte, for those who ask for words; empty until then */
     struct oa_bpe bpe;
     int32_t *char_id; /* by code point; -1 = none */
     size_t char_codes;
@@ -220,13 +224,15 @@ struct oa_source {
 };
 enum oa_error oa_tokenizer_encode_part(struct oa_tokenizer *tok, const struct oa_source *source, const char *text,
                                        size_t length, struct oa_ids *ids);
-enum oa_error oa_tokenizer_train_char(oa_context *c, const char *train_files, const char *valid_files,
+/* The characters of both; either may be NULL. */
+enum oa_error oa_tokenizer_train_char(oa_context *c, struct oa_reader *train, struct oa_reader *valid,
                                       struct oa_tokenizer **out);
 enum oa_error oa_tokenizer_make_byte(oa_context *c, struct oa_tokenizer **out);
 /* spec "ids": as many ids as the files need; "ids:N": N. */
 enum oa_error oa_tokenizer_make_ids(oa_context *c, const char *spec, const char *train_files, const char *valid_files,
                                     struct oa_tokenizer **out);
-enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *text, size_t n, struct oa_ids *ids);
+enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *name, const char *text, size_t n,
+                                struct oa_ids *ids);
 
 /* ---- lists of files ------------------------------------------------------------------------------------------ */
 

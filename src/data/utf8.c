@@ -92,6 +92,18 @@ bool oa_is_space(uint32_t code)
            code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
 }
 
+bool oa_is_blank(const char *text, size_t n)
+{
+    uint32_t code;
+    for (size_t i = 0; i < n;) {
+        int length = oa_utf8_decode(text + i, n - i, &code);
+        if (length == 0 || !oa_is_space(code))
+            return false;
+        i += (size_t)length;
+    }
+    return true;
+}
+
 /* Letters that Unicode counts as symbols: circled, squared and regional ones. */
 static bool is_enclosed_letter(uint32_t code)
 {

@@ -14,6 +14,12 @@ static inline long oa_item_rows(long cols)
     return oa_max(1, 16384 / oa_max(1, cols));
 }
 
+/* Rows of sequence b that are not padding; lengths NULL: all. */
+static inline long oa_real_length(const int32_t *lengths, long b, long length)
+{
+    return lengths ? oa_max(0, oa_min(lengths[b], length)) : length;
+}
+
 /* Dropout addresses elements row by row, each row starting at a block of the generator: row i, column j is element
  * i·oa_dropout_stride(cols) + j. */
 static inline uint64_t oa_dropout_stride(long cols)

@@ -136,11 +136,6 @@ static void zero_acts(const struct rows *r, void *x)
     memset(x, 0, (size_t)r->a->shape.value_width * r->d->kernels.act_size);
 }
 
-static long real_length(const int32_t *lengths, long b, long length)
-{
-    return lengths ? clamp(lengths[b], 0, length) : length;
-}
-
 static void *take(const struct rows *r, const struct oa_worker *w, long n, bool *failed)
 {
     void *x = oa_arena_take(w->scratch, (size_t)oa_max(1, n) * r->d->kernels.real_size);
@@ -155,8 +150,8 @@ static bool open_rows(struct rows *r, const struct band *f, long item, const str
     long V = s->value_width, taps = oa_band_taps(a);
     bool failed = false;
     *r = (struct rows){ .d = f->d, .a = a, .b = item / s->heads, .h = item % s->heads };
-    r->queries = real_length(s->query_lengths, r->b, s->queries);
-    r->keys = real_length(s->key_lengths, r->b, s->keys);
+    r->queries = oa_real_length(s->query_lengths, r->b, s->queries);
+    r->keys = oa_real_length(s->key_lengths, r->b, s->keys);
     r->w = oa_arena_take(w->scratch, (size_t)oa_max(1, taps) * sizeof *r->w);
     r->dw = oa_arena_take(w->scratch, (size_t)oa_max(1, taps) * sizeof *r->dw);
     r->v = take(r, w, r->keys * V, &failed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Token and position embeddings. Forward is cut by tokens; backward, where many tokens add to one row of the table, by
- * columns, each item going through all tokens in order. */
+ * Embeddings of tokens, positions and segments. Forward is cut by tokens; backward, where many tokens add to one row of
+ * the table, by columns, each item going through all tokens in order. */
 #include "device/cpu.h"
 
 #include <string.h>
@@ -18,6 +18,26 @@ static uint64_t dropout_row(const struct oa_embedding *a, long token)
     return (uint64_t)token * oa_dropout_stride(a->width);
 }
 
+static bool is_sum(const struct oa_embedding *a)
+{
+    return a->position || a->segment || a->factor != 1;
+}
+
+static void sum_of(struct oa_device *d, const struct oa_embedding *a, long t, const void *word, void *row)
+{
+    size_t bytes = (size_t)a->width * d->kernels.real_size;
+    if (a->factor == 1)
+        memcpy(row, word, bytes);
+    else {
+        memset(row, 0, bytes);
+        d->kernels.axpy(a->width, a->factor, word, row);
+    }
+    if (a->position)
+        d->kernels.axpy(a->width, 1, oa_real_at(d, a->position, t % a->length * a->width), row);
+    if (a->segment)
+        d->kernels.axpy(a->width, 1, oa_real_at(d, a->segment, a->segments[t] * a->width), row);
+}
+
 static void forward(void *argument, long item, const struct oa_worker *worker)
 {
     const struct embedding *e = argument;
@@ -29,9 +49,8 @@ static void forward(void *argument, long item, const struct oa_worker *worker)
     for (long t = item * e->block; t < oa_min(a->tokens, (item + 1) * e->block); t++) {
         const void *word = oa_real_at(d, a->table, a->ids[t] * a->width);
         void *y = oa_act_at(d, a->y, t * a->width);
-        if (a->position) {
-            memcpy(row, word, (size_t)a->width * d->kernels.real_size);
-            d->kernels.axpy(a->width, 1, oa_real_at(d, a->position, t % a->length * a->width), row);
+        if (is_sum(a)) {
+            sum_of(d, a, t, word, row);
             word = row;
         }
         d->kernels.act_from_real(a->width, word, y);
@@ -61,9 +80,11 @@ static void backward(void *argument, long item, const struct oa_worker *worker)
             d->kernels.dropout(n, a->dropout.stream, dropout_row(a, t) + (uint64_t)first, a->dropout.keep, dy, row);
             dy = row;
         }
-        d->kernels.add_to_real(n, 1, dy, oa_real_at(d, a->dtable, a->ids[t] * a->width + first));
+        d->kernels.add_to_real(n, a->factor, dy, oa_real_at(d, a->dtable, a->ids[t] * a->width + first));
         if (a->dposition)
             d->kernels.add_to_real(n, 1, dy, oa_real_at(d, a->dposition, t % a->length * a->width + first));
+        if (a->dsegment)
+            d->kernels.add_to_real(n, 1, dy, oa_real_at(d, a->dsegment, a->segments[t] * a->width + first));
     }
 }
 

@@ -6,7 +6,7 @@
 #define ITEM_WORK 10e6 /* multiply-adds worth an item: a hundred microseconds of one core's f32 */
 #define PAIR_WORK 2e6  /* enough to keep a second core busy */
 
-enum { MAX_ITEMS = 32, WIDE = 512, LEAST_ROWS = 64 };
+enum { MAX_ITEMS = 32, WIDE = 512, LEAST_ROWS = 64, BLOCK_OF_B = 65536 /* elements */ };
 
 struct cut {
     struct oa_device *d;
@@ -55,10 +55,32 @@ static void block(void *argument, long item, const struct oa_worker *worker)
                        g.real_out ? oa_real_at(t->d, t->c, c) : oa_act_at(t->d, t->c, c));
 }
 
+/* Rows one after the other over a block of columns, whose part of B stays in the L2 cache. */
+static void rows_apart(void *argument, long item, const struct oa_worker *worker)
+{
+    const struct cut *t = argument;
+    struct oa_gemm g = *t->g;
+    long j = item * t->cols;
+    g.m = 1;
+    g.apart = false;
+    g.n = oa_min(t->cols, g.n - j);
+    const void *b = oa_act_at(t->d, t->b, g.tb ? j * g.ldb : j);
+    for (long i = 0; i < t->g->m; i++) {
+        long c = i * g.ldc + j;
+        t->d->kernels.gemm(t->d->gemm[worker->index], &g, oa_act_at(t->d, t->a, g.ta ? i : i * g.lda), b,
+                           g.real_out ? oa_real_at(t->d, t->c, c) : oa_act_at(t->d, t->c, c));
+    }
+}
+
 void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b, void *c)
 {
     if (g->m == 0 || g->n == 0)
         return;
+    if (g->apart && g->m > 1) {
+        struct cut rows = { .d = d, .g = g, .a = a, .b = b, .c = c, .cols = oa_max(16, BLOCK_OF_B / g->k / 16 * 16) };
+        oa_parallel(d->context, oa_blocks(g->n, rows.cols), rows_apart, &rows);
+        return;
+    }
     struct cut t = { .d = d, .g = g, .a = a, .b = b, .c = c };
     choose_block(g, &t.rows, &t.cols);
     t.columns = oa_blocks(g->n, t.cols);

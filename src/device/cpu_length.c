@@ -25,8 +25,7 @@ struct length {
 
 static long real_rows(const struct oa_length_projection *a, long b)
 {
-    return a->lengths && !OA_BUG(PADDING_IN_LENGTH_PROJECTION) ? oa_max(0, oa_min(a->lengths[b], a->length))
-                                                               : a->length;
+    return oa_real_length(OA_BUG(PADDING_IN_LENGTH_PROJECTION) ? NULL : a->lengths, b, a->length);
 }
 
 /* Row j of (b,h) of X or dX. */

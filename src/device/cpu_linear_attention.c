@@ -30,6 +30,7 @@
  * a (b,h); memory a worker O(chunk·(r + V) + r·V), backward T·V more for N.
  */
 #include "base/bugs.h"
+#include "device/cpu.h"
 #include "device/cpu_logits.h"
 
 #include <math.h>
@@ -110,11 +111,6 @@ static void clear_state(struct work *w)
     memset(w->z, 0, (size_t)w->a->features * w->d->kernels.real_size);
 }
 
-static long real_length(const int32_t *lengths, long b, long length)
-{
-    return lengths ? oa_max(0, oa_min(lengths[b], length)) : length;
-}
-
 /* m_i: the running maximum of the scales of real keys, or without causality the maximum of all; those of earlier calls
  * come first. */
 static void find_scales(struct work *w)
@@ -149,8 +145,8 @@ static void open_work(struct work *w, const struct linear *f, long item, const s
         w->chunk = OA_TILE_GRANULE * oa_thread_count(f->d->context);
     w->b = item / s->heads;
     w->h = item % s->heads;
-    w->queries = real_length(s->query_lengths, w->b, s->queries);
-    w->keys = real_length(s->key_lengths, w->b, s->keys);
+    w->queries = oa_real_length(s->query_lengths, w->b, s->queries);
+    w->keys = oa_real_length(s->key_lengths, w->b, s->keys);
     take_all(w);
     if (w->failed)
         return;
@@ -239,19 +235,19 @@ static bool last_chunk(const struct work *w)
 
 static void product(struct work *w, long m, long n, long k, const void *a, const void *b, void *c, bool accumulate)
 {
-    struct oa_gemm g = { m, n, k, k, n, n, false, false, accumulate, true };
+    struct oa_gemm g = { m, n, k, k, n, n, false, false, accumulate, true, false };
     w->d->kernels.gemm(w->gemm, &g, a, b, c);
 }
 
 static void product_tb(struct work *w, long m, long n, long k, const void *a, const void *b, void *c, bool accumulate)
 {
-    struct oa_gemm g = { m, n, k, k, k, n, false, true, accumulate, true };
+    struct oa_gemm g = { m, n, k, k, k, n, false, true, accumulate, true, false };
     w->d->kernels.gemm(w->gemm, &g, a, b, c);
 }
 
 static void product_ta(struct work *w, long m, long n, long k, const void *a, const void *b, void *c, bool accumulate)
 {
-    struct oa_gemm g = { m, n, k, m, n, n, true, false, accumulate, true };
+    struct oa_gemm g = { m, n, k, m, n, n, true, false, accumulate, true, false };
     w->d->kernels.gemm(w->gemm, &g, a, b, c);
 }
 

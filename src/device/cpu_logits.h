@@ -142,6 +142,16 @@ static inline bool oa_part_given(const struct oa_part *p)
 
 void oa_row_forward(struct oa_device *d, const struct oa_logits *a); /* cpu_logits_row.c: one query */
 
+/* cpu_relative.c: the logits of row i, keys begin … begin+n−1, from `s` on, get factor · what their distances add. */
+void oa_distances_add(struct oa_device *d, const struct oa_logits *a, long h, long i, long begin, long n, double factor,
+                      void *s);
+void oa_tiles_add_distances(struct oa_tiles *t, double factor); /* the tile at work; nothing where there is no table */
+/* Gradient of the biases of buckets: sums, doubles of oa_distances_bytes (0: not wanted) that are zeros at first, one
+ * set a block of queries; dS act of the tile at work; room for a row and a column of it in reals. */
+size_t oa_distances_bytes(const struct oa_device *d, const struct oa_logits *a);
+void oa_tiles_distance_gradient(struct oa_tiles *t, const void *ds, void *room, double *sums);
+void oa_distances_finish(struct oa_device *d, const struct oa_logits *a, const double *sums); /* adds them to dbias */
+
 /* cpu_logits_shared.c: gradients of keys and biases that are parameters, each (b,h) into sums of its own. */
 struct oa_shared {
     struct oa_device *d;

@@ -9,6 +9,7 @@
  *     S = Σ_c α_c S^c               ⇒  dS^c = α_c dS,  dα_c = Σ_ij dS_ij S^c_ij
  *     S^c_ij = τ q_i·k_j + bias_j   ⇒  dq_i = α_c τ Σ_j dS_ij k_j,  dk_j = α_c τ Σ_i dS_ij q_i,
  *                                      dbias_j = α_c Σ_i dS_ij
+ *     S += b[bucket(j − i)]         ⇒  db[c] = Σ dS_ij over the pairs of bucket c   (cpu_relative.c)
  *     S^c_ij = table_ij             ⇒  dtable_ij = α_c dS_ij
  *     S^c_ij = q_i[j mod a]·k_i[⌊j/a⌋]
  *                                   ⇒  dq_i[p] = α_c Σ_{j mod a = p} dS_ij k_i[⌊j/a⌋],
@@ -48,6 +49,7 @@ struct backward {
     int sides;                     /* of this pass */
     long row_cut, col_cut;         /* rows of queries, of keys of an item of this pass */
     double *dalpha;                /* [B·H, query blocks, parts] partial sums; NULL when not wanted */
+    double *distances;             /* … [B·H, query blocks, buckets] */
     struct oa_shared shared;
 };
 
@@ -63,6 +65,7 @@ struct gradients {
     void *dk[OA_MAX_PARTS], *dbias[OA_MAX_PARTS]; /* real [cols, K], [cols] */
     void *dv;                                     /* real [cols, V] */
     void *row;                                    /* real: one row of a tile or of q */
+    void *diagonals;                              /* real [query_block + key_block]; NULL: not wanted */
 };
 
 /* ---- what is wanted ------------------------------------------------------------------------------------------- */
@@ -104,7 +107,7 @@ static bool wants_dv(const struct backward *f)
 
 static bool wants_logits(const struct backward *f)
 {
-    bool wanted = (f->sides & QUERY_SIDE) && f->dalpha;
+    bool wanted = (f->sides & QUERY_SIDE) && (f->dalpha || f->distances);
     for (int c = 0; c < f->a->parts; c++)
         wanted |= wants_dq(f, c) || wants_dfold(f, c) || wants_dk(f, c) || wants_dbias(f, c) || wants_dtable(f, c);
     return wanted;
@@ -134,6 +137,7 @@ static void take_tiles(struct oa_tiles *t, struct gradients *g, const struct bac
     g->delta = oa_tiles_take(t, t->query_block, real);
     g->factor = oa_tiles_take(t, t->query_block, real);
     g->row = oa_tiles_take(t, widest_row(t), real);
+    g->diagonals = f->distances ? oa_tiles_take(t, t->query_block + t->key_block, real) : NULL;
     for (int c = 0; c < t->a->parts; c++) {
         if (wants_dq(f, c))
             g->dq[c] = oa_tiles_take(t, t->query_block * t->a->part[c].width, real);
@@ -305,6 +309,8 @@ static void gradient_tile(struct oa_tiles *t, struct gradients *g, bool first)
     logits_gradient(t, g);
     for (int c = 0; c < t->a->parts; c++)
         add_part_gradient(t, g, c, first);
+    if (g->diagonals && (g->f->sides & QUERY_SIDE))
+        oa_tiles_distance_gradient(t, g->ds, g->diagonals, g->f->distances);
 }
 
 /* ---- one block of queries ------------------------------------------------------------------------------------- */
@@ -572,6 +578,17 @@ static long dalpha_blocks(const struct backward *f)
     return oa_blocks(f->a->shape.queries, rows);
 }
 
+static bool take_distances(struct backward *f)
+{
+    size_t bytes = oa_distances_bytes(f->d, f->a);
+    if (bytes == 0)
+        return true;
+    f->distances = oa_arena_take(&f->d->scratch, bytes);
+    if (f->distances)
+        memset(f->distances, 0, bytes);
+    return f->distances;
+}
+
 static bool take_dalpha(struct backward *f)
 {
     const struct oa_attention_shape *s = &f->a->shape;
@@ -611,9 +628,10 @@ void oa_cpu_logits_gradient(struct oa_device *d, const struct oa_logits *a)
     struct backward f = { .d = d, .a = a };
     size_t mark = oa_arena_mark(&d->scratch);
     find_shared(&f);
-    if (take_dalpha(&f) && take_shared(&f)) {
+    if (take_dalpha(&f) && take_distances(&f) && take_shared(&f)) {
         run_passes(&f);
         add_dalpha(&f);
+        oa_distances_finish(d, a, f.distances);
         if (f.shared.sums)
             oa_shared_add(&f.shared);
     }

@@ -7,6 +7,7 @@
  *
  * An item is a (b,h). 2·(K + V) FLOPs a visible key.
  */
+#include "device/cpu.h"
 #include "device/cpu_logits.h"
 
 #include <math.h>
@@ -29,11 +30,6 @@ struct row {
     void *m, *z, *rescale;       /* real, one each */
     void *fold_query, *fold_key; /* real: both sides of a FOLD */
 };
-
-static long real_length(const int32_t *lengths, long b, long length)
-{
-    return lengths ? oa_max(0, oa_min(lengths[b], length)) : length;
-}
 
 /* ---- logits -------------------------------------------------------------------------------------------------------
  */
@@ -94,6 +90,8 @@ static void fill_logits(struct row *r)
         else
             add_fold(r, &a->part[c], alpha);
     }
+    if (a->distances.table)
+        oa_distances_add(r->d, a, r->h, 0, r->begin, r->end - r->begin, 1, r->s);
 }
 
 /* ---- what is visible ------------------------------------------------------------------------------------------------
@@ -103,9 +101,9 @@ static struct oa_span sees(const struct row *r)
 {
     const struct oa_support_functions *f = oa_support_functions(&r->a->support);
     const struct oa_attention_shape *shape = &r->a->shape;
-    long keys = real_length(shape->key_lengths, r->b, shape->keys);
+    long keys = oa_real_length(shape->key_lengths, r->b, shape->keys);
     struct oa_span all = { 0, shape->causal ? oa_min(keys, shape->first + 1) : keys }, range = all;
-    if (real_length(shape->query_lengths, r->b, 1) == 0)
+    if (oa_real_length(shape->query_lengths, r->b, 1) == 0)
         return (struct oa_span){ 0, 0 };
     if (f)
         f->range(&r->a->support, shape, r->h, shape->first, shape->first + 1, &range.begin, &range.end);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Output layer and cross-entropy in one: the logits of a block of rows exist in scratch memory only, so the vocabulary
- * times the batch never does. With dlogits = softmax − onehot (times scale):
+ * Output layer and loss in one: the logits of a block of rows exist in scratch memory only, so the vocabulary times the
+ * batch never does. With dlogits = softmax − q, or 2 (logit − value) of a squared error, times scale:
  *
- *     dx = dlogits·W        dW += dlogitsᵀ·x
+ *     dx = dlogits·W        dW += dlogitsᵀ·x        dbias += column sums of dlogits
  *
  * A block is as tall as oa_loss_rows allows: dW is read and written once a block, logits once each way. */
 #include "device/cpu.h"
@@ -13,18 +13,38 @@
 struct rows {
     struct oa_device *d;
     const struct oa_linear_loss *a;
-    long first;         /* row of the input where the block starts */
-    const void *logits; /* real [rows, vocabulary] */
-    void *dlogits;      /* act, NULL without gradient */
-    double *loss;       /* [rows] */
+    long first;    /* row of the input where the block starts */
+    void *logits;  /* real [rows, vocabulary] */
+    void *dlogits; /* act, NULL without gradient */
+    double *loss;  /* [rows] */
 };
+
+/* A row of one logit; act_from_real rounds the gradient as it does everything else. */
+static double squared_error(const struct rows *r, long i, void *logit, void *dlogit)
+{
+    double error = oa_real_get(r->d, logit, 0) - r->a->value[r->first + i];
+    oa_real_set(r->d, logit, 0, 2 * r->a->scale * error);
+    if (dlogit)
+        r->d->kernels.act_from_real(1, logit, dlogit);
+    return error * error;
+}
+
+static double row_loss(const struct rows *r, long i, int32_t target, void *logits, void *dlogits)
+{
+    const struct oa_linear_loss *a = r->a;
+    if (a->bias)
+        r->d->kernels.axpy(a->vocabulary, 1, a->bias, logits);
+    if (a->value)
+        return squared_error(r, i, logits, dlogits);
+    return r->d->kernels.cross_entropy(a->vocabulary, logits, target, a->smoothing, a->scale, dlogits);
+}
 
 static void one_row(void *argument, long i, const struct oa_worker *worker)
 {
     (void)worker;
     const struct rows *r = argument;
     const struct oa_linear_loss *a = r->a;
-    int32_t target = a->target[r->first + i];
+    int32_t target = a->value ? 0 : a->target[r->first + i];
     void *dlogits = r->dlogits ? oa_act_at(r->d, r->dlogits, i * a->vocabulary) : NULL;
     if (target < 0) {
         r->loss[i] = 0;
@@ -32,8 +52,7 @@ static void one_row(void *argument, long i, const struct oa_worker *worker)
             memset(dlogits, 0, (size_t)a->vocabulary * r->d->kernels.act_size);
         return;
     }
-    r->loss[i] = r->d->kernels.cross_entropy(a->vocabulary, oa_real_at(r->d, r->logits, i * a->vocabulary), target,
-                                             a->scale, dlogits);
+    r->loss[i] = row_loss(r, i, target, oa_real_at(r->d, r->logits, i * a->vocabulary), dlogits);
 }
 
 static double block(struct oa_device *d, const struct oa_linear_loss *a, long first, long rows)
@@ -66,6 +85,8 @@ static double block(struct oa_device *d, const struct oa_linear_loss *a, long fi
                                        .real_out = true,
                                        .accumulate = true },
                     dlogits, x, a->dw);
+        if (a->dbias)
+            oa_cpu_column_sums(d, rows, v, dlogits, v, a->dbias);
     }
     double sum = 0;
     for (long i = 0; i < rows; i++)

@@ -19,8 +19,7 @@ struct moments {
 
 static long real_rows(const struct oa_moments_change *a, int side, long b)
 {
-    const int32_t *lengths = a->lengths[side];
-    return lengths ? oa_max(0, oa_min(lengths[b], a->rows[side])) : a->rows[side];
+    return oa_real_length(a->lengths[side], b, a->rows[side]);
 }
 
 /* Sums of rows and of their products over the batch; gives the number of rows. */

@@ -312,14 +312,9 @@ static void apply(struct rows *r, bool transposed)
 
 /* ---- items ---------------------------------------------------------------------------------------------------- */
 
-static long real_length(const struct oa_attention_shape *s, long b)
+static long real_tokens(const struct oa_attention_shape *s, long b)
 {
-    long n = s->keys;
-    if (s->key_lengths)
-        n = oa_min(n, s->key_lengths[b]);
-    if (s->query_lengths)
-        n = oa_min(n, s->query_lengths[b]);
-    return oa_max(0, n);
+    return oa_min(oa_real_length(s->key_lengths, b, s->keys), oa_real_length(s->query_lengths, b, s->keys));
 }
 
 /* ---- what is kept between calls: values of the last units, then running sums ------------------------------------ */
@@ -375,7 +370,7 @@ static bool open_rows(struct rows *r, const struct pattern *f, long item, const 
     };
     r->values = s->value_width;
     r->width = oa_blocks(r->values, LANES) * LANES;
-    r->tokens = real_length(s, r->b);
+    r->tokens = real_tokens(s, r->b);
     r->words = f->a->words ? f->a->words + r->b * s->keys : NULL;
     r->units = count_units(r);
     r->first = s->first;

@@ -172,6 +172,16 @@ static const int32_t *lengths(struct piece *c, const struct oa_row_order *o, con
     return own;
 }
 
+/* Of the rows of the first sequence: the others are as far from each other. */
+static const int32_t *positions(struct piece *c, const struct oa_row_order *o)
+{
+    long rows = rows_of(o, 0, c->a->shape.queries);
+    int32_t *own = take(c, rows, sizeof *own);
+    for (long i = 0; i < rows && !c->failed && !c->d->dry; i++)
+        own[i] = (int32_t)row_at(o, 0, i);
+    return own;
+}
+
 static void *lse_of(struct piece *c, bool gradient)
 {
     const struct oa_row_order *o = &c->p.queries;
@@ -234,6 +244,10 @@ static bool open_piece(struct piece *c, struct oa_device *d, const struct oa_log
     const struct oa_row_order *q = &c->p.queries, *k = &c->p.keys;
     c->own.shape.query_lengths = lengths(c, q, s->query_lengths);
     c->own.shape.key_lengths = lengths(c, k, s->key_lengths);
+    if (a->distances.table) {
+        c->own.distances.query = positions(c, q);
+        c->own.distances.key = positions(c, k);
+    }
     c->own.dropout = oa_stream_child(a->dropout, (uint64_t)number);
     part->q = gather(c, q, part->q, s->heads * part->width, &part->ldq);
     part->k = gather(c, k, part->k, s->heads * part->width, &part->ldk);

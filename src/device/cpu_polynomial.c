@@ -48,11 +48,6 @@ static void *take(const struct oa_worker *worker, long n, size_t size, bool *fai
     return memory;
 }
 
-static long real_length(const int32_t *lengths, long b, long length)
-{
-    return lengths ? oa_max(0, oa_min(lengths[b], length)) : length;
-}
-
 static bool open_work(struct work *w, const struct call *c, long item, const struct oa_worker *worker)
 {
     const struct oa_polynomial *a = c->a;
@@ -62,8 +57,8 @@ static bool open_work(struct work *w, const struct call *c, long item, const str
     bool failed = false;
     *w = (struct work){ .d = c->d, .a = a, .gemm = c->d->gemm[worker->index], .b = item / s->heads };
     w->h = item % s->heads;
-    w->queries = real_length(s->query_lengths, w->b, s->queries);
-    w->keys = real_length(s->key_lengths, w->b, s->keys);
+    w->queries = oa_real_length(s->query_lengths, w->b, s->queries);
+    w->keys = oa_real_length(s->key_lengths, w->b, s->keys);
     w->q = take(worker, TILE * K, act, &failed);
     w->s = take(worker, TILE * TILE, real, &failed);
     w->dw = take(worker, TILE * TILE, real, &failed);

@@ -53,7 +53,7 @@ static bool open_work(struct work *w, const struct call *c, long item, const str
     w->h = pair % a->heads;
     w->i0 = item % blocks * ROWS;
     w->rows = oa_min(ROWS, a->length - w->i0);
-    long length = a->lengths ? oa_max(0, oa_min(a->lengths[w->b], a->length)) : a->length;
+    long length = oa_real_length(a->lengths, w->b, a->length);
     w->real = oa_max(0, oa_min(w->rows, length - w->i0));
     w->u = oa_arena_take(worker->scratch, (size_t)(ROWS * a->count) * real);
     w->du = oa_arena_take(worker->scratch, (size_t)(ROWS * a->count) * act);

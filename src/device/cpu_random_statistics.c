@@ -306,9 +306,9 @@ static void copy_moments(const struct call *c, int side, long h, double *mean, d
         square[i] = oa_real_get(c->d, c->a->square, first * K * K + i);
 }
 
-static long real_length(const int32_t *lengths, long b, long length)
+static long rows_of(const int32_t *lengths, long b, long length)
 {
-    return lengths && !OA_BUG(PADDING_IN_MOMENTS) ? oa_max(0, oa_min(lengths[b], length)) : length;
+    return oa_real_length(OA_BUG(PADDING_IN_MOMENTS) ? NULL : lengths, b, length);
 }
 
 static void fit_item(void *argument, long item, const struct oa_worker *worker)
@@ -326,8 +326,8 @@ static void fit_item(void *argument, long item, const struct oa_worker *worker)
     for (int side = 0; side < 2 && a->mean; side++)
         copy_moments(c, side, h, mean + side * K, m + side * KK);
     if (!a->mean) {
-        add_moments(c, a->q, b, h, a->queries, real_length(a->query_lengths, b, a->queries), row, mean, m);
-        add_moments(c, a->k, b, h, a->keys, real_length(a->key_lengths, b, a->keys), row, mean + K, m + KK);
+        add_moments(c, a->q, b, h, a->queries, rows_of(a->query_lengths, b, a->queries), row, mean, m);
+        add_moments(c, a->k, b, h, a->keys, rows_of(a->key_lengths, b, a->keys), row, mean + K, m + KK);
     }
     oa_fit_exponents(a->kind, &moments, &e);
     for (int side = 0; side < 2; side++)

@@ -14,7 +14,8 @@ struct rows {
     const void *x, *y, *factor;
     long ldx, ldy, ldout, length, heads;
     void *out;
-    const int32_t *lengths;
+    const int32_t *lengths, *index;
+    bool back; /* rows go to their index, not from there */
     const void *cosine, *sine;
     double sign;
     enum oa_feature feature;
@@ -143,6 +144,30 @@ void oa_cpu_select_rows(struct oa_device *d, long rows, long cols, long length, 
                       .out = y,
                       .ldout = ldy };
     by_rows(&r, select_rows);
+}
+
+/* ---- rows of a sequence ---- */
+
+static void choose(void *argument, long i, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct rows *r = argument;
+    size_t bytes = (size_t)r->cols * r->d->kernels.act_size;
+    long from = r->back ? i : r->index[i], to = r->back ? r->index[i] : i;
+    memcpy(oa_act_at(r->d, r->out, to * r->cols), oa_act_at(r->d, r->x, from * r->cols), bytes);
+}
+
+void oa_cpu_choose_rows(struct oa_device *d, const struct oa_row_choice *a)
+{
+    struct rows r = { .d = d, .cols = a->cols, .x = a->x, .out = a->y, .index = a->index };
+    oa_parallel(d->context, a->count, choose, &r);
+}
+
+void oa_cpu_choose_rows_gradient(struct oa_device *d, const struct oa_row_choice *a)
+{
+    struct rows r = { .d = d, .cols = a->cols, .x = a->dy, .out = a->dx, .index = a->index, .back = true };
+    oa_cpu_zero(d, (size_t)(a->rows * a->cols) * d->kernels.act_size, a->dx);
+    oa_parallel(d->context, a->count, choose, &r);
 }
 
 static void scale_columns(void *argument, long item, const struct oa_worker *worker)

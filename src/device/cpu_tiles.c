@@ -5,6 +5,7 @@
  * a large negative number, so an empty row stays empty and 0·∞ does not arise.
  */
 #include "base/bugs.h"
+#include "device/cpu.h"
 #include "device/cpu_logits.h"
 
 #include <math.h>
@@ -68,17 +69,17 @@ void oa_zero_rows(void *x, size_t row_bytes, size_t bytes, long rows)
 
 /* ---- operands ------------------------------------------------------------------------------------------------- */
 
-static long real_length(const int32_t *lengths, long b, long length)
+static long rows_of(const int32_t *lengths, long b, long length)
 {
-    return lengths ? oa_max(OA_BUG(EMPTY_ROW_AVERAGED), oa_min(lengths[b], length)) : length;
+    return oa_max(OA_BUG(EMPTY_ROW_AVERAGED), oa_real_length(lengths, b, length));
 }
 
 void oa_tiles_head(struct oa_tiles *t, long b, long h)
 {
     t->b = b;
     t->h = h;
-    t->queries = real_length(t->a->shape.query_lengths, b, t->a->shape.queries);
-    t->keys = real_length(t->a->shape.key_lengths, b, t->a->shape.keys);
+    t->queries = rows_of(t->a->shape.query_lengths, b, t->a->shape.queries);
+    t->keys = rows_of(t->a->shape.key_lengths, b, t->a->shape.keys);
 }
 
 /* Rows begin … end-1 of a matrix of `width` columns, followed by zeros. */
@@ -473,6 +474,7 @@ double oa_tiles_logits(struct oa_tiles *t)
     base = first ? base : 1;
     for (int c = first; c < t->a->parts; c++)
         add_part(t, c, base);
+    oa_tiles_add_distances(t, 1 / base);
     hide_invisible(t);
     return base;
 }

@@ -24,7 +24,8 @@
 struct oa_device {
     oa_context *context;
     const struct oa_device_ops *ops;
-    struct oa_kernels kernels;
+    struct oa_numbers numbers;   /* types and sizes of what it computes on */
+    struct oa_kernels kernels;   /* of the functions in src/device, and of their tests */
     struct oa_gemm_state **gemm; /* one a worker */
     struct oa_arena scratch;     /* the host's, of the calling thread: sums, blocks of logits; released after each op */
     bool dry;                    /* the plan device: there is no memory */
@@ -69,12 +70,12 @@ static inline void *oa_at(const void *x, size_t size, long i)
 
 static inline void *oa_act_at(const struct oa_device *d, const void *x, long i)
 {
-    return oa_at(x, d->kernels.act_size, i);
+    return oa_at(x, d->numbers.act_size, i);
 }
 
 static inline void *oa_real_at(const struct oa_device *d, const void *x, long i)
 {
-    return oa_at(x, d->kernels.real_size, i);
+    return oa_at(x, d->numbers.real_size, i);
 }
 
 /* ---- memory (device_memory.c) ---------------------------------------------------------------------------------- */
@@ -101,12 +102,12 @@ void oa_view_store(const struct oa_view *v);
 /* Reals of the host, in the device's type. */
 static inline double oa_real_get(const struct oa_device *d, const void *host, long i)
 {
-    return d->kernels.real == OA_F64 ? ((const double *)host)[i] : (double)((const float *)host)[i];
+    return d->numbers.real == OA_F64 ? ((const double *)host)[i] : (double)((const float *)host)[i];
 }
 
 static inline void oa_real_set(const struct oa_device *d, void *host, long i, double value)
 {
-    if (d->kernels.real == OA_F64)
+    if (d->numbers.real == OA_F64)
         ((double *)host)[i] = value;
     else
         ((float *)host)[i] = (float)value;

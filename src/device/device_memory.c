@@ -79,7 +79,7 @@ double oa_real_read(struct oa_device *d, const void *x, long i)
     if (d->ops->shared)
         return oa_real_get(d, x, i);
     if (!d->dry) /* without a view: oracles ask for many */
-        d->ops->download(d, d->kernels.real_size, oa_real_at(d, x, i), &room);
+        d->ops->download(d, d->numbers.real_size, oa_real_at(d, x, i), &room);
     return oa_real_get(d, &room, 0);
 }
 
@@ -90,7 +90,7 @@ void oa_real_write(struct oa_device *d, void *x, long i, double value)
 
 static size_t real_bytes(const struct oa_device *d, long n)
 {
-    return (size_t)n * d->kernels.real_size;
+    return (size_t)n * d->numbers.real_size;
 }
 
 void oa_reals_read(struct oa_device *d, long n, const void *x, double *out)

@@ -43,15 +43,38 @@ struct oa_part {
     void *dtable;      /* real */
 };
 
+/* Relative positions: what is added to the logits of a pair by its distance d = position of the key − position of the
+ * query (formulas: cpu_relative.c). */
+enum oa_relative_kind { OA_RELATIVE_NONE, OA_RELATIVE_ALIBI, OA_RELATIVE_T5 };
+struct oa_relative {
+    enum oa_relative_kind kind;
+    long heads, length; /* H; |d| < length */
+    bool causal;        /* T5: all buckets are of d ≤ 0; otherwise half of them of d > 0 */
+    long buckets, distance;
+    const void *bias; /* T5: real [H, buckets] */
+    void *table;      /* real [H, 2·length − 1], overwritten: entry d + length − 1 */
+    int32_t *bucket;  /* T5: [2·length − 1], overwritten: the bucket of d */
+};
+
+struct oa_distances { /* what such a table is to the logits; zeros: there is none */
+    const void *table;
+    long length;                /* real [H, 2·length − 1] */
+    const int32_t *query, *key; /* [T], [S]: positions; NULL, both: first + i and j */
+    const int32_t *bucket;      /* [2·length − 1] */
+    long buckets;
+    void *dbias; /* real [H, buckets], added to; NULL: not wanted */
+};
+
 #define OA_MAX_PARTS 6
 struct oa_logits {
     struct oa_attention_shape shape;
     struct oa_support support; /* zeros = every key */
     int parts;
     struct oa_part part[OA_MAX_PARTS];
-    const void *alpha; /* real [H, parts]: weights of the parts; NULL = 1 */
-    void *dalpha;      /* real [H, parts], added to: Σ_ij dS_ij S^c_ij */
-    const void *v;     /* act [B·S, ≥ H·V] */
+    const void *alpha;             /* real [H, parts]: weights of the parts; NULL = 1 */
+    void *dalpha;                  /* real [H, parts], added to: Σ_ij dS_ij S^c_ij */
+    struct oa_distances distances; /* added to the sum of the parts, with weight 1 */
+    const void *v;                 /* act [B·S, ≥ H·V] */
     long ldv;
     void *dv; /* act, overwritten (0 at padded keys) */
     void *o;  /* act [B·T, ≥ H·V] */
@@ -389,26 +412,47 @@ struct oa_residual_norm {
     void *dx, *dbranch, *dgain, *dbias;
 };
 
-/* y[t] = dropout(table[id[t]] + position[t mod T]); position may be NULL. */
+/* y[t] = dropout(factor·table[id[t]] + position[t mod T] + segment[segments[t]]); position and segment may be NULL. */
 struct oa_embedding {
     long tokens, length, width, vocabulary; /* length = T */
-    const int32_t *ids;
-    const void *table, *position; /* real */
+    double factor;
+    const int32_t *ids, *segments;
+    const void *table, *position, *segment; /* real */
     struct oa_dropout dropout;
     void *y; /* act */
     const void *dy;
-    void *dtable, *dposition; /* real, added to; dposition may be NULL */
+    void *dtable, *dposition, *dsegment; /* real, added to; dposition and dsegment may be NULL */
 };
 
-/* −Σ log softmax(x Wᵀ)[target] over rows with target ≥ 0, in nats, is what comes back; logits exist for a block of rows
- * only. With dx given
- * the gradient of scale·loss is made in the same pass. */
+/* y row i = x row index[i]; the gradient puts each row back where it came from, and zeros where none did: no row is
+ * taken twice. */
+struct oa_row_choice {
+    long rows, count, cols; /* of x, of y */
+    const int32_t *index;   /* [count] */
+    const void *x, *dy;     /* act, contiguous */
+    void *y, *dx;           /* act, overwritten */
+};
+
+/* y[b] = mean of the first lengths[b] rows of x[b] (NULL: of all). By selection: what is in the others does not matter,
+ * and they get no gradient. */
+struct oa_row_means {
+    long batch, length, cols;
+    const int32_t *lengths;
+    const void *x, *dy; /* act, contiguous */
+    void *y, *dx;       /* act, overwritten */
+};
+
+/* What comes back is −Σ q log softmax(x Wᵀ + bias) over rows with target ≥ 0, in nats, with q as cross_entropy has it
+ * (kernels.h); or, where there are values, the sum of (x Wᵀ + bias − value)² (vocabulary is 1). Logits exist for a
+ * block of rows only. With dx given the gradient of scale·loss is made in the same pass. */
 struct oa_linear_loss {
     long rows, width, vocabulary;
-    const void *x, *w;     /* act [rows, D], act [vocabulary, D] */
-    const int32_t *target; /* [rows], < 0 = ignored */
-    double scale;          /* usually 1 / number of targets of the whole step */
-    void *dx, *dw;         /* act, overwritten; real, added to. NULL: no gradient */
+    const void *x, *w;       /* act [rows, D], act [vocabulary, D] */
+    const void *bias;        /* real [vocabulary]; NULL: none */
+    const int32_t *target;   /* [rows], < 0 = ignored */
+    const double *value;     /* [rows]; NULL: there are targets */
+    double smoothing, scale; /* scale: usually 1 / number of targets of the whole step */
+    void *dx, *dw, *dbias;   /* act, overwritten; real, added to. NULL: no gradient */
 };
 
 /* One parameter's Adafactor update (cpu_adafactor.c has the formulas). */

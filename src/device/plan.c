@@ -68,6 +68,11 @@ static void mixture(struct oa_device *d, const struct oa_mixture_weights *a)
     (void)d, (void)a;
 }
 
+static void relative(struct oa_device *d, const struct oa_relative *a)
+{
+    (void)d, (void)a;
+}
+
 static void head_factors(struct oa_device *d, const struct oa_head_factors *a)
 {
     (void)d, (void)a;
@@ -243,6 +248,22 @@ static void embed_gradient(struct oa_device *d, const struct oa_embedding *a)
     work(d, n, act(d, n) + real(d, 2 * n));
 }
 
+static void choose_rows(struct oa_device *d, const struct oa_row_choice *a)
+{
+    work(d, 0, act(d, 2 * (double)a->count * (double)a->cols));
+}
+
+static void choose_rows_gradient(struct oa_device *d, const struct oa_row_choice *a)
+{
+    work(d, 0, act(d, ((double)a->rows + (double)a->count) * (double)a->cols));
+}
+
+static void mean_rows(struct oa_device *d, const struct oa_row_means *a)
+{
+    double n = (double)a->batch * (double)a->length * (double)a->cols;
+    work(d, n, act(d, n));
+}
+
 static double linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
 {
     long rows = oa_loss_rows(a), v = a->vocabulary, w = a->width;
@@ -285,7 +306,8 @@ static double values(const struct oa_attention_shape *s)
 static double logits_flops(const struct oa_logits *a, bool gradient)
 {
     double pairs = visible_pairs(&a->shape, &a->support), flops = 0;
-    bool shared = true, wanted = false; /* shared: one map P for the whole batch (given logits only) */
+    bool shared = !a->distances.table,
+         wanted = a->distances.dbias; /* shared: one map P for the whole batch (given logits only) */
     for (int p = 0; p < a->parts; p++) {
         const struct oa_part *part = &a->part[p];
         shared &= oa_part_given(part);
@@ -295,6 +317,8 @@ static double logits_flops(const struct oa_logits *a, bool gradient)
         if (part->kind == OA_PART_FOLD)
             flops += pairs * 2 * (gradient ? 2 : 1);
     }
+    if (a->distances.table && (!gradient || a->distances.dbias))
+        flops += pairs;
     double v = (double)a->shape.value_width, once = shared ? (double)a->shape.batch : 1;
     return (flops + 5 * pairs) / once + pairs * 2 * v * (gradient && wanted ? 2 : 1);
 }
@@ -341,6 +365,8 @@ static void logits_gradient(struct oa_device *d, const struct oa_logits *a)
     size_t mark = oa_arena_mark(&d->scratch);
     if (!oa_tables_shared(a) && oa_shared_wanted(a))
         oa_arena_take(&d->scratch, oa_shared_bytes(d, a));
+    if (oa_distances_bytes(d, a))
+        oa_arena_take(&d->scratch, oa_distances_bytes(d, a));
     oa_arena_release(&d->scratch, mark);
     work(d, flops, 2.5 * logits_bytes(d, a));
     tile_work(d, a, flops, true);
@@ -550,6 +576,7 @@ const struct oa_device_ops oa_device_plan = {
     .select_rows = select_rows,
     .scale_columns = scale_columns,
     .scale_columns_gradient = scale_columns_gradient,
+    .relative = relative,
     .head_factors = head_factors,
     .head_factors_gradient = head_factors,
     .rotate = rotate,
@@ -557,6 +584,10 @@ const struct oa_device_ops oa_device_plan = {
     .residual_norm_gradient = residual_norm_gradient,
     .embed = embed,
     .embed_gradient = embed_gradient,
+    .choose_rows = choose_rows,
+    .choose_rows_gradient = choose_rows_gradient,
+    .mean_rows = mean_rows,
+    .mean_rows_gradient = mean_rows,
     .linear_loss = linear_loss,
     .mixture = mixture,
     .mixture_gradient = mixture,

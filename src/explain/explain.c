@@ -124,7 +124,8 @@ enum oa_error oa_show_layer(struct oa_shown *s, int index)
     return oa_show_mode(s, s->mode);
 }
 
-bool oa_show_belongs(const struct oa_parameter *p, const char *prefix)
+/* Is it a parameter of the group with this prefix? The output projection is of no group. */
+static bool show_belongs(const struct oa_parameter *p, const char *prefix)
 {
     return strncmp(p->name, prefix, strlen(prefix)) == 0 && strncmp(p->name, "output.", 7) != 0;
 }
@@ -134,7 +135,7 @@ void oa_show_parameters(const struct oa_shown *s, const char *prefix, long *trai
     *trainable = *frozen = 0;
     for (int i = 0; i < s->rig.store.count; i++) {
         const struct oa_parameter *p = s->rig.store.parameter[i];
-        if (!prefix || oa_show_belongs(p, prefix))
+        if (!prefix || show_belongs(p, prefix))
             *(p->trainable ? trainable : frozen) += p->count;
     }
 }
@@ -235,7 +236,7 @@ static void write_tensors(struct oa_text *out, int indent, const struct oa_shown
     oa_text_init(&all, out->context);
     for (int i = 0; i < s->rig.store.count; i++) {
         const struct oa_parameter *p = s->rig.store.parameter[i];
-        if (!oa_show_belongs(p, g->prefix) || is_of_component(p->name + prefix))
+        if (!show_belongs(p, g->prefix) || is_of_component(p->name + prefix))
             continue;
         oa_text_printf(&all, "%s%s [", all.length ? ", " : "", p->name + prefix);
         for (int k = 0; k < p->dims; k++)
@@ -274,6 +275,16 @@ static void write_words(struct oa_text *out, int indent, const struct oa_mechani
     line(out, indent, "paper", m->citation);
 }
 
+static void write_relative(struct oa_text *out, int indent, const struct oa_atom *a)
+{
+    const struct oa_relative_words *r = oa_relative_words(a);
+    if (!r)
+        return;
+    line(out, indent, r->name, r->formula);
+    line(out, indent, "", r->cost);
+    line(out, indent, "", r->citation);
+}
+
 static bool is_described(struct oa_shown *s, const struct oa_mechanism *m)
 {
     for (int i = 0; i < s->descriptions; i++) {
@@ -292,6 +303,7 @@ static void write_group(struct oa_text *out, int indent, struct oa_shown *s, con
     line(out, indent, "what", m->title);
     if (!again)
         line(out, indent, "formula", m->formula);
+    write_relative(out, indent, g->atom);
     write_options(out, indent, g->atom, true);
     write_options(out, indent, g->atom, false);
     write_parameters(out, indent, s, g->prefix);

@@ -36,8 +36,6 @@ enum oa_error oa_show_mode(struct oa_shown *s, enum oa_mode mode); /* opens it a
 void oa_show_close(struct oa_shown *s);
 
 const char *oa_mode_name(enum oa_mode m);
-/* Is it a parameter of the group with this prefix? The output projection is of no group. */
-bool oa_show_belongs(const struct oa_parameter *p, const char *prefix);
 /* Trainable and frozen elements of the parameters whose names begin with `prefix`; the output projection is the
  * layer's and counts only with prefix NULL. */
 void oa_show_parameters(const struct oa_shown *s, const char *prefix, long *trainable, long *frozen);

@@ -10,7 +10,7 @@
 
 static void *dry_rows(struct oa_arena *a, const struct oa_shown *s)
 {
-    return oa_arena_take(a, (size_t)(s->shape.length * s->shape.width) * s->rig.device->kernels.act_size);
+    return oa_arena_take(a, (size_t)(s->shape.length * s->shape.width) * s->rig.device->numbers.act_size);
 }
 
 static void pass(struct oa_shown *s, struct oa_arena *inputs, const int32_t *words, struct oa_show_cost *out)

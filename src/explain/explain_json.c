@@ -132,6 +132,14 @@ static void add_parameters(json_t *object, const struct oa_shown *s, const char 
     json_object_set_new(object, "frozen", json_integer(frozen));
 }
 
+static json_t *relative(const struct oa_atom *a)
+{
+    const struct oa_relative_words *r = oa_relative_words(a);
+    return r ? json_pack("{s:s, s:s, s:s, s:s}", "kind", r->name, "formula", r->formula, "cost", r->cost, "citation",
+                         r->citation)
+             : json_null();
+}
+
 static json_t *group(const struct oa_shown *s, const struct oa_group *g)
 {
     json_t *object = json_object();
@@ -139,6 +147,7 @@ static json_t *group(const struct oa_shown *s, const struct oa_group *g)
     if (!g->no_value)
         json_object_set_new(object, "heads", json_pack("[i, i]", g->first_head, (int)g->shape.heads));
     add_words(object, g->mechanism);
+    json_object_set_new(object, "relative", relative(g->atom));
     json_object_set_new(object, "options", options_in_force(s->context, g->atom));
     add_parameters(object, s, g->prefix);
     if (g->components == 0)

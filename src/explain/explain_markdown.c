@@ -53,9 +53,18 @@ static const struct oa_argument *find_row(const struct oa_argument *rows, const 
     return rows->key ? rows : NULL;
 }
 
-/* One of the options that all mechanisms with queries and keys share? Softmax has no others. */
+/* One of the options for what distances add? */
+static bool is_relative(const struct oa_argument *a)
+{
+    static const struct oa_argument rows[] = { OA_RELATIVE_ARGUMENTS, { .key = NULL } };
+    return find_row(rows, a->key);
+}
+
+/* One of the options that all mechanisms with queries and keys share? Softmax has no others but those for distances. */
 static bool is_projection(const struct oa_mechanism *m, const struct oa_argument *a)
 {
+    if (is_relative(a))
+        return false;
     const struct oa_argument *shared = find_row(oa_mechanism_find("softmax")->arguments, a->key);
     return m->can & OA_HAS_QUERIES && shared && strcmp(shared->help, a->help) == 0;
 }
@@ -116,6 +125,8 @@ static void add_projection_line(struct oa_text *out, const struct oa_mechanism *
     for (const struct oa_argument *a = shared; a->key; a++) {
         const struct oa_argument *own = find_row(m->arguments, a->key);
         char word[64];
+        if (is_relative(a))
+            continue;
         if (!own || !is_projection(m, own))
             oa_text_printf(out, ", but not `%s`", a->key);
         else if (own->choices && strcmp(own->choices, a->choices) != 0 &&
@@ -129,7 +140,7 @@ static void add_options(struct oa_text *out, const struct oa_mechanism *m)
 {
     int own = 0;
     for (const struct oa_argument *a = m->arguments; a->key; a++) {
-        if (is_projection(m, a))
+        if (is_projection(m, a) || is_relative(a))
             continue;
         oa_text_printf(out, "%s", own++ ? "" : option_head);
         add_option(out, a);
@@ -137,6 +148,8 @@ static void add_options(struct oa_text *out, const struct oa_mechanism *m)
     oa_text_printf(out, "%s", own ? "\n" : "");
     if (m->can & OA_HAS_QUERIES)
         add_projection_line(out, m);
+    if (find_row(m->arguments, "relative"))
+        oa_text_printf(out, "Takes [relative positions](#relative-positions).\n\n");
 }
 
 /* ---- modes ----------------------------------------------------------------------------------------------------- */
@@ -159,7 +172,7 @@ static void add_exceptions(struct oa_text *out, oa_context *c, const struct oa_m
     int found = 0;
     for (const struct oa_argument *a = m->arguments; a->key; a++) {
         char word[64], option[128], spec[200];
-        if (is_projection(m, a) || a->kind != OA_VALUE_CHOICE)
+        if (is_projection(m, a) || is_relative(a) || a->kind != OA_VALUE_CHOICE)
             continue;
         for (int i = 1; oa_choice_word(a->choices, i, word, sizeof word); i++) {
             struct oa_shown s;
@@ -286,26 +299,60 @@ static void add_language(struct oa_text *out)
 
 static void add_projections(struct oa_text *out)
 {
-    const char *name, *what;
     oa_text_printf(
         out,
         "## Projections\n\nEvery mechanism with queries and keys takes these. They act on the projected rows, "
         "before any feature map:\nq = s·t·Λ (x W\\_Q), k = s (x W\\_K), with s = √(D/K) for `scale=jl` and "
         "else 1; the scalar t and the diagonal Λ of a\nhead belong to the queries and start at 1.\n\n%s",
         option_head);
-    for (const struct oa_argument *a = oa_mechanism_find("softmax")->arguments; a->key; a++)
-        add_option(out, a);
+    for (const struct oa_argument *a = oa_mechanism_find("softmax")->arguments; a->key; a++) {
+        if (!is_relative(a))
+            add_option(out, a);
+    }
     oa_text_printf(out, "\nAll values of `qk` but `learned` are frozen random matrices, made again from the seed; what "
                         "is true of them\nis measured by `orthant theory`:\n\n");
-    for (int i = 0; oa_projection_kind(i, &name, &what); i++) {
-        oa_text_printf(out, "- `%s`: ", name);
-        add_text(out, what);
+    for (int i = OA_PROJECTION_DRAWN; i < OA_PROJECTIONS; i++) {
+        oa_text_printf(out, "- `%s`: ", oa_projection_name((enum oa_projection)i));
+        add_text(out, oa_projection_says((enum oa_projection)i));
         oa_text_printf(out, "\n");
     }
     oa_text_printf(
         out, "\nWith D = 2^a·b, b odd and above 1, the Hadamard matrices of `srht` and `hd3` are those of 2^a times "
              "(Kronecker) one uniform b×b\nmatrix. Frozen projections have no bias. Rotary positions come "
              "last, behind s, t and Λ.\n\n");
+}
+
+static void add_relative(struct oa_text *out)
+{
+    static const struct oa_argument rows[] = { OA_RELATIVE_ARGUMENTS, { .key = NULL } };
+    oa_text_printf(
+        out,
+        "## Relative positions\n\nEvery mechanism whose map is a softmax of logits over tokens takes these, and a "
+        "mixture "
+        "as a whole: `mix(random, softmax, relative=t5)`.\nThey add to the logit of query i and key j what their "
+        "distance "
+        "j − i says, whichever keys the support leaves.\nSynthesizers by themselves do not take them, as their tables "
+        "already have a number for each place, nor does `linformer`,\nwhose keys are no tokens. Not in "
+        "cross-attention.\n\n%s",
+        option_head);
+    for (const struct oa_argument *a = rows; a->key; a++)
+        add_option(out, a);
+    for (int kind = OA_RELATIVE_ALIBI; kind <= OA_RELATIVE_T5; kind++) {
+        struct oa_atom atom = { .mechanism = oa_mechanism_find("softmax") };
+        const struct oa_argument *first = atom.mechanism->arguments;
+        atom.value[find_row(first, "relative") - first].number = kind;
+        const struct oa_relative_words *r = oa_relative_words(&atom);
+        oa_text_printf(out, "\n**%s.** ", r->name);
+        add_text(out, r->citation);
+        oa_text_printf(out, "\n\n");
+        add_code(out, r->formula);
+        oa_text_printf(out, "Costs ");
+        add_text(out, r->cost);
+        oa_text_printf(out, ".\n");
+    }
+    oa_text_printf(out,
+                   "\nWith `share=layers` all layers have the `relative.bias` of layer 0, as in T5; otherwise each "
+                   "layer has its own. It begins\nas a normal draw of deviation 1/√D.\n\n");
 }
 
 enum oa_error oa_attention_list_markdown(oa_context *c, struct oa_text *out)
@@ -320,6 +367,7 @@ enum oa_error oa_attention_list_markdown(oa_context *c, struct oa_text *out)
              "from 0; rows are tokens.\n\n");
     add_language(out);
     add_projections(out);
+    add_relative(out);
     oa_text_printf(out, "## Mechanisms\n\n");
     add_overview(out);
     for (int i = 0; (m = oa_mechanism_at(i)) && oa_status(c) == OA_OK; i++)

@@ -59,6 +59,14 @@ static inline long at(const problem *p, int i, long r, long j)
     return r * p->operand[i].ld + j;
 }
 
+static inline double row_largest(const problem *p, const double *x, int o, long i)
+{
+    double top = 0;
+    for (long j = 0; j < p->cols; j++)
+        top = fmax(top, fabs(x[at(p, o, i, j)]));
+    return top;
+}
+
 static inline void act_act_act_shape(problem *p)
 {
     put_row(p, CASE_ACT, CASE_IN, FILL_NORMAL);

@@ -23,14 +23,6 @@ static double norm_call(table *k, struct oa_gemm_state *s, const problem *p, voi
     return 0;
 }
 
-static double row_largest(const problem *p, const double *x, int o, long i)
-{
-    double top = 0;
-    for (long j = 0; j < p->cols; j++)
-        top = fmax(top, fabs(x[at(p, o, i, j)]));
-    return top;
-}
-
 static void norm_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
 {
     double slack = roundings(p->cols);

@@ -5,25 +5,6 @@
  */
 #include "kernels/kernels.h"
 
-#include <string.h>
-
-static const char *const precision_names[] = { "f32", "bf16", "f64" };
-
-const char *oa_precision_name(enum oa_precision p)
-{
-    return precision_names[p];
-}
-
-bool oa_precision_parse(const char *name, enum oa_precision *out)
-{
-    for (int p = 0; p < 3; p++)
-        if (strcmp(name, precision_names[p]) == 0) {
-            *out = (enum oa_precision)p;
-            return true;
-        }
-    return false;
-}
-
 void oa_kernels_own(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu)
 {
     enum oa_isa best = oa_cpu_isa(cpu);

@@ -23,16 +23,13 @@
 
 #include "base/base.h"
 
-enum oa_precision { OA_PRECISION_F32, OA_PRECISION_BF16, OA_PRECISION_F64 };
-const char *oa_precision_name(enum oa_precision p);
-bool oa_precision_parse(const char *name, enum oa_precision *out);
-
 /* C [m, n] = (accumulate ? C : 0) + op(A) [m, k] · op(B) [k, n], A and B of type act, C real or act (bf16: rounded once
  * at the end). ta: A is stored [k, m]; tb: B is stored [n, k]. accumulate needs real_out. k = 0 gives zeros. */
 struct oa_gemm {
     long m, n, k;
     long lda, ldb, ldc;
     bool ta, tb, accumulate, real_out;
+    bool apart; /* a device's product gives each row the bits that it would have alone (decoding side by side) */
 };
 /* What a matrix product keeps between calls (oneDNN primitives by shape, a scratch pad): one for each worker. */
 struct oa_gemm_state;
@@ -175,10 +172,11 @@ struct oa_kernels {
     void (*power)(long n, int degree, void *x);
     void (*power_gradient)(long n, int degree, const void *g, void *x);
 
-    /* ---- loss ---- one row: logits real [n] → −log softmax[target]; the row becomes the gradient, act [n] in `d`,
-     * times scale. d may be NULL (no gradient), or the memory of logits. Also accurate for n = 1 and for logits of
-     * ±1e4. */
-    double (*cross_entropy)(long n, const void *logits, long target, double scale, void *d);
+    /* ---- loss ---- one row: logits real [n] → −Σ q_i log softmax_i, where q is 1 at the target or, with `smoothing` ε
+     * (Szegedy et al. 2016, §7), ε/n everywhere and 1 − ε more at the target; the row becomes the gradient,
+     * softmax − q, act [n] in `d`, times scale. d may be NULL (no gradient), or the memory of logits. Also accurate for
+     * n = 1 and for logits of ±1e4. */
+    double (*cross_entropy)(long n, const void *logits, long target, double smoothing, double scale, void *d);
 
     /* ---- optimisers ---- all real [n] */
     void (*adamw)(long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g);

@@ -742,23 +742,33 @@ static void mix_runs(long n, long b, bool transposed, const void *q, const void 
 
 /* ---- loss ---- */
 
-static double cross_entropy(long n, const void *logits, long target, double scale, void *d)
+/* Mean of x − top, where labels are smoothed. */
+static double mean_below(long n, const REAL *x, REAL top, double smoothing)
+{
+    double sum = 0;
+    for (long i = 0; smoothing > 0 && i < n; i++)
+        sum += (double)x[i] - (double)top;
+    return sum / (double)n;
+}
+
+static double cross_entropy(long n, const void *logits, long target, double smoothing, double scale, void *d)
 {
     const REAL *x = logits;
     ACT *to = d;
     REAL top = x[0];
-    double sum = 0;
+    double sum = 0, each = smoothing / (double)n;
     for (long i = 1; i < n; i++)
         if (x[i] > top)
             top = x[i];
     for (long i = 0; i < n; i++)
         sum += FN(exp)(x[i] - top);
-    double loss = log(sum) + ((double)top - (double)x[target]);
+    double below = (double)top - (double)x[target];
+    double loss = log(sum) + below - smoothing * (below + mean_below(n, x, top, smoothing));
     if (to) {
-        REAL factor = (REAL)(scale / sum);
-        REAL right = (REAL)scale * (FN(exp)(x[target] - top) / (REAL)sum - 1);
+        REAL factor = (REAL)(scale / sum), less = (REAL)(scale * each);
+        REAL right = (REAL)scale * (FN(exp)(x[target] - top) / (REAL)sum - 1) + (REAL)(scale * (smoothing - each));
         for (long i = 0; i < n; i++)
-            to[i] = STORE(factor * FN(exp)(x[i] - top));
+            to[i] = STORE(factor * FN(exp)(x[i] - top) - less);
         to[target] = STORE(right);
     }
     return loss;

@@ -822,22 +822,42 @@ static double loss_sum(long n, const float *x, float *top)
     return sum;
 }
 
-INLINE void loss_gradient_lanes(long at, long lanes, const float *x, v_float shift, v_float factor, ACT *d)
+INLINE void sum_shifted_lanes(long at, long lanes, const float *x, v_float shift, v_float *sum)
 {
-    act_store(d + at, v_mul(factor, loss_exp(x + at, lanes, shift)), lanes);
+    v_float below = v_add(v_load(x + at, lanes), shift);
+    *sum = v_add(*sum, lanes == W ? below : v_keep(v_first(lanes), below));
 }
 
-static double cross_entropy(long n, const void *logits, long target, double scale, void *d)
+/* Mean of x − top, where labels are smoothed; summed as e^{x − top} is. */
+static double mean_below(long n, const float *x, float top, double smoothing)
+{
+    double sum = 0;
+    for (long i = 0; smoothing > 0 && i < n; i += LOSS_BLOCK) {
+        v_float part = v_set(0), shift = v_set(-top);
+        EACH(n - i < LOSS_BLOCK ? n - i : LOSS_BLOCK, sum_shifted_lanes, x + i, shift, &part)
+        sum += v_sum(part);
+    }
+    return sum / (double)n;
+}
+
+INLINE void loss_gradient_lanes(long at, long lanes, const float *x, v_float shift, v_float factor, v_float less,
+                                ACT *d)
+{
+    act_store(d + at, v_sub(v_mul(factor, loss_exp(x + at, lanes, shift)), less), lanes);
+}
+
+static double cross_entropy(long n, const void *logits, long target, double smoothing, double scale, void *d)
 {
     const float *x = logits;
     float top;
-    double sum = loss_sum(n, x, &top), right = (double)x[target] - (double)top;
+    double sum = loss_sum(n, x, &top), right = (double)x[target] - (double)top, each = smoothing / (double)n;
+    double loss = log(sum) - right + smoothing * (right - mean_below(n, x, top, smoothing));
     if (d) {
-        v_float factor = v_set((float)(scale / sum)), shift = v_set(-top);
-        EACH(n, loss_gradient_lanes, x, shift, factor, d)
-        ((ACT *)d)[target] = STORE((float)(scale * (exp(right) / sum - 1)));
+        v_float factor = v_set((float)(scale / sum)), shift = v_set(-top), less = v_set((float)(scale * each));
+        EACH(n, loss_gradient_lanes, x, shift, factor, less, d)
+        ((ACT *)d)[target] = STORE((float)(scale * (exp(right) / sum - 1 + smoothing - each)));
     }
-    return log(sum) - right;
+    return loss;
 }
 
 /* ---- optimisers ---- */

@@ -41,7 +41,6 @@ bool oa_replace(struct oa_arena *a, struct oa_line *text, const char *from, cons
 
 bool oa_bleu_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text, struct oa_words *out);
 bool oa_ter_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text, struct oa_words *out);
-bool oa_rouge_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text, struct oa_words *out);
 /* Porter's stem of a word of lower-case letters and digits, in place; the new length (porter.c). */
 size_t oa_porter_stem(char *word, size_t length);
 

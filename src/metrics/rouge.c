@@ -39,7 +39,8 @@ static bool is_plain(char c)
 }
 
 /* Lower-case ASCII letters and digits; all else is between words. Words of more than three are stemmed if asked for. */
-bool oa_rouge_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text, struct oa_words *out)
+static bool rouge_words(const struct oa_metric_options *o, struct oa_arena *a, struct oa_line text,
+                        struct oa_words *out)
 {
     struct oa_line lower = oa_python_lower(a, text);
     char *s = (char *)lower.s; /* in the arena: ours to write to */
@@ -75,7 +76,7 @@ static bool by_grams(const struct oa_metric_options *o, struct oa_arena *a, cons
     struct oa_words words[2];
     struct oa_ids_of ids;
     struct oa_grams g;
-    if (!oa_rouge_words(o, a, pair[0], &words[0]) || !oa_rouge_words(o, a, pair[1], &words[1]) ||
+    if (!rouge_words(o, a, pair[0], &words[0]) || !rouge_words(o, a, pair[1], &words[1]) ||
         !oa_number_words(a, words, 2, &ids) || !oa_grams_begin(a, &ids, &g))
         return false;
     for (int n = 0; n < order; n++)
@@ -100,7 +101,7 @@ static bool rouge_l(const struct oa_metric_options *o, struct oa_arena *a, const
     struct oa_words words[2];
     struct oa_ids_of ids;
     long shared;
-    if (!oa_rouge_words(o, a, pair[0], &words[0]) || !oa_rouge_words(o, a, pair[1], &words[1]) ||
+    if (!rouge_words(o, a, pair[0], &words[0]) || !rouge_words(o, a, pair[1], &words[1]) ||
         !oa_number_words(a, words, 2, &ids) || !oa_longest_shared(a, &ids, &shared))
         return false;
     set(out, shared, ids.length[0], ids.length[1]);
@@ -122,7 +123,7 @@ static bool sentences(const struct oa_metric_options *o, struct oa_arena *a, str
         return false;
     for (int i = 0; i < *count; i++) {
         const char *next = i + 1 < *count ? memchr(text.s, '\n', (size_t)(end - text.s)) : end;
-        if (!oa_rouge_words(o, a, (struct oa_line){ text.s, (size_t)(next - text.s) }, &(*out)[i]))
+        if (!rouge_words(o, a, (struct oa_line){ text.s, (size_t)(next - text.s) }, &(*out)[i]))
             return false;
         text.s = next + 1;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Checkpoints: the flat arrays of the store as they are in memory, so that going on gives the same bits, and in the
  * metadata all that says what run it is, everything under the seal of the file. */
-#include "model/model.h"
+#include "model/model_identity.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ struct flat {
 static enum oa_error open_flat(const struct oa_model *m, unsigned use, struct flat *f)
 {
     const struct oa_store *s = &m->store;
-    enum oa_type type = m->device->kernels.real;
+    enum oa_type type = m->device->numbers.real;
     size_t real = oa_type_size(type);
     void *memory[ARRAYS] = { s->values, s->moment1, s->moment2 };
     long size[ARRAYS] = { s->live, s->updated, s->updated };
@@ -58,6 +58,7 @@ static enum oa_error write_flat(const struct oa_model *m, const struct flat *f, 
                                 const char *path)
 {
     struct oa_text options;
+    char *form = oa_model_identity(m->context, &m->options, &m->form);
     char step[32], seconds[40], processor[40], tokens[40], best[96], frozen[16];
     frozen_text(f, frozen);
     oa_text_init(&options, m->context);
@@ -81,6 +82,8 @@ static enum oa_error write_flat(const struct oa_model *m, const struct flat *f, 
                                best,
                                "options",
                                options.s,
+                               OA_MODEL_IDENTITY,
+                               form,
                                "frozen",
                                frozen,
                                "training_text",
@@ -93,6 +96,7 @@ static enum oa_error write_flat(const struct oa_model *m, const struct flat *f, 
     enum oa_error e = oa_status(m->context);
     if (e == OA_OK)
         e = oa_tensors_write_sealed(m->context, path, f->array, ARRAYS, metadata);
+    free(form);
     oa_text_free(&options);
     return e;
 }
@@ -184,6 +188,13 @@ static void copy_arrays(const struct oa_tensors *from, const struct flat *to)
         memcpy(to->view[i].host, oa_tensors_find(from, array_name[i])->data, to->view[i].bytes);
 }
 
+/* Of another form, or with other options that say what the model is; older programs' checkpoints are silent. */
+static enum oa_error check_model(const struct oa_model *m, const char *path, const struct oa_tensors *f)
+{
+    const char *identity = oa_tensors_metadata(f, OA_MODEL_IDENTITY);
+    return identity ? oa_model_check_identity(m->context, path, identity, &m->options, &m->form) : OA_OK;
+}
+
 static enum oa_error copy_in(struct oa_model *m, const char *path, const struct oa_tensors *from)
 {
     struct flat f;
@@ -208,6 +219,8 @@ enum oa_error oa_checkpoint_load(struct oa_model *m, struct oa_progress *p, cons
         e = read_progress(m->context, path, f, p);
     if (e == OA_OK)
         e = accept(argument, p);
+    if (e == OA_OK)
+        e = check_model(m, path, f);
     if (e == OA_OK)
         e = copy_in(m, path, f);
     oa_tensors_close(f);

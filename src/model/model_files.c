@@ -57,19 +57,19 @@ static enum oa_error add_matrix(struct saving *s, const struct oa_parameter *p, 
     const struct oa_model *m = s->m;
     long count = p->expanded[0] * p->expanded[1];
     double *exact = oa_alloc(m->context, (size_t)count * sizeof *exact);
-    void *out = s->made[s->count] = oa_alloc(m->context, (size_t)count * m->device->kernels.real_size);
+    void *out = s->made[s->count] = oa_alloc(m->context, (size_t)count * m->device->numbers.real_size);
     if (exact && out && p->expand(m->context, p, m->store.seed, exact) == OA_OK)
         for (long i = 0; i < count; i++)
             oa_real_set(m->device, out, i, exact[i]);
     oa_free(exact);
-    a->bytes = (size_t)count * m->device->kernels.real_size;
+    a->bytes = (size_t)count * m->device->numbers.real_size;
     a->data = out;
     return oa_status(m->context);
 }
 
 static enum oa_error add_tensor(struct saving *s, const struct oa_parameter *p)
 {
-    enum oa_type type = s->m->device->kernels.real;
+    enum oa_type type = s->m->device->numbers.real;
     size_t bytes = (size_t)p->count * oa_type_size(type);
     struct oa_array *a = &s->array[s->count];
     file_name(p, s->name[s->count]);
@@ -103,9 +103,9 @@ static enum oa_error write_tensors(const struct saving *s, const struct oa_token
     const struct oa_model *m = s->m;
     struct oa_text spec;
     struct oa_digest tokens;
-    char trainable[32], hidden[32], *identity = oa_model_identity(m->context, &m->options, m->vocabulary);
+    char trainable[32], hidden[32], *identity = oa_model_identity(m->context, &m->options, &m->form);
     oa_text_init(&spec, m->context);
-    oa_spec_print(&m->spec, &spec);
+    oa_stacks_print(&m->attention, &spec);
     snprintf(trainable, sizeof trainable, "%ld", m->store.trainable);
     snprintf(hidden, sizeof hidden, "%ld", m->store.frozen);
     enum oa_error e = oa_status(m->context);
@@ -236,7 +236,7 @@ static enum oa_error copy_in(const struct oa_model *m, const char *path, const s
     if (p->expand)
         return compare_matrix(m, path, a, p);
     struct oa_view v;
-    void *host = oa_view_open(&v, m->device, p->value, (size_t)p->count * m->device->kernels.real_size, OA_VIEW_WRITE);
+    void *host = oa_view_open(&v, m->device, p->value, (size_t)p->count * m->device->numbers.real_size, OA_VIEW_WRITE);
     for (long i = 0; host && i < p->count; i++)
         oa_real_set(m->device, host, i, oa_array_value(a, (size_t)i));
     oa_view_close(&v);
@@ -256,13 +256,14 @@ static enum oa_error copy_values(struct oa_model *m, const char *path, const str
 }
 
 static enum oa_error check_metadata(oa_context *c, const char *path, const struct oa_tensors *f,
-                                    const struct oa_options *o, long vocabulary, const struct oa_tokenizer *tokenizer)
+                                    const struct oa_options *o, const struct oa_model_form *form,
+                                    const struct oa_tokenizer *tokenizer)
 {
     struct oa_digest tokens;
     const char *identity = oa_tensors_metadata(f, OA_MODEL_IDENTITY),
                *trained = oa_tensors_metadata(f, OA_MODEL_TOKENIZER);
     if (identity)
-        OA_TRY(oa_model_check_identity(c, path, identity, o, vocabulary));
+        OA_TRY(oa_model_check_identity(c, path, identity, o, form));
     if (!trained)
         return OA_OK;
     OA_TRY(oa_tokenizer_digest(c, tokenizer, &tokens));
@@ -276,9 +277,9 @@ static enum oa_error check_metadata(oa_context *c, const char *path, const struc
 
 /* Nothing that a number of config.json decides is allocated before the file's shapes have agreed with it. */
 static enum oa_error open_checked(struct oa_device *d, const struct oa_tensors *f, const char *path,
-                                  const struct oa_options *o, long vocabulary, struct oa_model **out)
+                                  const struct oa_options *o, const struct oa_model_form *form, struct oa_model **out)
 {
-    OA_TRY(oa_model_describe(d, o, vocabulary, out));
+    OA_TRY(oa_model_describe(d, o, form, out));
     enum oa_error e = check_shapes(*out, path, f);
     if (e == OA_OK)
         e = copy_values(*out, path, f);
@@ -289,15 +290,16 @@ static enum oa_error open_checked(struct oa_device *d, const struct oa_tensors *
     return e;
 }
 
-enum oa_error oa_model_open_saved(struct oa_device *d, const char *path, const struct oa_options *o, long vocabulary,
-                                  const struct oa_tokenizer *tokenizer, struct oa_model **out)
+enum oa_error oa_model_open_saved(struct oa_device *d, const char *path, const struct oa_options *o,
+                                  const struct oa_model_form *form, const struct oa_tokenizer *tokenizer,
+                                  struct oa_model **out)
 {
     struct oa_tensors *f;
     *out = NULL;
     OA_TRY(oa_tensors_open(d->context, path, &f));
-    enum oa_error e = check_metadata(d->context, path, f, o, vocabulary, tokenizer);
+    enum oa_error e = check_metadata(d->context, path, f, o, form, tokenizer);
     if (e == OA_OK)
-        e = open_checked(d, f, path, o, vocabulary, out);
+        e = open_checked(d, f, path, o, form, out);
     oa_tensors_close(f);
     return e;
 }

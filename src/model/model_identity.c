@@ -1,21 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a model is, beside its tensors: the options model.*, the seed of what is made from it, the vocabulary. The text
- * of it stands in the metadata of model.safetensors, under the seal, so that a config.json that was changed since, and
- * whose shapes still fit (positions, the window of an attention), is noticed. */
+ * What a model is, beside its tensors: the options model.*, the seed of what is made from it, the vocabulary, its form.
+ * The text of it stands in the metadata of model.safetensors, under the seal, so that a config.json that was changed
+ * since, and whose shapes still fit (positions, the window of an attention), is noticed. */
 #include "model/model_identity.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *identity(oa_context *c, const struct oa_options *o, long vocabulary)
+/* What files of language models never said of themselves is left out there. */
+static void add_form(json_t *own, const struct oa_model_form *f)
+{
+    if (oa_is_language_model(f) && !f->segments)
+        return;
+    json_object_set_new(own, "architecture", json_string(oa_architecture_name(f)));
+    json_object_set_new(own, "output", json_string(oa_output_name(f->output)));
+    json_object_set_new(own, "classes", json_integer(f->classes));
+    json_object_set_new(own, "segments", json_boolean(f->segments));
+}
+
+static json_t *identity(oa_context *c, const struct oa_options *o, const struct oa_model_form *f)
 {
     struct oa_text text;
     oa_text_init(&text, c);
     oa_options_json(o, &text);
     json_t *all = text.s ? json_loads(text.s, 0, NULL) : NULL, *own = json_copy(json_object_get(all, "model"));
     json_object_set_new(own, "seed", json_integer((json_int_t)oa_chance_seed(o, OA_CHANCE_INIT)));
-    json_object_set_new(own, "vocabulary", json_integer(vocabulary));
+    json_object_set_new(own, "vocabulary", json_integer(f->vocabulary));
+    add_form(own, f);
     json_decref(all);
     oa_text_free(&text);
     if (!own)
@@ -23,9 +35,9 @@ static json_t *identity(oa_context *c, const struct oa_options *o, long vocabula
     return own;
 }
 
-char *oa_model_identity(oa_context *c, const struct oa_options *o, long vocabulary)
+char *oa_model_identity(oa_context *c, const struct oa_options *o, const struct oa_model_form *f)
 {
-    json_t *own = identity(c, o, vocabulary);
+    json_t *own = identity(c, o, f);
     char *text = own ? json_dumps(own, JSON_COMPACT) : NULL;
     json_decref(own);
     return text;
@@ -58,9 +70,9 @@ static enum oa_error compare(oa_context *c, const char *path, json_t *trained, j
 }
 
 enum oa_error oa_model_check_identity(oa_context *c, const char *path, const char *text, const struct oa_options *o,
-                                      long vocabulary)
+                                      const struct oa_model_form *f)
 {
-    json_t *trained = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *now = identity(c, o, vocabulary);
+    json_t *trained = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *now = identity(c, o, f);
     enum oa_error e = oa_status(c);
     if (e == OA_OK && !json_is_object(trained))
         e = oa_fail(c, OA_FORMAT, "%s: the metadata \"%s\" is not a JSON object", path, OA_MODEL_IDENTITY);

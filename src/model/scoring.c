@@ -11,17 +11,21 @@ enum { ROWS = 64 }; /* of logits that exist at a time: a large vocabulary would 
 const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden, long first, long rows)
 {
     struct oa_device *d = m->device;
+    const struct oa_parameter *w = m->classifier ? m->classifier : m->embedding, *b = m->classifier_bias;
     struct oa_gemm g = { .m = rows,
-                         .n = m->vocabulary,
+                         .n = w->dim[0],
                          .k = hidden->cols,
                          .lda = hidden->ld,
                          .ldb = hidden->cols,
-                         .ldc = m->vocabulary,
+                         .ldc = w->dim[0],
                          .tb = true,
-                         .real_out = true };
-    void *logits = oa_tape_take(t, (size_t)(rows * m->vocabulary) * d->kernels.real_size);
+                         .real_out = true,
+                         .apart = t->apart };
+    void *logits = oa_tape_take(t, (size_t)(rows * g.n) * d->numbers.real_size);
     if (logits)
-        d->ops->gemm(d, &g, oa_act_at(d, hidden->data, first * hidden->ld), m->embedding->act, logits);
+        d->ops->gemm(d, &g, oa_act_at(d, hidden->data, first * hidden->ld), w->act, logits);
+    for (long i = 0; logits && b && i < rows; i++)
+        d->ops->axpy(d, g.n, 1, b->value, oa_real_at(d, logits, i * g.n));
     return logits;
 }
 
@@ -42,7 +46,7 @@ static enum oa_error score_rows(oa_tape *t, const struct oa_model *m, const oa_t
     const void *logits = oa_model_logits(t, m, hidden, first, rows);
     struct oa_view v;
     OA_TRY(oa_status(m->context));
-    size_t bytes = (size_t)(rows * m->vocabulary) * m->device->kernels.real_size;
+    size_t bytes = (size_t)(rows * m->vocabulary) * m->device->numbers.real_size;
     const void *host = oa_view_open(&v, m->device, logits, bytes, OA_VIEW_READ);
     for (long i = 0; host && i < rows; i++)
         nats[i] = surprise(m->device, host, i * m->vocabulary, m->vocabulary, targets[i]);
@@ -54,7 +58,8 @@ static enum oa_error score_rows(oa_tape *t, const struct oa_model *m, const oa_t
 static enum oa_error score_window(oa_tape *t, struct oa_model *m, const int32_t *ids, long n, double *nats)
 {
     oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
-    const oa_tensor *hidden = oa_model_hidden(t, m, ids, 1, n, NULL);
+    const oa_tensor *hidden =
+        oa_model_hidden(t, m, &(struct oa_sequences){ .rows = 1, .length = n, .ids = ids }, NULL, NULL);
     OA_TRY(oa_status(m->context));
     for (long i = 0; i < n; i += ROWS)
         OA_TRY(score_rows(t, m, hidden, i, oa_min(ROWS, n - i), ids + i + 1, nats + i));
@@ -64,6 +69,11 @@ static enum oa_error score_window(oa_tape *t, struct oa_model *m, const int32_t 
 enum oa_error oa_model_score(oa_tape *t, struct oa_model *m, const int32_t *ids, long n, double *nats)
 {
     long context = m->options.model_context;
+    if (!oa_is_language_model(&m->form))
+        return oa_fail(m->context, OA_UNSUPPORTED,
+                       "the model has the architecture %s and gives %s: only a decoder of tokens, without a source, "
+                       "says how likely a text is",
+                       oa_architecture_name(&m->form), oa_output_name(m->form.output));
     for (long i = 0; i + 1 < n; i += context) {
         if (oa_stop_requested(m->context))
             return oa_fail(m->context, OA_INTERRUPTED, "stopped after %ld of %ld tokens", i, n);

@@ -35,10 +35,11 @@ static struct oa_parameter *add_bias(const struct building *b, const char *what,
     return b->shape->bias ? oa_add_vector(b->store, name_of(b, what, name), n, OA_INIT_ZERO) : NULL;
 }
 
-/* Of what a branch adds to the residual stream, so that the sum of all has the deviation of one. */
+/* Of what a branch adds to the residual stream, so that the sum of all has the deviation of one. Post-norm has it
+ * anyway. */
 static double residual_scale(const struct oa_stack_shape *s)
 {
-    return 1 / sqrt((s->cross ? 3 : 2) * (double)s->layers);
+    return s->post_norm ? 1 : 1 / sqrt((s->cross ? 3 : 2) * (double)s->layers);
 }
 
 static enum oa_error add_attention(oa_context *c, const struct building *b, int layer, bool cross, struct oa_layer *out)
@@ -95,7 +96,8 @@ enum oa_error oa_stack_open(oa_context *c, const struct oa_stack_shape *shape, s
     for (int i = 0; i < shape->layers; i++)
         OA_TRY(add_block(c, &b, i, &out->block[i]));
     snprintf(b.prefix, sizeof b.prefix, "%s.", shape->role);
-    add_norm(&b, "norm", &out->norm, &out->norm_bias);
+    if (!shape->post_norm)
+        add_norm(&b, "norm", &out->norm, &out->norm_bias);
     return oa_status(c);
 }
 
@@ -123,6 +125,37 @@ static oa_tensor *norm(oa_tape *t, struct flow *f, struct oa_parameter *scale, s
     return oa_residual_norm_op(t, f->x, f->branch, f->in->dropout, scale, shift, &f->x);
 }
 
+/* What a branch reads: the norm of the stream; post-norm, the stream. */
+static oa_tensor *before(oa_tape *t, struct flow *f, const char *place, int layer, struct oa_parameter *scale,
+                         struct oa_parameter *shift)
+{
+    if (f->stack->shape.post_norm)
+        return f->x;
+    oa_tape_at(t, f->stack->shape.role, place, layer);
+    return norm(t, f, scale, shift);
+}
+
+/* What it adds: with post-norm the norm of the sum is the stream that goes on. */
+static void behind(oa_tape *t, struct flow *f, const char *place, int layer, struct oa_parameter *scale,
+                   struct oa_parameter *shift, oa_tensor *branch)
+{
+    f->branch = branch;
+    if (!f->stack->shape.post_norm)
+        return;
+    oa_tape_at(t, f->stack->shape.role, place, layer);
+    f->x = norm(t, f, scale, shift);
+}
+
+/* All sequences side by side in one layer. */
+static const struct oa_layer_row *rows_of(oa_tape *t, const struct oa_stack_input *in, int layer, bool cross)
+{
+    struct oa_layer_row *r = in->rows ? oa_tape_note(t, (size_t)in->batch * sizeof *r) : NULL;
+    for (long b = 0; r && b < in->batch; b++)
+        r[b] = (struct oa_layer_row){ cross ? in->rows[b].cross[layer] : in->rows[b].self[layer],
+                                      in->rows[b].memory_length };
+    return r;
+}
+
 static void self_attention(oa_tape *t, struct flow *f, int layer)
 {
     const struct oa_block *b = &f->stack->block[layer];
@@ -131,14 +164,16 @@ static void self_attention(oa_tape *t, struct flow *f, int layer)
                                 .queries = in->length,
                                 .keys = in->length,
                                 .lengths = in->lengths,
+                                .words = in->words,
                                 .dropout = in->attention_dropout,
                                 .cosine = in->cosine,
                                 .sine = in->sine,
-                                .state = in->state ? in->state->self[layer] : NULL };
-    oa_tape_at(t, f->stack->shape.role, "attention_norm", layer);
-    a.x = norm(t, f, b->attention_norm, b->attention_norm_bias);
+                                .state = in->state ? in->state->self[layer] : NULL,
+                                .rows = rows_of(t, in, layer, false) };
+    a.x = before(t, f, "attention_norm", layer, b->attention_norm, b->attention_norm_bias);
     oa_tape_at(t, f->stack->shape.role, "attention", layer);
-    f->branch = oa_layer_forward(t, &b->attention, &a);
+    oa_tensor *y = oa_layer_forward(t, &b->attention, &a);
+    behind(t, f, "attention_norm", layer, b->attention_norm, b->attention_norm_bias, y);
 }
 
 static void cross_attention(oa_tape *t, struct flow *f, int layer)
@@ -151,20 +186,21 @@ static void cross_attention(oa_tape *t, struct flow *f, int layer)
                                 .keys = in->memory_length,
                                 .lengths = in->memory_lengths,
                                 .dropout = in->attention_dropout,
-                                .state = in->state ? in->state->cross[layer] : NULL };
-    oa_tape_at(t, f->stack->shape.role, "cross_norm", layer);
-    a.x = norm(t, f, b->cross_norm, b->cross_norm_bias);
+                                .state = in->state ? in->state->cross[layer] : NULL,
+                                .rows = rows_of(t, in, layer, true) };
+    a.x = before(t, f, "cross_norm", layer, b->cross_norm, b->cross_norm_bias);
     oa_tape_at(t, f->stack->shape.role, "cross_attention", layer);
-    f->branch = oa_layer_forward(t, &b->cross, &a);
+    oa_tensor *y = oa_layer_forward(t, &b->cross, &a);
+    behind(t, f, "cross_norm", layer, b->cross_norm, b->cross_norm_bias, y);
 }
 
 static void feed_forward(oa_tape *t, struct flow *f, int layer)
 {
     const struct oa_block *b = &f->stack->block[layer];
-    oa_tape_at(t, f->stack->shape.role, "ffn_norm", layer);
-    oa_tensor *x = norm(t, f, b->ffn_norm, b->ffn_norm_bias);
+    oa_tensor *x = before(t, f, "ffn_norm", layer, b->ffn_norm, b->ffn_norm_bias);
     oa_tape_at(t, f->stack->shape.role, "ffn", layer);
-    f->branch = oa_linear(t, oa_gelu(t, oa_linear(t, x, b->in, b->in_bias)), b->out, b->out_bias);
+    oa_tensor *y = oa_linear(t, oa_gelu(t, oa_linear(t, x, b->in, b->in_bias)), b->out, b->out_bias);
+    behind(t, f, "ffn_norm", layer, b->ffn_norm, b->ffn_norm_bias, y);
 }
 
 oa_tensor *oa_stack_forward(oa_tape *t, const struct oa_stack *s, const struct oa_stack_input *in)
@@ -176,6 +212,8 @@ oa_tensor *oa_stack_forward(oa_tape *t, const struct oa_stack *s, const struct o
             cross_attention(t, &f, i);
         feed_forward(t, &f, i);
     }
+    if (s->shape.post_norm)
+        return f.x;
     oa_tape_at(t, s->shape.role, "norm", -1);
     return norm(t, &f, s->norm, s->norm_bias);
 }

@@ -5,11 +5,13 @@
  *     x → [ norm → self-attention → + → ( norm → attention to a memory → + → ) norm → feed-forward → + ] × layers →
  * norm
  *
- * Pre-norm (Xiong et al. 2020), GELU feed-forward (the tanh form). What it is in its model is its role: an encoder sees
+ * Pre-norm (Xiong et al. 2020), or post-norm (Vaswani et al. 2017): [ self-attention → + → norm → … ] × layers, and no
+ * norm behind them. GELU feed-forward (the tanh form). What it is in its model is its role: an encoder sees
  * whole sequences, a decoder is causal, and one with a memory attends to what an encoder made (Vaswani et al. 2017).
  * Parameter names: ROLE.layers.L.{attention_norm,cross_norm,ffn_norm}.weight (.bias), ROLE.layers.L.attention.… and
  * ROLE.layers.L.cross_attention.… (contract of the attention layer), ROLE.layers.L.ffn.{in,out}.weight (.bias),
- * ROLE.norm.weight (.bias).
+ * ROLE.norm.weight (.bias;
+ * pre-norm alone).
  */
 #ifndef ORTHANT_MODEL_STACK_H
 #define ORTHANT_MODEL_STACK_H
@@ -22,7 +24,7 @@ struct oa_stack_shape {
     const struct oa_spec *cross;     /* of the sequence to a memory; NULL: there is none. Borrowed */
     long layers, width, heads, ffn;  /* D, H; ffn: hidden units of the feed-forward layer */
     long length, memory_length;      /* the longest sequence and memory: N of tables */
-    bool causal, bias;
+    bool causal, bias, post_norm;
 };
 
 struct oa_block {
@@ -38,8 +40,9 @@ struct oa_stack {
     struct oa_parameter *norm, *norm_bias;
 };
 
-/* Registers the parameters in the store. First values: matrices N(0, 1/inputs), those that write to the residual stream
- * scaled by 1/√(number of branches) (GPT-2). Close also after an error. */
+/* Registers the parameters in the store. First values: matrices N(0, 1/inputs), with pre-norm those that write to the
+ * residual stream scaled by 1/√(number of branches) (GPT-2): there the sum of the branches is what grows. Close also
+ * after an error. */
 enum oa_error oa_stack_open(oa_context *c, const struct oa_stack_shape *shape, struct oa_store *store,
                             struct oa_stack *out);
 void oa_stack_close(struct oa_stack *s);
@@ -47,6 +50,7 @@ void oa_stack_close(struct oa_stack *s);
 /* Decoding states of the layers of a stack; cross: NULL without a memory. */
 struct oa_stack_state {
     struct oa_state **self, **cross; /* [layers] */
+    long memory_length;              /* of the memory that `cross` has read, for sequences side by side */
 };
 
 struct oa_stack_input {
@@ -54,11 +58,13 @@ struct oa_stack_input {
     oa_tensor *memory;             /* [B·S, D]; NULL: the stack has none */
     long batch, length;            /* B, T */
     long memory_length;            /* S */
+    const int32_t *words;          /* [B·T] word numbers, for pattern(unit=word); NULL: nobody asks */
     const int32_t *lengths;        /* [B] true lengths of the sequences; NULL: all are whole */
     const int32_t *memory_lengths; /* [B] of the memories; NULL: all are whole */
     const void *cosine, *sine;     /* rotary tables, real [N, K/2]; NULL: none. Self-attention alone is rotated */
     double dropout, attention_dropout;
     const struct oa_stack_state *state; /* of a single sequence that goes on; NULL: sequences are whole */
+    const struct oa_stack_state *rows;  /* [B] of sequences side by side (attention.h: oa_layer_input); NULL */
 };
 /* Hidden states [B·T, D]. */
 oa_tensor *oa_stack_forward(oa_tape *t, const struct oa_stack *s, const struct oa_stack_input *in);

@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The language model: an embedding, a decoder, and the embedding again as its output layer. */
+ * A model's parts, by its form: embeddings, stacks, and a classifier where tokens are not the output. */
 #include "model/model.h"
+
+#include <string.h>
 
 static long ffn_width(const struct oa_options *o)
 {
     return o->model_ffn ? o->model_ffn : 4 * o->model_width;
 }
 
+long oa_model_source_context(const struct oa_options *o)
+{
+    return o->model_source_context ? o->model_source_context : o->model_context;
+}
+
 /* ---- parameters ---- */
 
-static enum oa_error check_shape(struct oa_model *m, long vocabulary)
+static enum oa_error check_shape(struct oa_model *m)
 {
     const struct oa_options *o = &m->options;
+    long vocabulary = m->form.vocabulary;
     if (o->model_width % o->model_heads)
         return oa_fail(m->context, OA_SHAPE,
                        "model.heads = %ld does not divide model.width = %ld: the heads share the width equally",
@@ -20,30 +28,91 @@ static enum oa_error check_shape(struct oa_model *m, long vocabulary)
         return oa_fail(m->context, OA_SHAPE,
                        "model.vocabulary = %ld is less than the %ld tokens of the tokenizer: give at least that, or 0",
                        o->model_vocabulary, vocabulary);
-    m->vocabulary = o->model_vocabulary ? o->model_vocabulary : vocabulary;
+    m->vocabulary = m->form.vocabulary = o->model_vocabulary ? o->model_vocabulary : vocabulary;
     return OA_OK;
 }
 
-static enum oa_error build(struct oa_model *m, long vocabulary)
+static struct oa_parameter *add_embedding(struct oa_model *m, const char *name, long rows)
 {
-    const struct oa_options *o = &m->options;
-    OA_TRY(check_shape(m, vocabulary));
-    OA_TRY(oa_stack_parse(m->context, o->model_attention, OA_STACK_DECODER, &m->spec));
-    m->embedding = oa_add_matrix(&m->store, "embedding.weight", m->vocabulary, o->model_width, OA_EMBEDDING_DEVIATION);
-    OA_TRY(oa_positions_open(m->context, o, &m->store, &m->positions));
-    struct oa_stack_shape decoder = { .role = "decoder",
-                                      .attention = &m->spec,
-                                      .layers = o->model_layers,
-                                      .width = o->model_width,
-                                      .heads = o->model_heads,
-                                      .ffn = ffn_width(o),
-                                      .length = o->model_context,
-                                      .causal = true,
-                                      .bias = o->model_bias };
-    return oa_stack_open(m->context, &decoder, &m->store, &m->decoder);
+    return oa_add_matrix(&m->store, name, rows, m->options.model_width, oa_embedding_deviation(&m->options));
 }
 
-enum oa_error oa_model_describe(struct oa_device *d, const struct oa_options *options, long vocabulary,
+static struct oa_stack_shape stack_shape(const struct oa_model *m, enum oa_stack_role role)
+{
+    const struct oa_options *o = &m->options;
+    return (struct oa_stack_shape){ .role = oa_stack_name(role),
+                                    .attention = &m->attention.spec[role],
+                                    .layers = o->model_layers,
+                                    .width = o->model_width,
+                                    .heads = o->model_heads,
+                                    .ffn = ffn_width(o),
+                                    .length = o->model_context,
+                                    .bias = o->model_bias,
+                                    .post_norm = o->model_norm == OA_NORM_POST };
+}
+
+/* The encoder of sources, beside a decoder. */
+static enum oa_error add_source(struct oa_model *m)
+{
+    const struct oa_options *o = &m->options;
+    struct oa_stack_shape shape = stack_shape(m, OA_STACK_ENCODER);
+    shape.length = oa_model_source_context(o);
+    if (o->model_encoder_layers)
+        shape.layers = o->model_encoder_layers;
+    m->source_embedding =
+        o->model_share_embeddings ? m->embedding : add_embedding(m, "source_embedding.weight", m->vocabulary);
+    OA_TRY(oa_positions_open(m->context, o, shape.length, "encoder.", &m->store, &m->source_positions));
+    return oa_stack_open(m->context, &shape, &m->store, &m->encoder);
+}
+
+static enum oa_error add_decoder(struct oa_model *m)
+{
+    struct oa_stack_shape shape = stack_shape(m, OA_STACK_DECODER);
+    shape.causal = true;
+    if (m->form.encoder) {
+        shape.cross = &m->attention.spec[OA_STACK_CROSS];
+        shape.memory_length = oa_model_source_context(&m->options);
+    }
+    return oa_stack_open(m->context, &shape, &m->store, &m->decoder);
+}
+
+static enum oa_error add_encoder(struct oa_model *m)
+{
+    struct oa_stack_shape shape = stack_shape(m, OA_STACK_ENCODER);
+    return oa_stack_open(m->context, &shape, &m->store, &m->encoder);
+}
+
+/* A linear map of the pooled row, with a bias whatever model.bias says. BERT's pooler, a layer with a tanh in between,
+ * is left out as in the Vision Transformer: the rows have been through a norm, and a sequence's class is no further
+ * away than a token's. */
+static void add_classifier(struct oa_model *m)
+{
+    long outputs = m->form.output == OA_OUTPUT_CLASSES ? m->form.classes : 1;
+    m->classifier =
+        oa_add_matrix(&m->store, "classifier.weight", outputs, m->options.model_width, OA_EMBEDDING_DEVIATION);
+    m->classifier_bias = oa_add_vector(&m->store, "classifier.bias", outputs, OA_INIT_ZERO);
+}
+
+static enum oa_error build(struct oa_model *m)
+{
+    const struct oa_options *o = &m->options;
+    bool both = m->form.encoder && m->form.decoder;
+    OA_TRY(oa_check_form(m->context, &m->form, o));
+    OA_TRY(check_shape(m));
+    OA_TRY(oa_stacks_parse(m->context, o->model_attention, oa_form_stacks(&m->form), &m->attention));
+    m->embedding = add_embedding(m, "embedding.weight", m->vocabulary);
+    if (m->form.segments)
+        m->segment = add_embedding(m, "segment.weight", 2);
+    if (both)
+        OA_TRY(add_source(m));
+    OA_TRY(oa_positions_open(m->context, o, o->model_context, both ? "decoder." : "", &m->store, &m->positions));
+    OA_TRY(m->form.decoder ? add_decoder(m) : add_encoder(m));
+    if (m->form.output != OA_OUTPUT_TOKENS)
+        add_classifier(m);
+    return oa_status(m->context);
+}
+
+enum oa_error oa_model_describe(struct oa_device *d, const struct oa_options *options, const struct oa_model_form *form,
                                 struct oa_model **out)
 {
     struct oa_model *m = oa_alloc(d->context, sizeof *m);
@@ -53,8 +122,9 @@ enum oa_error oa_model_describe(struct oa_device *d, const struct oa_options *op
     m->context = d->context;
     m->device = d;
     m->options = *options;
+    m->form = *form;
     oa_store_init(&m->store, d);
-    enum oa_error e = build(m, vocabulary);
+    enum oa_error e = build(m);
     if (e != OA_OK) {
         oa_model_close(m);
         *out = NULL;
@@ -62,10 +132,10 @@ enum oa_error oa_model_describe(struct oa_device *d, const struct oa_options *op
     return e;
 }
 
-enum oa_error oa_model_open(struct oa_device *d, const struct oa_options *options, long vocabulary, bool training,
-                            struct oa_model **out)
+enum oa_error oa_model_open(struct oa_device *d, const struct oa_options *options, const struct oa_model_form *form,
+                            bool training, struct oa_model **out)
 {
-    OA_TRY(oa_model_describe(d, options, vocabulary, out));
+    OA_TRY(oa_model_describe(d, options, form, out));
     enum oa_error e = oa_store_allocate(&(*out)->store, oa_chance_seed(options, OA_CHANCE_INIT), training);
     if (e != OA_OK) {
         oa_model_close(*out);
@@ -78,41 +148,20 @@ void oa_model_close(struct oa_model *m)
 {
     if (!m)
         return;
+    oa_stack_close(&m->encoder);
     oa_stack_close(&m->decoder);
-    oa_spec_free(&m->spec);
+    oa_stacks_free(&m->attention);
     oa_store_free(&m->store);
     oa_free(m);
 }
 
-/* ---- forward ---- */
-
-oa_tensor *oa_model_hidden(oa_tape *t, struct oa_model *m, const int32_t *ids, long rows, long length,
-                           const struct oa_stack_state *state)
+const struct oa_stack *oa_model_stack(const struct oa_model *m)
 {
-    const struct oa_options *o = &m->options;
-    const struct oa_positions *p = &m->positions;
-    long first = state ? state->self[0]->tokens : 0;
-    oa_tape_at(t, NULL, "embedding", -1);
-    oa_tensor *x = oa_embed(t, ids, rows * length, length, first, m->embedding, p->table, o->model_dropout);
-    struct oa_stack_input in = { .x = x,
-                                 .batch = rows,
-                                 .length = length,
-                                 .cosine = p->cosine ? p->cosine->value : NULL,
-                                 .sine = p->sine ? p->sine->value : NULL,
-                                 .dropout = o->model_dropout,
-                                 .attention_dropout = o->model_attention_dropout,
-                                 .state = state };
-    return oa_stack_forward(t, &m->decoder, &in);
-}
-
-double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double scale)
-{
-    oa_tensor *h = oa_model_hidden(t, m, batch->input, batch->rows, batch->length, NULL);
-    oa_tape_at(t, NULL, "the output layer", -1);
-    return oa_linear_loss_op(t, h, m->embedding, batch->target, scale);
+    return m->form.decoder ? &m->decoder : &m->encoder;
 }
 
 enum oa_error oa_model_after_step(const struct oa_model *m, long step)
 {
+    OA_TRY(oa_stack_after_step(&m->encoder, step));
     return oa_stack_after_step(&m->decoder, step);
 }

@@ -188,7 +188,7 @@ static void scale_backward(oa_tape *t, void *saved)
     oa_gradient_end(t, m->x, dx);
     if (!m->temperature && !m->diagonal)
         return;
-    size_t bytes = (size_t)m->x->cols * d->kernels.real_size;
+    size_t bytes = (size_t)m->x->cols * d->numbers.real_size;
     void *dfactor = oa_tape_take(t, bytes);
     if (!dfactor)
         return;
@@ -202,7 +202,7 @@ oa_tensor *oa_scale_heads(oa_tape *t, oa_tensor *x, long heads, double s, struct
 {
     struct oa_device *d = t->device;
     struct map *m = new_map(t, x, x ? x->cols : 0);
-    void *factor = m ? oa_tape_take(t, (size_t)x->cols * d->kernels.real_size) : NULL;
+    void *factor = m ? oa_tape_take(t, (size_t)x->cols * d->numbers.real_size) : NULL;
     if (!factor)
         return NULL;
     m->heads = heads;

@@ -10,6 +10,7 @@ struct logits {
     struct oa_logits a;
     struct oa_part_tensors part[OA_MAX_PARTS];
     struct oa_mixture mixture;
+    struct oa_relative_bias relative;
     oa_tensor *v, *o;
 };
 
@@ -50,6 +51,7 @@ static void ask_gradients(oa_tape *t, struct logits *l)
         a->dtable = p->table ? p->table->gradient : NULL;
     }
     l->a.dv = oa_gradient_begin(t, l->v);
+    l->a.distances.dbias = l->relative.bias ? l->relative.bias->gradient : NULL;
 }
 
 static void end_gradients(oa_tape *t, struct logits *l)
@@ -72,7 +74,7 @@ static void logits_backward(oa_tape *t, void *saved)
     if (!l->a.d_o)
         return;
     if (l->mixture.theta && l->mixture.theta->gradient) {
-        size_t bytes = (size_t)(l->a.shape.heads * l->a.parts) * d->kernels.real_size;
+        size_t bytes = (size_t)(l->a.shape.heads * l->a.parts) * d->numbers.real_size;
         l->a.dalpha = oa_tape_take(t, bytes);
         if (!l->a.dalpha)
             return;
@@ -136,23 +138,67 @@ static void take_support(oa_tape *t, struct logits *l, const struct oa_support *
     l->a.support.layout = oa_tape_lend(t, support->layout, (size_t)blocks * sizeof *support->layout);
 }
 
-void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape, const struct oa_support *support, int parts,
-                  const struct oa_part_tensors *part, const struct oa_mixture *mixture, oa_tensor *v, double dropout,
-                  oa_tensor *o)
+/* ---- relative positions ---- */
+
+/* Positions of the rows that a state keeps, where they are not those of the rows. Returns how many tokens there are. */
+static long place_rows(oa_tape *t, struct logits *l, const struct oa_horizon *h)
 {
-    size_t real = t->device->kernels.real_size;
+    struct oa_attention_shape *s = &l->a.shape;
+    long tokens = t->state ? t->state->tokens + s->queries : 0;
+    if (!t->state || !h || !oa_rows_apart(h, tokens, s->keys))
+        return oa_max(s->first + s->queries, s->keys);
+    int32_t *positions = oa_tape_note(t, (size_t)(s->queries + s->keys) * sizeof *positions);
+    if (!positions)
+        return tokens;
+    for (long i = 0; i < s->queries; i++)
+        positions[i] = (int32_t)(t->state->tokens + i);
+    oa_row_positions(h, tokens, s->keys, positions + s->queries);
+    l->a.distances.query = oa_tape_lend(t, positions, (size_t)s->queries * sizeof *positions);
+    l->a.distances.key = oa_tape_lend(t, positions + s->queries, (size_t)s->keys * sizeof *positions);
+    return tokens;
+}
+
+static void take_distances(oa_tape *t, struct logits *l, const struct oa_horizon *h)
+{
+    const struct oa_relative_bias *r = &l->relative;
+    struct oa_relative a = { .kind = r->kind, .heads = l->a.shape.heads, .causal = l->a.shape.causal };
+    if (r->kind == OA_RELATIVE_NONE)
+        return;
+    a.length = place_rows(t, l, h);
+    a.buckets = r->buckets;
+    a.distance = r->distance;
+    a.bias = r->bias ? r->bias->value : NULL;
+    a.table = oa_tape_take(t, (size_t)(a.heads * (2 * a.length - 1)) * t->device->numbers.real_size);
+    a.bucket = r->bias ? oa_tape_take(t, (size_t)(2 * a.length - 1) * sizeof *a.bucket) : NULL;
+    if (!a.table || (r->bias && !a.bucket) || oa_status(t->context) != OA_OK)
+        return;
+    t->device->ops->relative(t->device, &a);
+    l->a.distances.table = a.table;
+    l->a.distances.length = a.length;
+    l->a.distances.bucket = a.bucket;
+    l->a.distances.buckets = a.buckets;
+}
+
+void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape, const struct oa_support *support, int parts,
+                  const struct oa_part_tensors *part, const struct oa_mixture *mixture,
+                  const struct oa_relative_bias *relative, oa_tensor *v, double dropout, oa_tensor *o)
+{
+    size_t real = t->device->numbers.real_size;
     struct logits *l = (v || t->state) && o ? oa_tape_note(t, sizeof *l) : NULL;
     void *lse = l ? oa_tape_take(t, (size_t)(shape->batch * shape->heads * shape->queries) * real) : NULL;
     void *alpha = lse && mixture ? oa_tape_take(t, (size_t)(shape->heads * parts) * real) : NULL;
     if (!lse || (mixture && !alpha))
         return;
     *l = (struct logits){ .v = v, .o = o, .mixture = mixture ? *mixture : (struct oa_mixture){ 0 } };
+    if (relative)
+        l->relative = *relative;
     l->a = (struct oa_logits){ .shape = *shape, .parts = parts, .o = o->data, .ldo = o->ld, .lse = lse };
     if (support)
         take_support(t, l, support);
     memcpy(l->part, part, (size_t)parts * sizeof *part);
     if (t->state)
         keep_keys(t, l, support);
+    take_distances(t, l, support ? &support->horizon : NULL);
     if (oa_status(t->context) != OA_OK)
         return;
     l->a.v = l->v->data;
@@ -196,7 +242,7 @@ static void linear_attention_backward(oa_tape *t, void *saved)
 static void keep_sums(oa_tape *t, struct linear_attention *l)
 {
     long r = l->a.features, each = r * l->a.shape.value_width + r + 1;
-    l->a.state = oa_keep_numbers(t, l->a.shape.heads * each, t->device->kernels.real_size);
+    l->a.state = oa_keep_numbers(t, l->a.shape.heads * each, t->device->numbers.real_size);
     l->a.begun = l->a.shape.causal ? t->state->tokens > 0 : !l->fk;
     l->a.shape.keys = l->fk ? l->fk->rows : 0;
 }
@@ -208,7 +254,7 @@ static void run_linear_attention(oa_tape *t, const struct oa_attention_shape *sh
     bool there = fq && ((fk && v) || t->state) && o;
     struct linear_attention *l = there ? oa_tape_note(t, sizeof *l) : NULL;
     void *den =
-        l ? oa_tape_take(t, (size_t)(shape->batch * shape->heads * shape->queries) * t->device->kernels.real_size)
+        l ? oa_tape_take(t, (size_t)(shape->batch * shape->heads * shape->queries) * t->device->numbers.real_size)
           : NULL;
     if (!den)
         return;
@@ -293,7 +339,7 @@ void oa_polynomial_op(oa_tape *t, const struct oa_attention_shape *shape, oa_ten
         v = oa_keep_keys(t, &s, NULL, v);
     }
     struct polynomial *p = q && k && v && o ? oa_tape_note(t, sizeof *p) : NULL;
-    void *den = p ? oa_tape_take(t, rows * t->device->kernels.real_size) : NULL;
+    void *den = p ? oa_tape_take(t, rows * t->device->numbers.real_size) : NULL;
     if (!den)
         return;
     *p = (struct polynomial){ .q = q, .k = k, .v = v, .o = o };

@@ -57,7 +57,7 @@ oa_tensor *oa_place(oa_tape *t, oa_tensor *x, long length, long heads, double li
 static void norm_backward(oa_tape *t, void *saved)
 {
     struct features *f = saved;
-    size_t bytes = (size_t)f->norm.cols * t->device->kernels.real_size;
+    size_t bytes = (size_t)f->norm.cols * t->device->numbers.real_size;
     f->norm.dy = oa_gradient_of(t, f->y);
     if (!f->norm.dy)
         return;
@@ -76,7 +76,7 @@ oa_tensor *oa_head_norm(oa_tape *t, oa_tensor *x, long heads, double epsilon)
     struct oa_device *d = t->device;
     struct features *f = new_features(t, x, x ? x->cols : 0);
     long rows = f ? x->rows * heads : 0, cols = f ? x->cols / heads : 0;
-    size_t real = d->kernels.real_size;
+    size_t real = d->numbers.real_size;
     void *gain = f ? oa_tape_take(t, (size_t)cols * real) : NULL;
     void *mean = gain ? oa_tape_take(t, (size_t)rows * real) : NULL,
          *rstd = mean ? oa_tape_take(t, (size_t)rows * real) : NULL;
@@ -167,7 +167,7 @@ oa_tensor *oa_product(oa_tape *t, oa_tensor *x, oa_tensor *y, double a)
  * moments decoding makes it once. */
 static bool place_fit(oa_tape *t, bool kept, long pairs, struct oa_random_statistics *a, bool *made)
 {
-    size_t act = t->device->kernels.act_size, real = t->device->kernels.real_size;
+    size_t act = t->device->numbers.act_size, real = t->device->numbers.real_size;
     size_t turned = (size_t)(pairs * a->count * a->width) * act, metric = (size_t)(pairs * a->width * a->width) * act;
     turned = (turned + real - 1) / real * real;
     metric = (metric + real - 1) / real * real;
@@ -268,7 +268,7 @@ oa_tensor *oa_random_features_op(oa_tape *t, oa_tensor *x, long length, long hea
     bool both = how->kind == OA_RANDOM_HYPERBOLIC || how->kind == OA_RANDOM_TRIG;
     long count = omega ? omega->dim[0] : how->count;
     struct features *f = new_features(t, x, heads * count * (both ? 2 : 1));
-    *top = f ? oa_tape_take(t, (size_t)(x->rows * heads) * t->device->kernels.real_size) : NULL;
+    *top = f ? oa_tape_take(t, (size_t)(x->rows * heads) * t->device->numbers.real_size) : NULL;
     if (!*top)
         return NULL;
     f->random = *how;

@@ -28,7 +28,7 @@ static void leading_backward(oa_tape *t, void *saved)
     const void *dy = oa_gradient_of(t, l->y);
     void *dx = dy ? oa_gradient_begin(t, l->x) : NULL;
     if (dx) {
-        d->ops->zero(d, (size_t)(l->x->rows * l->x->ld) * d->kernels.act_size, dx);
+        d->ops->zero(d, (size_t)(l->x->rows * l->x->ld) * d->numbers.act_size, dx);
         copy_in(d, l, dy, dx);
     }
     oa_gradient_end(t, l->x, dx);

@@ -45,8 +45,14 @@ oa_tensor *oa_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa
         return NULL;
     *l = (struct linear){ x, y, w, b };
     d->ops->gemm(d,
-                 &(struct oa_gemm){
-                     .m = x->rows, .n = y->cols, .k = x->cols, .lda = x->ld, .ldb = x->cols, .ldc = y->ld, .tb = true },
+                 &(struct oa_gemm){ .m = x->rows,
+                                    .n = y->cols,
+                                    .k = x->cols,
+                                    .lda = x->ld,
+                                    .ldb = x->cols,
+                                    .ldc = y->ld,
+                                    .tb = true,
+                                    .apart = t->apart },
                  x->data, w->act, y->data);
     if (b)
         d->ops->add_bias(d, y->rows, y->cols, b->value, y->data, y->ld);
@@ -81,7 +87,7 @@ static void head_linear_backward(oa_tape *t, void *saved)
     long rows = l->x->rows, heads = l->slice ? l->w->dim[0] : 1, in = l->w->dim[2], out = l->y->cols / heads;
     void *dx = oa_gradient_begin(t, l->x);
     if (dx && l->slice)
-        d->ops->zero(d, (size_t)(rows * l->x->ld) * d->kernels.act_size, dx);
+        d->ops->zero(d, (size_t)(rows * l->x->ld) * d->numbers.act_size, dx);
     for (long h = 0; h < heads; h++) {
         const void *dy_h = oa_act_at(d, dy, h * out), *w = oa_act_at(d, l->w->act, h * out * in);
         long column = input_column(l, h);

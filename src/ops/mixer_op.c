@@ -56,7 +56,7 @@ static const void *weights(oa_tape *t, const struct oa_parameter *p, const int32
     struct oa_device *d = t->device;
     if (!high)
         return p->act;
-    void *copy = oa_tape_take(t, (size_t)p->count * d->kernels.act_size);
+    void *copy = oa_tape_take(t, (size_t)p->count * d->numbers.act_size);
     if (copy)
         d->ops->mask_rows(d, p->dim[0], p->dim[1], high, p->value, copy);
     return copy;
@@ -65,7 +65,7 @@ static const void *weights(oa_tape *t, const struct oa_parameter *p, const int32
 /* Where the products add the gradient of a weight: to the parameter, or, masked, to zeros. */
 static void *weight_gradient(oa_tape *t, const struct oa_parameter *p, bool masked)
 {
-    size_t bytes = (size_t)p->count * t->device->kernels.real_size;
+    size_t bytes = (size_t)p->count * t->device->numbers.real_size;
     if (!p->gradient || !masked)
         return p->gradient;
     void *sum = oa_tape_take(t, bytes);
@@ -148,7 +148,7 @@ static void *begin_input(oa_tape *t, const struct mixer *m)
 {
     void *dx = oa_gradient_begin(t, m->x);
     if (dx && m->channels < m->x->cols) /* the other heads' columns */
-        t->device->ops->zero(t->device, (size_t)(m->x->rows * m->x->ld) * t->device->kernels.act_size, dx);
+        t->device->ops->zero(t->device, (size_t)(m->x->rows * m->x->ld) * t->device->numbers.act_size, dx);
     return dx;
 }
 
@@ -158,7 +158,7 @@ static void mixer_backward(oa_tape *t, void *saved)
     struct oa_device *d = t->device;
     const void *dy = oa_gradient_of(t, m->y);
     long hidden = m->batch * m->channels * units(m);
-    void *du = dy ? oa_tape_take(t, (size_t)hidden * d->kernels.act_size) : NULL;
+    void *du = dy ? oa_tape_take(t, (size_t)hidden * d->numbers.act_size) : NULL;
     if (!du)
         return;
     void *dw1 = weight_gradient(t, m->m.in_weight, m->high1), *dw2 = weight_gradient(t, m->m.out_weight, m->high2);
@@ -178,7 +178,7 @@ static void mixer_backward(oa_tape *t, void *saved)
 
 static bool take_hidden(oa_tape *t, struct mixer *m)
 {
-    size_t bytes = (size_t)(m->batch * m->channels * units(m)) * t->device->kernels.act_size;
+    size_t bytes = (size_t)(m->batch * m->channels * units(m)) * t->device->numbers.act_size;
     m->u = oa_tape_take(t, bytes);
     m->a = oa_tape_take(t, bytes);
     m->w1 = weights(t, m->m.in_weight, m->high1);
@@ -219,7 +219,7 @@ static void run_steps(oa_tape *t, const struct oa_mixer *m, oa_tensor *x, long f
                                 .ldx = x->ld,
                                 .y = y->data,
                                 .ldy = y->ld };
-    a.state = oa_keep_numbers(t, a.channels * a.units, d->kernels.real_size);
+    a.state = oa_keep_numbers(t, a.channels * a.units, d->numbers.real_size);
     if (a.state)
         d->ops->mixer_steps(d, &a);
 }

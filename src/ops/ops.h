@@ -111,6 +111,7 @@ struct oa_tape {
     const char *place;       /* in it: "ffn" */
     int layer;               /* its number, or -1 */
     struct oa_state *state;  /* decoding: what ops keep between calls; NULL = sequences are whole */
+    bool apart;              /* decoding side by side: linear maps give each row the bits that it has alone */
 };
 
 void oa_tape_init(oa_tape *t, struct oa_device *d);
@@ -185,7 +186,6 @@ void oa_state_reset(struct oa_state *s); /* no tokens yet; memory stays */
 /* The same tokens in another state, which may be ahead or behind: both can then go on independently. */
 enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to);
 double oa_state_numbers(const struct oa_state *s); /* numbers that later tokens need */
-size_t oa_state_bytes(const struct oa_state *s);   /* memory that is held */
 /* The ops that follow use the state, from its first place on; NULL: they use none. */
 void oa_state_begin(oa_tape *t, struct oa_state *s);
 /* Rows of `tokens` tokens that a query behind them, or a later one, can see. */
@@ -199,6 +199,10 @@ void *oa_keep_made(oa_tape *t, size_t bytes, bool *made);
  * memory of cross-attention at the first call, and is NULL later. The shape's keys and first then count in the rows
  * that are returned. */
 oa_tensor *oa_keep_keys(oa_tape *t, struct oa_attention_shape *shape, const struct oa_horizon *horizon, oa_tensor *x);
+/* Are tokens missing between the `rows` rows that are kept after `tokens` tokens? Then what was forgotten lies between
+ * those that are seen for ever and the rest, and positions are not those of rows. */
+bool oa_rows_apart(const struct oa_horizon *h, long tokens, long rows);
+void oa_row_positions(const struct oa_horizon *h, long tokens, long rows, int32_t *positions);
 
 /* ---- operations ----------------------------------------------------------------------------------------------- */
 
@@ -250,11 +254,29 @@ oa_tensor *oa_scale_heads(oa_tape *t, oa_tensor *x, long heads, double s, struct
 /* sum = x + dropout(branch), returned in *sum; the result is norm(sum). */
 oa_tensor *oa_residual_norm_op(oa_tape *t, oa_tensor *x, oa_tensor *branch, double dropout, struct oa_parameter *gain,
                                struct oa_parameter *bias, oa_tensor **sum);
-/* Token i of a sequence of `length` stands at position first + i. */
-oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, long tokens, long length, long first, struct oa_parameter *table,
-                    struct oa_parameter *position, double dropout);
-/* Sum of −log softmax over targets ≥ 0, in nats, unscaled; the gradient that flows is scale times it. */
-double oa_linear_loss_op(oa_tape *t, oa_tensor *x, struct oa_parameter *w, const int32_t *target, double scale);
+/* y[t] = dropout(factor·table[id] + position + segment); `position` and `segment` may be NULL. */
+struct oa_embedding_tables {
+    struct oa_parameter *table, *position, *segment; /* [vocabulary, D], [N, D], [2, D] */
+    double factor;
+};
+/* Token i of a sequence of `length` stands at position first + i. segments [tokens]: with a segment table. */
+oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, const int32_t *segments, long tokens, long length, long first,
+                    const struct oa_embedding_tables *tables, double dropout);
+/* y row i = x row index[i]; no row twice. index on the host; on the plan device it may be NULL. x is contiguous. */
+oa_tensor *oa_choose_rows(oa_tape *t, oa_tensor *x, const int32_t *index, long count);
+/* y[b] = mean of the first lengths[b] of the `length` rows of sequence b (NULL: of all). x is contiguous. */
+oa_tensor *oa_mean_rows(oa_tape *t, oa_tensor *x, long length, const int32_t *lengths);
+/* What rows of outputs x Wᵀ + b are compared with. */
+struct oa_targets {
+    const int32_t *id;   /* [rows] < 0: none */
+    const double *value; /* [rows] numbers instead: w has one row, the loss is the squared error */
+    double smoothing;    /* of labels: kernels.h, cross_entropy */
+    double scale;        /* of the gradient */
+};
+/* Sum of the losses, in nats where there are targets, unscaled; the gradient that flows is scale times it. b may be
+ * NULL. */
+double oa_linear_loss_op(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b,
+                         const struct oa_targets *targets);
 
 /* Engines as ops: fill the struct's shape, inputs as tensors; o is a view to write into. With a state the tensors of a
  * causal layer are those of the new tokens, and the op keeps what later ones need; those made of the memory of
@@ -274,9 +296,15 @@ struct oa_mixture {              /* α of the parts from θ (contract.md: mix) *
     struct oa_parameter *theta;  /* SOFTMAX [H, C]; SIGMOID [1] */
     double weight[OA_MAX_PARTS]; /* FIXED */
 };
+struct oa_relative_bias { /* what distances add to the logits; NONE: nothing */
+    enum oa_relative_kind kind;
+    long buckets, distance;    /* T5 */
+    struct oa_parameter *bias; /* T5: [H, buckets] */
+};
+/* mixture and relative may be NULL: plain sum, nothing. */
 void oa_logits_op(oa_tape *t, const struct oa_attention_shape *shape, const struct oa_support *support, int parts,
-                  const struct oa_part_tensors *part, const struct oa_mixture *mixture, oa_tensor *v, double dropout,
-                  oa_tensor *o);
+                  const struct oa_part_tensors *part, const struct oa_mixture *mixture,
+                  const struct oa_relative_bias *relative, oa_tensor *v, double dropout, oa_tensor *o);
 void oa_linear_attention_op(oa_tape *t, const struct oa_attention_shape *shape, oa_tensor *fq, oa_tensor *fk,
                             oa_tensor *v, enum oa_denominator policy, double epsilon, oa_tensor *o);
 /* The same with features that are polynomials of degree 2 of the heads' rows of q and k, coefficients c (kernels.h:

@@ -49,14 +49,6 @@ double oa_state_numbers(const struct oa_state *s)
     return sum;
 }
 
-size_t oa_state_bytes(const struct oa_state *s)
-{
-    size_t sum = 0;
-    for (int i = 0; i < OA_MAX_PLACES; i++)
-        sum += (size_t)s->place[i].room * s->place[i].row_bytes;
-    return sum;
-}
-
 enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to)
 {
     for (int i = 0; i < OA_MAX_PLACES; i++) {
@@ -158,6 +150,22 @@ static long summaries(const struct oa_horizon *h, long tokens, long rows)
     return h->summary ? (tokens - rows) / (h->block - h->summary) * h->summary : 0;
 }
 
+bool oa_rows_apart(const struct oa_horizon *h, long tokens, long rows)
+{
+    return rows < tokens && (h->sinks || h->summary);
+}
+
+void oa_row_positions(const struct oa_horizon *h, long tokens, long rows, int32_t *positions)
+{
+    long sinks = oa_min(h->sinks, rows), front = sinks + summaries(h, tokens, rows);
+    for (long r = 0; r < rows; r++) {
+        long s = r - sinks, position = r < sinks ? r : tokens - (rows - r);
+        if (s >= 0 && r < front)
+            position = s / h->summary * h->block + h->block - h->summary + s % h->summary;
+        positions[r] = (int32_t)position;
+    }
+}
+
 /* Rows may move to the front in place: by no more at a time than lie between there and here. */
 static void move_rows(struct oa_device *d, const struct oa_place *p, long from, long rows, void *data, long to)
 {
@@ -216,7 +224,7 @@ static oa_tensor *kept_rows(oa_tape *t, const struct oa_place *p)
 /* The rows of the new tokens behind those that are there. */
 static oa_tensor *append(oa_tape *t, oa_tensor *x, const struct oa_horizon *h)
 {
-    struct oa_place *p = x ? next_place(t, x->cols, t->device->kernels.act_size) : NULL;
+    struct oa_place *p = x ? next_place(t, x->cols, t->device->numbers.act_size) : NULL;
     if (!p || !make_room(t, p, h, x->rows))
         return NULL;
     copy_rows(t->device, x->rows, x->cols, x->data, x->ld, row_of(p, p->data, p->rows));
@@ -228,7 +236,7 @@ static oa_tensor *append(oa_tape *t, oa_tensor *x, const struct oa_horizon *h)
 /* The rows of a memory; NULL: those that came before. */
 static oa_tensor *keep_memory(oa_tape *t, oa_tensor *x)
 {
-    struct oa_place *p = next_place(t, x ? x->cols : 0, t->device->kernels.act_size);
+    struct oa_place *p = next_place(t, x ? x->cols : 0, t->device->numbers.act_size);
     if (!p || oa_status(t->context) != OA_OK)
         return NULL;
     if (!x)

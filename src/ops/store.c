@@ -184,7 +184,7 @@ static enum oa_error fill(struct oa_store *s, const struct oa_parameter *p, uint
         f.custom = custom;
         e = !custom ? OA_NO_MEMORY : s->device->dry ? OA_OK : p->fill(s->context, p, seed, custom);
     }
-    f.out = oa_view_open(&v, s->device, p->value, (size_t)p->count * s->device->kernels.real_size, OA_VIEW_WRITE);
+    f.out = oa_view_open(&v, s->device, p->value, (size_t)p->count * s->device->numbers.real_size, OA_VIEW_WRITE);
     if (e == OA_OK && f.out)
         oa_parallel(s->context, oa_blocks(p->count, RUN), fill_run, &f);
     oa_view_close(&v);
@@ -212,9 +212,9 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
     s->updated = s->decayed + section_size(s, UNDECAYED);
     s->live = s->updated + section_size(s, MOVING);
     s->total = s->live + section_size(s, FROZEN);
-    size_t real = d->kernels.real_size, all = (size_t)s->total, some = (size_t)s->updated;
+    size_t real = d->numbers.real_size, all = (size_t)s->total, some = (size_t)s->updated;
     s->values = take_zeroed(s, all * real);
-    s->acts = d->kernels.act == d->kernels.real ? s->values : take_zeroed(s, all * d->kernels.act_size);
+    s->acts = d->numbers.act == d->numbers.real ? s->values : take_zeroed(s, all * d->numbers.act_size);
     if (training) {
         s->gradients = take_zeroed(s, (size_t)s->live * real);
         s->moment1 = take_zeroed(s, some * real);
@@ -259,5 +259,5 @@ enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64
 
 void oa_store_zero_gradients(struct oa_store *s)
 {
-    s->device->ops->zero(s->device, (size_t)s->live * s->device->kernels.real_size, s->gradients);
+    s->device->ops->zero(s->device, (size_t)s->live * s->device->numbers.real_size, s->gradients);
 }

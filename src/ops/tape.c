@@ -91,7 +91,7 @@ oa_tensor *oa_tensor_from(oa_tape *t, const void *act, long rows, long cols, lon
 
 static size_t matrix_bytes(const oa_tape *t, const oa_tensor *x)
 {
-    return (size_t)(x->rows * x->ld) * t->device->kernels.act_size;
+    return (size_t)(x->rows * x->ld) * t->device->numbers.act_size;
 }
 
 oa_tensor *oa_tensor_new(oa_tape *t, long rows, long cols)

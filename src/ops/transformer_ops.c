@@ -4,6 +4,11 @@
 
 #define NORM_EPSILON 1e-5
 
+static void *gradient_of(const struct oa_parameter *p)
+{
+    return p ? p->gradient : NULL;
+}
+
 /* ---- residual and norm ---- */
 
 struct norm {
@@ -22,7 +27,7 @@ static void norm_backward(oa_tape *t, void *saved)
     n->a.dx = oa_gradient_begin(t, n->x);
     n->a.dbranch = oa_gradient_begin(t, n->branch);
     n->a.dgain = n->gain->gradient;
-    n->a.dbias = n->bias ? n->bias->gradient : NULL;
+    n->a.dbias = gradient_of(n->bias);
     t->device->ops->residual_norm_gradient(t->device, &n->a);
     oa_gradient_end(t, n->branch, n->a.dbranch);
     oa_gradient_end(t, n->x, n->a.dx);
@@ -31,7 +36,7 @@ static void norm_backward(oa_tape *t, void *saved)
 oa_tensor *oa_residual_norm_op(oa_tape *t, oa_tensor *x, oa_tensor *branch, double dropout, struct oa_parameter *gain,
                                struct oa_parameter *bias, oa_tensor **sum)
 {
-    size_t real = t->device->kernels.real_size;
+    size_t real = t->device->numbers.real_size;
     oa_tensor *y = x && gain ? oa_tensor_new(t, x->rows, x->cols) : NULL;
     struct norm *n = y ? oa_tape_note(t, sizeof *n) : NULL;
     *sum = branch ? oa_tensor_new(t, y ? x->rows : 0, y ? x->cols : 0) : x;
@@ -61,7 +66,7 @@ oa_tensor *oa_residual_norm_op(oa_tape *t, oa_tensor *x, oa_tensor *branch, doub
 
 struct embedding {
     oa_tensor *y;
-    struct oa_parameter *table, *position;
+    struct oa_embedding_tables tables;
     struct oa_embedding a;
 };
 
@@ -69,28 +74,33 @@ static void embed_backward(oa_tape *t, void *saved)
 {
     struct embedding *e = saved;
     e->a.dy = oa_gradient_of(t, e->y);
-    e->a.dtable = e->table->gradient;
-    e->a.dposition = e->position ? e->position->gradient : NULL;
+    e->a.dtable = e->tables.table->gradient;
+    e->a.dposition = gradient_of(e->tables.position);
+    e->a.dsegment = gradient_of(e->tables.segment);
     if (e->a.dy && e->a.dtable)
         t->device->ops->embed_gradient(t->device, &e->a);
 }
 
-oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, long tokens, long length, long first, struct oa_parameter *table,
-                    struct oa_parameter *position, double dropout)
+oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, const int32_t *segments, long tokens, long length, long first,
+                    const struct oa_embedding_tables *tables, double dropout)
 {
+    const struct oa_parameter *table = tables->table, *position = tables->position, *segment = tables->segment;
     oa_tensor *y = table ? oa_tensor_new(t, tokens, table->dim[1]) : NULL;
     struct embedding *e = y ? oa_tape_note(t, sizeof *e) : NULL;
     if (!e)
         return NULL;
-    *e = (struct embedding){ .y = y, .table = table, .position = position };
+    *e = (struct embedding){ .y = y, .tables = *tables };
     e->a = (struct oa_embedding){ .tokens = tokens,
                                   .length = length,
                                   .width = table->dim[1],
                                   .vocabulary = table->dim[0],
+                                  .factor = tables->factor,
                                   .ids = oa_tape_lend(t, ids, (size_t)tokens * sizeof *ids),
+                                  .segments = oa_tape_lend(t, segments, (size_t)tokens * sizeof *segments),
                                   .table = table->value,
                                   .position =
                                       position ? oa_real_at(t->device, position->value, first * table->dim[1]) : NULL,
+                                  .segment = segment ? segment->value : NULL,
                                   .y = y->data };
     e->a.dropout = oa_dropout_site(t, dropout);
     t->device->ops->embed(t->device, &e->a);
@@ -100,20 +110,26 @@ oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, long tokens, long length, lo
 
 /* ---- output layer and loss ---- the gradient of x is there at once; nothing is left for the tape. */
 
-double oa_linear_loss_op(oa_tape *t, oa_tensor *x, struct oa_parameter *w, const int32_t *target, double scale)
+double oa_linear_loss_op(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b,
+                         const struct oa_targets *targets)
 {
-    if (!x)
+    if (!x || !w)
         return 0;
+    size_t rows = (size_t)x->rows;
     struct oa_linear_loss a = { .rows = x->rows,
                                 .width = x->cols,
                                 .vocabulary = w->dim[0],
                                 .x = x->data,
                                 .w = w->act,
-                                .target = oa_tape_lend(t, target, (size_t)x->rows * sizeof *target),
-                                .scale = scale };
+                                .bias = b ? b->value : NULL,
+                                .target = oa_tape_lend(t, targets->id, rows * sizeof *targets->id),
+                                .value = oa_tape_lend(t, targets->value, rows * sizeof *targets->value),
+                                .smoothing = targets->smoothing,
+                                .scale = targets->scale };
     if (t->record) {
         a.dx = oa_gradient_begin(t, x);
         a.dw = w->gradient;
+        a.dbias = gradient_of(b);
     }
     double loss = t->device->ops->linear_loss(t->device, &a);
     oa_gradient_end(t, x, a.dx);

@@ -98,7 +98,11 @@ static int log_ticks(const struct oa_axis *a, int about, double *ticks)
 int oa_axis_ticks(const struct oa_axis *a, int about, double ticks[OA_TICKS])
 {
     int n = a->log ? log_ticks(a, about, ticks) : 0;
-    return n >= 2 ? n : linear_ticks(a, about, ticks);
+    if (n < 2)
+        n = linear_ticks(a, about, ticks);
+    while (n < 2 && about < OA_TICKS) /* one tick is no scale */
+        n = linear_ticks(a, ++about, ticks);
+    return n;
 }
 
 /* ---- labels ---- */

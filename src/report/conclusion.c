@@ -386,6 +386,7 @@ char *oa_conclusion(oa_context *c, const struct oa_contest *k, const struct oa_s
         say_failures(k, s, &out);
         say_baseline(k, s, &out);
         say_floor(k, s, &out);
+        oa_held_sentence(k, s, &out);
         oa_tuning_sentence(k, &out);
     }
     say_ending(k, s, &out);

@@ -34,7 +34,7 @@ void oa_page_name(const struct oa_contest *k, int entry, struct oa_text *out)
     oa_text_printf(out, "</span>");
 }
 
-void oa_page_verdict(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+static void page_verdict(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
 {
     const struct oa_standing *e = &s->entries[entry];
     char says[OA_VERDICT];
@@ -200,7 +200,7 @@ static void verdict_cell(const struct oa_contest *k, const struct oa_summary *s,
 {
     const struct oa_standing *e = &s->entries[entry];
     oa_text_printf(out, "<td>");
-    oa_page_verdict(k, s, entry, out);
+    page_verdict(k, s, entry, out);
     against_note("baseline", &e->baseline, out);
     against_note("floor", &e->floor, out);
     if (e->holm < 0.0001)
@@ -309,7 +309,7 @@ static void add_dropout(const struct oa_contest *k, const struct oa_summary *s, 
     oa_text_free(&notes);
 }
 
-void oa_page_results(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void page_results(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     oa_text_printf(out, "<section id=\"results\">\n<h2>Results</h2>\n<p>");
     oa_html_text(out, oa_about_loss(k) ? "Validation loss" : oa_metric(k)->title);
@@ -336,7 +336,7 @@ void oa_report_html(const struct oa_contest *k, const struct oa_summary *s, stru
 {
     oa_html_begin(out, s->conclusion);
     add_head(k, s, out);
-    oa_page_results(k, s, out);
+    page_results(k, s, out);
     oa_page_tuning(k, s, out);
     oa_page_differences(k, s, out);
     oa_page_trajectories(k, s, out);

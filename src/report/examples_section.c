@@ -22,7 +22,7 @@ static const struct oa_run *run_of(const struct oa_contest *k, int entry)
     return r && oa_run_finished(k, r) && r->example_count ? r : NULL;
 }
 
-static const struct oa_answer *answer_at(const struct oa_run *r, long row)
+static const struct oa_specimen *answer_at(const struct oa_run *r, long row)
 {
     for (int i = 0; r && i < r->example_count; i++)
         if (r->examples[i].row == row)
@@ -35,16 +35,16 @@ static bool same_text(const char *a, const char *b)
     return a && b && strcmp(a, b) == 0;
 }
 
-static bool is_right(const struct oa_answer *a)
+static bool is_right(const struct oa_specimen *a)
 {
     return same_text(a->output, a->reference);
 }
 
 /* Has an attention before this one the same output? */
-static bool is_repeated(const struct oa_contest *k, int entry, const struct oa_answer *a)
+static bool is_repeated(const struct oa_contest *k, int entry, const struct oa_specimen *a)
 {
     for (int i = 0; i < entry; i++) {
-        const struct oa_answer *b = answer_at(run_of(k, i), a->row);
+        const struct oa_specimen *b = answer_at(run_of(k, i), a->row);
         if (b && same_text(b->output, a->output))
             return true;
     }
@@ -58,7 +58,7 @@ static bool compare_at(const struct oa_contest *k, long row, struct shared *out)
     *out = (struct shared){ .row = row };
     for (int i = 0; i < k->count; i++) {
         const struct oa_run *r = run_of(k, i);
-        const struct oa_answer *a = answer_at(r, row);
+        const struct oa_specimen *a = answer_at(r, row);
         if (r && !a)
             return false;
         all += r != NULL;
@@ -128,12 +128,12 @@ static void add_given(const char *what, const char *text, struct oa_text *out)
 
 static void add_example(const struct oa_contest *k, const struct oa_summary *s, long row, struct oa_text *out)
 {
-    const struct oa_answer *any = answer_at(first_with_examples(k), row);
+    const struct oa_specimen *any = answer_at(first_with_examples(k), row);
     oa_text_printf(out, "<table><caption>Example %ld</caption><tbody>\n", row + 1);
     add_given("source", any->source, out);
     add_given("reference", any->reference, out);
     for (int o = 0; o < s->count; o++) {
-        const struct oa_answer *a = answer_at(run_of(k, s->order[o]), row);
+        const struct oa_specimen *a = answer_at(run_of(k, s->order[o]), row);
         if (!a)
             continue;
         oa_text_printf(out, "<tr data-series=\"%d\"><th scope=\"row\">", s->order[o]);

@@ -10,9 +10,7 @@
 
 /* A coloured disc and the spec. */
 void oa_page_name(const struct oa_contest *k, int entry, struct oa_text *out);
-void oa_page_verdict(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out);
 
-void oa_page_results(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_page_tuning(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_page_differences(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_page_trajectories(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);

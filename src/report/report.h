@@ -37,7 +37,7 @@ const char *oa_verdict_name(enum oa_verdict v); /* "best", "lowest loss", "worse
 enum { OA_VERDICT = 64 };
 /* The same in a contest about another measure: "highest accuracy" (metric_words.c). */
 const char *oa_verdict_says(const struct oa_contest *k, enum oa_verdict v, char out[OA_VERDICT]);
-const char *oa_budget_name(const char *equal); /* what the runs had the same of: "training tokens", … */
+const char *oa_budget_name(enum oa_equal equal); /* what the runs had the same of: "training tokens", … */
 
 /* Where an interval lies to a margin, declared beforehand, within which a difference does not matter. */
 enum oa_relevance { OA_RELEVANCE_OPEN, OA_RELEVANCE_BETTER, OA_RELEVANCE_WORSE, OA_RELEVANCE_EQUIVALENT };
@@ -155,9 +155,11 @@ char *oa_conclusion(oa_context *c, const struct oa_contest *k, const struct oa_s
 double oa_validation_used(const struct oa_contest *k); /* tokens that the final losses are means over; NaN: no losses */
 /* "all 111539 tokens of the validation text that have one before them", "20000 of the 111539 tokens …". */
 void oa_validation_text(const struct oa_contest *k, double used, struct oa_text *out);
+/* " The same with every seed: …" of a source of chance that was held (held_chance.c); nothing where none was. */
+void oa_held_sentence(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_validation_sentence(const struct oa_contest *k, struct oa_text *out); /* " Losses are on …"; none: nothing */
 
-/* ---- a contest as text (contest_table.c, results_write.c, results_read.c, contest_page.c) -------------------- */
+/* ---- a contest as text (contest_table.c, results_write.c, contest_page.c) -------------------- */
 
 /* A line for each attention that has no weights for the contest's attention dropout to drop; nothing when it is 0. */
 void oa_report_dropout(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
@@ -166,7 +168,6 @@ void oa_report_table(const struct oa_contest *k, const struct oa_summary *s, int
 void oa_report_markdown(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 /* docs/results.md describes the file. The same contest gives the same bytes. */
 void oa_report_json(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
-enum oa_error oa_contest_from_json(oa_context *c, const char *json, struct oa_contest *out);
 void oa_report_html(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 /* The differences to the reference with their intervals, as a file of its own. */
 void oa_report_svg(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);

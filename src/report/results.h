@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the writer and the reader of results.json share. Private to report/. */
+ * What the writer of results.json shares with the reader of the tests. Private to report/. */
 #ifndef ORTHANT_REPORT_RESULTS_H
 #define ORTHANT_REPORT_RESULTS_H
 
@@ -36,8 +36,10 @@
     X(train_loss)                                                                                                      \
     X(valid_loss)
 
-/* results_measures.c: of a contest whose task has more measures than the loss. */
-void oa_measures_write(const struct oa_contest *k, json_t *root);                        /* "metric", "measures" */
-enum oa_error oa_measures_read(oa_context *c, const json_t *root, struct oa_contest *k); /* before the entries */
+/* results_tuning.c: the members "tuning" of the contest and "trials" of an entry; null where nothing was tuned. */
+json_t *oa_results_tuning(oa_context *c, const struct oa_contest *k);
+json_t *oa_results_trials(oa_context *c, const struct oa_contest *k, int entry);
+/* results_measures.c: "metric" and "measures", where the task has more of these than the loss. */
+void oa_results_measures(const struct oa_contest *k, json_t *root);
 
 #endif

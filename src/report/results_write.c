@@ -1,34 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * results.json: the whole contest, every run with its curve, and what the statistics say. docs/results.md describes it.
- * Statistics are written for other programs; results_read.c passes over them and they are computed again.
+ * Statistics are written for other programs; all else is enough to compute them again.
  */
 #include "report/metric_words.h"
 #include "report/results.h"
+#include "report/results_values.h"
 #include "report/variance.h"
 #include "train/run_scores.h"
-
-#include <math.h>
-#include <string.h>
-
-/* ---- values ---- */
-
-static json_t *number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
-static void set(oa_context *c, json_t *object, const char *key, json_t *value)
-{
-    if (json_object_set_new(object, key, value) != 0)
-        oa_fail(c, OA_NO_MEMORY, "no memory left for the results");
-}
-
-static void append(oa_context *c, json_t *array, json_t *value)
-{
-    if (json_array_append_new(array, value) != 0)
-        oa_fail(c, OA_NO_MEMORY, "no memory left for the results");
-}
 
 /* Text that is JSON already (options, machine). */
 static json_t *parsed(oa_context *c, const char *json, const char *what)
@@ -243,104 +222,6 @@ static json_t *standing_json(oa_context *c, const struct oa_contest *k, const st
     return object;
 }
 
-/* ---- tuning ---- */
-
-static json_t *cost_json(oa_context *c, const struct oa_trial_cost *cost)
-{
-    json_t *object = json_object();
-    set(c, object, "runs", json_integer(cost->runs));
-    set(c, object, "failed", json_integer(cost->failed));
-    set(c, object, "steps", number(cost->steps));
-    set(c, object, "flops", number(cost->flops));
-    set(c, object, "processor_seconds", number(cost->processor_seconds));
-    set(c, object, "seconds", number(cost->seconds));
-    return object;
-}
-
-static json_t *tuning_json(oa_context *c, const struct oa_contest *k)
-{
-    const struct oa_tuning *t = &k->tuning;
-    struct oa_trial_cost cost = { 0 };
-    struct oa_text grid;
-    if (!t->grid.options)
-        return json_null();
-    json_t *object = json_object();
-    oa_text_init(&grid, c);
-    oa_grid_text(&t->grid, &grid);
-    for (int i = 0; i < k->count; i++)
-        oa_trial_cost(k, i, &cost);
-    set(c, object, "grid", oa_json_string(grid.s));
-    set(c, object, "seeds", json_integer(t->seeds));
-    set(c, object, "fraction", number(t->fraction));
-    set(c, object, "train_tokens", number(t->train_tokens));
-    set(c, object, "valid_tokens", number(t->valid_tokens));
-    set(c, object, "cost", cost_json(c, &cost));
-    oa_text_free(&grid);
-    return object;
-}
-
-/* Numbers as numbers, choices as text. */
-static json_t *values_json(oa_context *c, const struct oa_grid *g, int cell)
-{
-    json_t *values = json_object();
-    for (int i = 0; i < g->options; i++) {
-        double x = 0;
-        const char *value = oa_grid_value(g, cell, i);
-        bool is_number = g->option[i].number && oa_parse_real(value, &x);
-        set(c, values, g->option[i].key, is_number ? number(x) : oa_json_string(value));
-    }
-    return values;
-}
-
-static json_t *trial_json(oa_context *c, const struct oa_contest *k, const struct oa_run *r)
-{
-    json_t *trial = json_object();
-    set(c, trial, "seed", json_integer((json_int_t)r->seed));
-    set(c, trial, "failed", json_boolean(r->failed));
-    set(c, trial, "failure", r->failed ? oa_json_string(r->failure) : json_null());
-    set(c, trial, "steps", json_integer(r->steps));
-#define NUMBER(field) set(c, trial, #field, number(r->field));
-    OA_TRIAL_NUMBERS(NUMBER)
-#undef NUMBER
-    if (oa_contest_measure(k, 1))
-        set(c, trial, "scores", oa_run_scores_json(k->measures, r->scores));
-    return trial;
-}
-
-static json_t *cell_json(oa_context *c, const struct oa_contest *k, int entry, int cell)
-{
-    json_t *object = json_object(), *runs = json_array();
-    set(c, object, "values", values_json(c, &k->tuning.grid, cell));
-    set(c, object, "loss", number(oa_trial_mean(k, entry, cell, 0)));
-    if (k->metric)
-        set(c, object, "score", number(oa_trial_mean(k, entry, cell, k->metric)));
-    for (int s = 0; s < k->tuning.seeds; s++)
-        append(c, runs, trial_json(c, k, &k->entries[entry].trials[cell * k->tuning.seeds + s]));
-    set(c, object, "runs", runs);
-    return object;
-}
-
-static json_t *trials_json(oa_context *c, const struct oa_contest *k, int entry)
-{
-    const struct oa_grid *g = &k->tuning.grid;
-    struct oa_trial_cost cost = { 0 };
-    if (!g->options)
-        return json_null();
-    json_t *object = json_object(), *edges = json_object(), *cells = json_array();
-    set(c, object, "chosen", json_integer(k->entries[entry].chosen));
-    set(c, object, "values", values_json(c, g, k->entries[entry].chosen));
-    for (int i = 0; i < g->options; i++)
-        if (oa_trial_edge(k, entry, i))
-            set(c, edges, g->option[i].key, oa_json_string(oa_trial_edge(k, entry, i) > 0 ? "largest" : "smallest"));
-    set(c, object, "edges", edges);
-    oa_trial_cost(k, entry, &cost);
-    set(c, object, "cost", cost_json(c, &cost));
-    for (int cell = 0; cell < g->cells; cell++)
-        append(c, cells, cell_json(c, k, entry, cell));
-    set(c, object, "cells", cells);
-    return object;
-}
-
 /* ---- the file ---- */
 
 /* Seconds of a step in each round; null: not measured. */
@@ -367,7 +248,7 @@ static json_t *entry_json(oa_context *c, const struct oa_contest *k, const struc
     for (int r = 0; r < s->entries[i].made; r++)
         append(c, runs, run_json(c, k, &k->entries[i].runs[r]));
     set(c, entry, "runs", runs);
-    set(c, entry, "tuning", trials_json(c, k, i));
+    set(c, entry, "tuning", oa_results_trials(c, k, i));
     return entry;
 }
 
@@ -391,8 +272,8 @@ static json_t *contest_json(oa_context *c, const struct oa_contest *k, const str
     json_t *root = json_object(), *valid = json_object(), *order = json_array(), *entries = json_array();
     set(c, root, "schema", oa_json_string(OA_RESULTS_SCHEMA));
     set(c, root, "conclusion", oa_json_string(s->conclusion));
-    oa_measures_write(k, root);
-    set(c, root, "equal", oa_json_string(k->equal));
+    oa_results_measures(k, root);
+    set(c, root, "equal", oa_json_string(oa_option_word("compare.equal", (int)k->equal).s));
     set(c, root, "seeds", json_integer(k->seeds));
     set(c, valid, "characters", number(k->characters));
     set(c, valid, "bytes", number(k->bytes));
@@ -408,7 +289,7 @@ static json_t *contest_json(oa_context *c, const struct oa_contest *k, const str
     set(c, root, "margin", number(k->margin));
     set(c, root, "looks", oa_json_string(k->any_looks ? "any" : "one"));
     set(c, root, "until_resolved", until_json(c, &k->until));
-    set(c, root, "tuning", tuning_json(c, k));
+    set(c, root, "tuning", oa_results_tuning(c, k));
     set(c, root, "reference", s->reference < 0 ? json_null() : json_integer(s->reference));
     for (int i = 0; i < k->count; i++)
         append(c, order, json_integer(s->order[i]));

@@ -21,9 +21,9 @@
  * An attention with a failed run takes no part in the tests: the seeds it survived are not a fair sample.
  */
 #include "report/report.h"
+#include "report/standing.h"
 
 #include <math.h>
-#include <string.h>
 
 static const double level = 0.05;
 
@@ -36,94 +36,15 @@ const char *oa_verdict_name(enum oa_verdict v)
     return names[v];
 }
 
-const char *oa_budget_name(const char *equal)
+const char *oa_budget_name(enum oa_equal equal)
 {
-    static const char *const names[][2] = { { "tokens", "number of training tokens" },
-                                            { "time", "training time, to within a step" },
-                                            { "params", "number of trainable parameters and training tokens" },
-                                            { "flops", "training FLOPs, to within a step" } };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(equal, names[i][0]) == 0)
-            return names[i][1];
-    return "budget";
-}
-
-/* ---- one attention ---- */
-
-/* The mean of the double at `offset` of the runs that finished. */
-static double mean_over_runs(const struct oa_contest *k, const struct oa_entry *e, size_t offset)
-{
-    double sum = 0;
-    int n = 0;
-    for (int i = 0; i < k->seeds; i++)
-        if (oa_run_finished(k, &e->runs[i])) {
-            sum += *(const double *)((const char *)&e->runs[i] + offset);
-            n++;
-        }
-    return n ? sum / n : NAN;
-}
-
-static double mean_steps(const struct oa_contest *k, const struct oa_entry *e)
-{
-    double sum = 0;
-    int n = 0;
-    for (int i = 0; i < k->seeds; i++)
-        if (oa_run_finished(k, &e->runs[i])) {
-            sum += (double)e->runs[i].steps;
-            n++;
-        }
-    return n ? sum / n : NAN;
-}
-
-static void fill_means(const struct oa_contest *k, const struct oa_entry *e, struct oa_standing *s)
-{
-#define MEAN(field) s->field = mean_over_runs(k, e, offsetof(struct oa_run, field))
-    MEAN(bits_per_character);
-    MEAN(bits_per_byte);
-    MEAN(seconds);
-    MEAN(processor_seconds);
-    MEAN(seconds_per_step);
-    MEAN(tokens_per_second);
-    MEAN(tokens);
-    MEAN(flops);
-    MEAN(flops_per_step);
-    MEAN(peak_memory);
-#undef MEAN
-    s->steps = mean_steps(k, e);
-    s->perplexity = exp(s->loss.mean);
-}
-
-/* `scratch` has room for one number a seed, here and below. */
-static struct oa_estimate estimate(const struct oa_contest *k, const struct oa_entry *e, int measure, double *scratch)
-{
-    int n = 0;
-    for (int i = 0; i < k->seeds; i++)
-        if (oa_run_finished(k, &e->runs[i]) && isfinite(oa_run_measured(&e->runs[i], measure)))
-            scratch[n++] = oa_run_measured(&e->runs[i], measure);
-    return oa_estimate_of(scratch, n);
-}
-
-static void describe(const struct oa_contest *k, const struct oa_entry *e, double *scratch, struct oa_standing *s)
-{
-    s->loss = estimate(k, e, 0, scratch);
-    for (int i = 1; i < OA_MEASURES; i++)
-        s->scores[i] = oa_contest_measure(k, i) ? estimate(k, e, i, scratch) : oa_estimate_of(NULL, 0);
-    s->made = oa_runs_made(e, k->seeds);
-    s->failed = s->made - s->loss.n;
-    s->difference = oa_estimate_of(scratch, 0);
-    s->percent = s->p = s->holm = NAN;
-    s->twin = -1;
-    fill_means(k, e, s);
-}
-
-const struct oa_estimate *oa_standing_measured(const struct oa_standing *e, int measure)
-{
-    return measure ? &e->scores[measure] : &e->loss;
-}
-
-const struct oa_estimate *oa_standing_score(const struct oa_contest *k, const struct oa_standing *e)
-{
-    return oa_standing_measured(e, k->metric);
+    static const char *const names[] = {
+        [OA_EQUAL_TOKENS] = "number of training tokens",
+        [OA_EQUAL_TIME] = "training time, to within a step",
+        [OA_EQUAL_PARAMS] = "number of trainable parameters and training tokens",
+        [OA_EQUAL_FLOPS] = "training FLOPs, to within a step",
+    };
+    return names[equal];
 }
 
 /* ---- identical models ---- */
@@ -159,42 +80,6 @@ static void find_twins(const struct oa_contest *k, struct oa_summary *s)
 }
 
 /* ---- comparisons ---- */
-
-/* Differences that spread no more than rounding does have no spread. */
-static struct oa_estimate without_rounding(struct oa_estimate e, double cost)
-{
-    if (e.sd <= 1e-13 * fabs(cost))
-        e.sd = e.half = 0;
-    return e;
-}
-
-static double cost_of(const struct oa_contest *k, const struct oa_run *r)
-{
-    return oa_cost(oa_metric(k), oa_run_score(k, r));
-}
-
-/* Of the first `seeds` runs. */
-static double mean_cost(const struct oa_contest *k, const struct oa_entry *e, int seeds)
-{
-    double sum = 0;
-    int n = 0;
-    for (int i = 0; i < seeds; i++)
-        if (oa_run_finished(k, &e->runs[i])) {
-            sum += cost_of(k, &e->runs[i]);
-            n++;
-        }
-    return n ? sum / n : NAN;
-}
-
-struct oa_estimate oa_paired(const struct oa_contest *k, int a, int b, int seeds, double *scratch)
-{
-    const struct oa_run *x = k->entries[a].runs, *y = k->entries[b].runs;
-    int n = 0;
-    for (int i = 0; i < seeds; i++)
-        if (oa_run_finished(k, &x[i]) && oa_run_finished(k, &y[i]))
-            scratch[n++] = cost_of(k, &x[i]) - cost_of(k, &y[i]);
-    return without_rounding(oa_estimate_of(scratch, n), mean_cost(k, &k->entries[a], seeds));
-}
 
 static bool contestant(const struct oa_summary *s, int i)
 {
@@ -429,7 +314,7 @@ static enum oa_error compare_with_fixed(oa_context *c, const struct oa_contest *
 static enum oa_error fill(oa_context *c, const struct oa_contest *k, double *scratch, struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
-        describe(k, &k->entries[i], scratch, &s->entries[i]);
+        oa_standing_of(k, &k->entries[i], scratch, &s->entries[i]);
     for (int i = 0; i < s->count; i++)
         s->floor = k->entries[i].floor ? i : s->floor;
     find_twins(k, s);

@@ -162,7 +162,7 @@ static const struct oa_column chosen_columns[CHOSEN_COLUMNS] = {
     { "attention", false, false },
     { "chosen", false, false },
     [HELD_OUT] = { NULL, true, false },
-    { "at an edge", false, false },
+    { "remark", false, false },
     { "runs", true, false },
     { "steps", true, false },
     { "training\nFLOPs", true, false },
@@ -173,7 +173,7 @@ static void add_edges(const struct oa_contest *k, int entry, struct oa_table *t)
 {
     struct oa_text edges;
     oa_text_init(&edges, t->context);
-    oa_trial_edges(k, entry, &edges);
+    oa_trial_remarks(k, entry, &edges);
     oa_table_cell(t, "%s", edges.length ? edges.s : "–");
     oa_text_free(&edges);
 }

@@ -94,7 +94,7 @@ static void say_edges(const struct oa_contest *k, const struct oa_summary *s, st
     for (int i = 0; i < s->count; i++) {
         struct oa_text edges;
         oa_text_init(&edges, out->context);
-        oa_trial_edges(k, s->order[i], &edges);
+        oa_trial_remarks(k, s->order[i], &edges);
         if (edges.length)
             oa_text_printf(out, "%s\n", edges.s);
         oa_text_free(&edges);

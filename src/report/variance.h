@@ -33,7 +33,6 @@ bool oa_variances_pooled(const struct oa_contest *k, struct oa_variances *out);
 
 /* variance_json.c: the member "vary" of results.json; NULL where nothing was varied. */
 json_t *oa_variances_json(const struct oa_contest *k);
-enum oa_error oa_variances_read(oa_context *c, const json_t *root, struct oa_contest *k); /* the runs of it */
 
 /* variance_section.c */
 void oa_variances_table(const struct oa_contest *k, int limit, struct oa_text *out);

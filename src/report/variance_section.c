@@ -124,6 +124,16 @@ struct bars {
     double y; /* top of the next bar */
 };
 
+/* An interval that leaves the picture ends in an arrow. */
+static void draw_interval(struct bars *b, const struct oa_spread *s, double y, int color)
+{
+    double low = oa_axis_at(&b->x, s->low), high = oa_axis_at(&b->x, s->high), right = b->svg.right;
+    oa_text_printf(b->svg.out, "<path class=\"whisker\" d=\"M%.1f %.1fH%.1f\"/>", low, y, fmin(high, right));
+    if (high > right)
+        oa_text_printf(b->svg.out, "<path class=\"arrow c%d\" d=\"M%.1f %.1fl-9 -5v10z\"/>", color % OA_COLORS, right,
+                       y);
+}
+
 static void draw_bar(struct bars *b, const char *label, const struct oa_spread *s, int color)
 {
     double zero = oa_axis_at(&b->x, 0), middle = b->y + BAR / 2.0;
@@ -133,8 +143,7 @@ static void draw_bar(struct bars *b, const char *label, const struct oa_spread *
     oa_text_printf(b->svg.out, "<rect class=\"share c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>",
                    color % OA_COLORS, zero, b->y, oa_axis_at(&b->x, s->sd) - zero, BAR);
     if (s->variance > 0)
-        oa_text_printf(b->svg.out, "<path class=\"whisker\" d=\"M%.1f %.1fH%.1f\"/>", oa_axis_at(&b->x, s->low), middle,
-                       fmin(oa_axis_at(&b->x, s->high), b->svg.right));
+        draw_interval(b, s, middle, color);
     oa_text_printf(b->svg.out, "\n");
     b->y += BAR + GAP;
 }

@@ -33,12 +33,3 @@ double oa_anytime_half(const struct oa_estimate *e, double level)
     double t = sqrt((n - 1) * (bound - 1) / (1 - bound / spread));
     return t * e->sd / sqrt(n);
 }
-
-double oa_anytime_evidence(const struct oa_estimate *e)
-{
-    if (e->n < 2 || e->sd == 0)
-        return NAN;
-    double n = e->n, spread = 1 + n * effect_variance;
-    double u = n * e->mean * e->mean / (e->sd * e->sd) / (n - 1); /* t²/v */
-    return exp(n / 2 * (log1p(u) - log1p(u / spread)) - log(spread) / 2);
-}

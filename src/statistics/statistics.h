@@ -17,7 +17,6 @@ double oa_beta_cdf(double x, double a,
                    double b);              /* P(X <= x) of Beta(a, b): the regularised incomplete beta function */
 double oa_t_cdf(double t, double df);      /* P(T <= t), Student's t with df > 0 degrees of freedom */
 double oa_t_quantile(double p, double df); /* the t with P(T <= t) = p, 0 < p < 1 */
-double oa_t_exceeds(double noncentrality, double df, double t); /* P(T > t) for a noncentral t */
 /* P(|T| > critical) for a noncentral t: the power of a two-sided t test. */
 double oa_t_power(double noncentrality, double df, double critical);
 /* The noncentrality under which P(T > t) = p. For p = 0.1 and 0.9 the ends of the 80 % interval of it, given t. */
@@ -59,9 +58,6 @@ struct oa_seeds_range oa_seeds_range(const struct oa_estimate *e, double level);
  * true mean of normal differences with a probability of at least 1 - level. Infinite while there are too few seeds;
  * NaN when n < 2. */
 double oa_anytime_half(const struct oa_estimate *e, double level);
-/* The evidence against a mean of 0 (a likelihood ratio): were the mean 0, it would ever exceed 1/level, at any number
- * of seeds, with a probability of at most `level`. NaN when n < 2 or without any spread. */
-double oa_anytime_evidence(const struct oa_estimate *e);
 
 /* ---- times taken in rounds (rounds.c) --------------------------------------------------------------------------- */
 

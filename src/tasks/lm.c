@@ -5,6 +5,7 @@
 static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
 {
     OA_TRY(oa_tokenizer_open(c, o->data_tokenizer, o->data_train, o->data_valid, &out->tokenizer));
+    out->form = oa_language_model_form(oa_tokenizer_size(out->tokenizer));
     return oa_corpus_open_split(c, out->tokenizer, o->data_train, o->data_valid, o->data_valid_fraction,
                                 oa_chance_seed(o, OA_CHANCE_SPLIT), &out->corpus);
 }
@@ -12,12 +13,25 @@ static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_w
 static enum oa_error batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w, enum oa_side side,
                              uint64_t seed, struct oa_batches **out)
 {
-    return oa_batches_open(c, oa_workload_side(w, side), (int)o->train_batch, (int)o->model_context, seed, out);
+    return oa_batches_open(c, side == OA_TRAINING ? &w->corpus.train : &w->corpus.valid, (int)o->train_batch,
+                           (int)o->model_context, seed, out);
 }
 
 static void hold_out(const struct oa_workload *w, double fraction, struct oa_workload *out)
 {
     oa_corpus_hold_out(w->tokenizer, &w->corpus.train, fraction, &out->corpus);
+}
+
+struct oa_step_shape oa_language_model_shape(const struct oa_options *o)
+{
+    struct oa_batch batch = { .rows = (int)o->train_batch, .length = (int)o->model_context };
+    return (struct oa_step_shape){ batch, batch, (double)(o->train_batch * o->train_accumulate * o->model_context) };
+}
+
+static void shape(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out)
+{
+    (void)w;
+    *out = oa_language_model_shape(o);
 }
 
 static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false }, { NULL } };
@@ -30,4 +44,5 @@ const struct oa_task oa_task_lm = {
     .open = open,
     .batches = batches,
     .hold_out = hold_out,
+    .shape = shape,
 };

@@ -54,11 +54,45 @@ enum oa_error oa_workload_open(oa_context *c, const struct oa_options *o, struct
 void oa_workload_close(struct oa_workload *w)
 {
     oa_corpus_close(&w->corpus);
+    oa_examples_close(&w->train);
+    oa_examples_close(&w->valid);
+    oa_examples_close(&w->test);
+    oa_example_texts_close(&w->texts);
     oa_tokenizer_close(w->tokenizer);
     w->tokenizer = NULL;
 }
 
-const struct oa_tokens *oa_workload_side(const struct oa_workload *w, enum oa_side side)
+static struct oa_extent of_text(const struct oa_tokens *t)
 {
-    return side == OA_TRAINING ? &w->corpus.train : &w->corpus.valid;
+    return (struct oa_extent){ (double)t->count, (double)t->characters, (double)t->bytes, t->digest };
+}
+
+/* A decoder's targets are all tokens but the first of a target; of other examples there is one each. */
+static struct oa_extent of_examples(const struct oa_examples *e)
+{
+    struct oa_extent out = { .targets = (double)e->count };
+    if (e->rows)
+        out.digest = e->rows->digest;
+    if (e->target.start)
+        out.targets = (double)(e->target.start[e->count] - e->count);
+    for (size_t i = 0; e->target.start && i < e->count; i++) {
+        size_t n;
+        const char *text = oa_rows_cell(e->rows, i, 1, &n);
+        out.bytes += (double)n;
+        out.characters += (double)oa_text_characters(text, n);
+    }
+    return out;
+}
+
+const struct oa_examples *oa_workload_examples(const struct oa_workload *w, enum oa_side side)
+{
+    return side == OA_TRAINING ? &w->train : side == OA_VALIDATION ? &w->valid : &w->test;
+}
+
+struct oa_extent oa_workload_side(const struct oa_workload *w, enum oa_side side)
+{
+    static const struct oa_tokens none = { 0 };
+    if (w->train.rows)
+        return of_examples(oa_workload_examples(w, side));
+    return of_text(side == OA_TRAINING ? &w->corpus.train : side == OA_VALIDATION ? &w->corpus.valid : &none);
 }

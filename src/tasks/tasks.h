@@ -10,13 +10,34 @@
 #ifndef ORTHANT_TASKS_H
 #define ORTHANT_TASKS_H
 
-#include "data/data.h"
+#include "data/examples.h"
 #include "model/model.h"
 #include "tasks/measure.h"
 
-enum oa_side { OA_TRAINING, OA_VALIDATION };
+enum oa_side { OA_TRAINING, OA_VALIDATION, OA_TEST };
 
 struct oa_workload;
+
+/* A model and what it is to be measured on, in batches or row by row. */
+struct oa_judging {
+    oa_context *context;
+    struct oa_tape *tape; /* used up */
+    struct oa_model *model;
+    const struct oa_workload *workload;
+    enum oa_side side;
+    struct oa_batches *batches; /* of the side, covered */
+    const struct oa_cover *cover;
+    /* Told how far it is, in parts of the whole; true: a stop is asked for, and OA_INTERRUPTED the answer. May be NULL.
+     */
+    bool (*progress)(void *argument, long done, long all);
+    void *argument;
+};
+
+/* What a training step is made of: a batch without contents. */
+struct oa_step_shape {
+    struct oa_batch typical, largest;
+    double tokens; /* of an optimiser step, on average */
+};
 
 struct oa_task {
     const char *name;     /* data.task */
@@ -31,8 +52,13 @@ struct oa_task {
     /* Batches of a side. Refuses what is too small. seed: of their order. */
     enum oa_error (*batches)(oa_context *c, const struct oa_options *o, const struct oa_workload *w, enum oa_side side,
                              uint64_t seed, struct oa_batches **out);
-    /* Cuts the training side in two, for trials: *out borrows everything and is not to be closed. */
+    /* Cuts the training side in two, for trials: *out borrows everything and is not to be closed. NULL: cannot. */
     void (*hold_out)(const struct oa_workload *w, double fraction, struct oa_workload *out);
+    /* What a step is like on average, and the largest one. */
+    void (*shape)(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out);
+    /* Scores of the measures but the first, by their number. NULL: there are none. */
+    enum oa_error (*judge)(const struct oa_judging *j, double scores[OA_MEASURES]);
+    bool slow; /* judge takes long: it is asked at the end alone, unless a choice depends on it */
 };
 
 const struct oa_task *oa_task_at(int i);              /* in the order of tasks.def; NULL past the end */
@@ -42,12 +68,25 @@ const struct oa_task *oa_task_find(const char *name); /* NULL: there is none of 
 struct oa_workload {
     const struct oa_task *task;
     struct oa_tokenizer *tokenizer;
-    struct oa_corpus corpus; /* tasks on running text */
+    struct oa_model_form form;     /* of the models that learn it */
+    struct oa_corpus corpus;       /* tasks on running text */
+    struct oa_example_texts texts; /* tasks on examples: what was read, and its ids */
+    struct oa_examples train, valid, test;
 };
 /* By data.task; a name that does not exist is refused with those that do. */
 enum oa_error oa_workload_open(oa_context *c, const struct oa_options *o, struct oa_workload *out);
 void oa_workload_close(struct oa_workload *w);
-/* The side as it was read; count 0: there is none. */
-const struct oa_tokens *oa_workload_side(const struct oa_workload *w, enum oa_side side);
+
+const struct oa_examples *oa_workload_examples(const struct oa_workload *w, enum oa_side side);
+
+/* What there is of a side. */
+struct oa_extent {
+    double targets;           /* that its batches have; 0: the side is not there */
+    double characters, bytes; /* of the text of the targets; 0: there is none */
+    struct oa_digest digest;  /* of what was read */
+};
+struct oa_extent oa_workload_side(const struct oa_workload *w, enum oa_side side);
+/* Of a language model on the options alone, without a text. */
+struct oa_step_shape oa_language_model_shape(const struct oa_options *o);
 
 #endif

@@ -11,7 +11,6 @@
 #include "print/print.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { DRAWS = 32 };
 
@@ -30,10 +29,10 @@ static void measure(const struct oa_draw *w, double *out)
     out[1] = sum / (double)w->k;
 }
 
-static enum oa_error run(struct oa_theory *t, const char *kind, long d, long k, long count, double *values)
+static enum oa_error run(struct oa_theory *t, enum oa_projection kind, long d, long k, long count, double *values)
 {
     char name[64];
-    snprintf(name, sizeof name, "theory/condition/%s/%ld", kind, k);
+    snprintf(name, sizeof name, "theory/condition/%s/%ld", oa_projection_name(kind), k);
     struct oa_draws draws = {
         .kind = kind, .name = name, .d = d, .k = k, .count = count, .heads = 1, .statistics = 2, .measure = measure
     };
@@ -45,7 +44,7 @@ static enum oa_error run(struct oa_theory *t, const char *kind, long d, long k, 
 static void add_orthonormal(struct oa_theory *t)
 {
     double v[2 * DRAWS], worst = 0;
-    if (run(t, "haar", t->d, t->k, DRAWS, v) != OA_OK)
+    if (run(t, OA_PROJECTION_HAAR, t->d, t->k, DRAWS, v) != OA_OK)
         return;
     for (int i = 0; i < DRAWS; i++)
         worst = fmax(worst, v[i] - 1);
@@ -64,7 +63,7 @@ static void add_orthonormal(struct oa_theory *t)
 static void add_gaussian(struct oa_theory *t)
 {
     double v[2 * DRAWS], d = (double)t->d, k = (double)t->k;
-    if (run(t, "gaussian", t->d, t->k, DRAWS, v) != OA_OK)
+    if (run(t, OA_PROJECTION_GAUSSIAN, t->d, t->k, DRAWS, v) != OA_OK)
         return;
     struct oa_measured m = oa_measured_of(v, DRAWS), fourth = oa_measured_of(v + DRAWS, DRAWS);
     struct oa_finding f = { .part = OA_PART_CONDITION,
@@ -102,7 +101,7 @@ static void add_square(struct oa_theory *t)
 {
     double v[2 * DRAWS];
     long d = t->d < 128 ? t->d : 128;
-    if (run(t, "gaussian", d, d, DRAWS, v) != OA_OK)
+    if (run(t, OA_PROJECTION_GAUSSIAN, d, d, DRAWS, v) != OA_OK)
         return;
     for (int i = 0; i < DRAWS; i++)
         v[i] = log(v[i]);
@@ -139,11 +138,11 @@ static void draw_law(struct oa_theory *t, struct oa_plot *p)
 }
 
 /* Condition numbers depend on k/d alone, so a moderate d is enough. */
-static void add_points(struct oa_theory *t, struct oa_plot *p, const char *kind, int color)
+static void add_points(struct oa_theory *t, struct oa_plot *p, enum oa_projection kind, int color)
 {
     enum { COUNT = 8 };
-    struct oa_curve *c = oa_plot_curve(t, p, kind, color, SHARES);
-    long d = t->d < 256 ? t->d : 256, count = strcmp(kind, "haar") == 0 ? 1 : COUNT; /* there is no chance in haar */
+    struct oa_curve *c = oa_plot_curve(t, p, oa_projection_name(kind), color, SHARES);
+    long d = t->d < 256 ? t->d : 256, count = kind == OA_PROJECTION_HAAR ? 1 : COUNT; /* there is no chance in haar */
     if (!c)
         return;
     c->dots = c->loose = true;
@@ -168,8 +167,8 @@ static void plot(struct oa_theory *t)
                            .y_label = "condition number",
                            .y_log = true });
     draw_law(t, p);
-    add_points(t, p, "gaussian", 1);
-    add_points(t, p, "haar", 0);
+    add_points(t, p, OA_PROJECTION_GAUSSIAN, 1);
+    add_points(t, p, OA_PROJECTION_HAAR, 0);
 }
 
 void oa_measure_condition(struct oa_theory *t)

@@ -41,7 +41,7 @@ static struct oa_measured share_at(struct oa_theory *t, long k, long count)
     struct cloud s = { .epsilon = epsilon };
     struct oa_measured m = { 0 };
     snprintf(name, sizeof name, "theory/distortion/%ld", k);
-    struct oa_draws draws = { .kind = "haar",
+    struct oa_draws draws = { .kind = OA_PROJECTION_HAAR,
                               .name = name,
                               .d = t->d,
                               .k = k,
@@ -106,7 +106,7 @@ static void add_worst(struct oa_theory *t)
     enum { COUNT = 24 };
     double v[COUNT];
     struct cloud s = { .epsilon = epsilon };
-    struct oa_draws draws = { .kind = "haar",
+    struct oa_draws draws = { .kind = OA_PROJECTION_HAAR,
                               .name = "theory/points",
                               .d = t->d,
                               .k = t->k,

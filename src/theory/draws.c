@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Draws of random projections in chunks: the generator and the numbers each take all threads, one after the other. */
 #include "theory/draws.h"
-#include "attention/attention.h"
 #include "statistics/statistics.h"
 
 #include <math.h>
@@ -40,7 +39,7 @@ static void measure_one(void *argument, long item, const struct oa_worker *worke
 static enum oa_error generate(oa_context *c, const struct chunk *k)
 {
     const struct oa_draws *d = k->draws;
-    bool slice = strcmp(d->kind, "slice") == 0;
+    bool slice = d->kind == OA_PROJECTION_SLICE;
     struct oa_stream s = oa_stream_named(seed, d->name);
     struct oa_projection_shape p = { .kind = d->kind, .d = d->d, .width = d->k };
     for (long i = 0; i < (slice ? k->count : 1); i++) {
@@ -53,7 +52,7 @@ static enum oa_error generate(oa_context *c, const struct chunk *k)
 
 enum oa_error oa_draws_run(oa_context *c, const struct oa_draws *d, double *values)
 {
-    int heads = strcmp(d->kind, "slice") == 0 ? (int)(d->d / d->k) : d->heads;
+    int heads = d->kind == OA_PROJECTION_SLICE ? (int)(d->d / d->k) : d->heads;
     size_t each = (size_t)(heads * d->k * d->d) * sizeof(double);
     long most = (long)(CHUNK_BYTES / each) + 1;
     most = most < d->count ? most : d->count;

@@ -6,6 +6,7 @@
 #ifndef ORTHANT_THEORY_DRAWS_H
 #define ORTHANT_THEORY_DRAWS_H
 
+#include "attention/attention.h"
 #include "theory/theory.h"
 
 struct oa_draw {
@@ -17,7 +18,7 @@ struct oa_draw {
 };
 
 struct oa_draws {
-    const char *kind; /* of oa_generate_projection */
+    enum oa_projection kind;
     const char *name; /* of the stream */
     long d, k, count;
     int heads;      /* matrices a draw; of `slice` always all d/k */

@@ -43,7 +43,7 @@ static void measure_link(const struct oa_draw *w, double *out)
     }
 }
 
-static enum oa_error run_link(struct oa_theory *t, const char *kind, double *v)
+static enum oa_error run_link(struct oa_theory *t, enum oa_projection kind, double *v)
 {
     struct oa_draws draws = { .kind = kind,
                               .name = "theory/gradient",
@@ -59,7 +59,7 @@ static enum oa_error run_link(struct oa_theory *t, const char *kind, double *v)
 static void add_link(struct oa_theory *t)
 {
     double v[NUMBERS * DRAWS], worst = 0;
-    if (run_link(t, "haar", v) != OA_OK)
+    if (run_link(t, OA_PROJECTION_HAAR, v) != OA_OK)
         return;
     for (int i = 0; i < DRAWS; i++)
         worst = fmax(worst, v[WORST * DRAWS + i]);
@@ -73,7 +73,7 @@ static void add_link(struct oa_theory *t)
                          .claim = 0,
                          .law = 0,
                          .measured = worst });
-    if (run_link(t, "gaussian", v) != OA_OK)
+    if (run_link(t, OA_PROJECTION_GAUSSIAN, v) != OA_OK)
         return;
     struct oa_measured spread = oa_measured_root(oa_measured_of(v + SQUARE * DRAWS, DRAWS));
     struct oa_finding f = { .part = OA_PART_GRADIENTS,
@@ -247,7 +247,7 @@ static void plot(struct oa_theory *t, const double *v)
 void oa_measure_gradients(struct oa_theory *t)
 {
     double v[2 * SPREADS * PATH_DRAWS];
-    struct oa_draws draws = { .kind = "haar",
+    struct oa_draws draws = { .kind = OA_PROJECTION_HAAR,
                               .name = "theory/path",
                               .d = t->d,
                               .k = t->k,

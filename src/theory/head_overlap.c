@@ -41,7 +41,7 @@ static void measure(const struct oa_draw *w, double *out)
     out[OVERLAP] = overlap(w, 0, 1);
 }
 
-static enum oa_error run(struct oa_theory *t, const char *kind, long k, int heads, long count,
+static enum oa_error run(struct oa_theory *t, enum oa_projection kind, long k, int heads, long count,
                          const struct oa_vectors *p, double *v)
 {
     struct oa_draws draws = { .kind = kind,
@@ -61,7 +61,7 @@ static enum oa_error run(struct oa_theory *t, const char *kind, long k, int head
 static void add_independent(struct oa_theory *t, const struct oa_vectors *p)
 {
     double v[NUMBERS * DRAWS], d = (double)t->d, k = (double)t->k, heads = (double)t->heads;
-    if (run(t, "haar", t->k, (int)t->heads, DRAWS, p, v) != OA_OK)
+    if (run(t, OA_PROJECTION_HAAR, t->k, (int)t->heads, DRAWS, p, v) != OA_OK)
         return;
     struct oa_measured shared = oa_measured_of(v, DRAWS),
                        sum = oa_measured_root(oa_measured_of(v + PARSEVAL * DRAWS, DRAWS));
@@ -96,7 +96,7 @@ static void add_slices(struct oa_theory *t, const struct oa_vectors *p)
 {
     enum { SLICES = 2 };
     double v[NUMBERS * SLICES], shared = 0, sum = 0;
-    if (run(t, "slice", t->k, (int)t->heads, SLICES, p, v) != OA_OK)
+    if (run(t, OA_PROJECTION_SLICE, t->k, (int)t->heads, SLICES, p, v) != OA_OK)
         return;
     for (int i = 0; i < SLICES; i++) {
         shared = fmax(shared, v[i]);
@@ -140,7 +140,7 @@ static void add_logits(struct oa_theory *t, const struct oa_vectors *p)
 {
     enum { COUNT = 48 };
     double v[COUNT];
-    struct oa_draws draws = { .kind = "haar",
+    struct oa_draws draws = { .kind = OA_PROJECTION_HAAR,
                               .name = "theory/head logits",
                               .d = t->d,
                               .k = t->k,
@@ -179,16 +179,16 @@ static void draw_law(struct oa_theory *t, struct oa_plot *p)
     c->y[0] = 0;
 }
 
-static void add_points(struct oa_theory *t, struct oa_plot *p, const struct oa_vectors *pairs, const char *kind,
+static void add_points(struct oa_theory *t, struct oa_plot *p, const struct oa_vectors *pairs, enum oa_projection kind,
                        int color)
 {
     enum { MOST = 5, COUNT = 3 };
-    long k[MOST], count = strcmp(kind, "slice") == 0 ? 1 : COUNT; /* there is no chance in slices */
+    long k[MOST], count = kind == OA_PROJECTION_SLICE ? 1 : COUNT; /* there is no chance in slices */
     int n = 0;
     for (long heads = 32; heads >= 2; heads /= 2)
         if (t->d % heads == 0 && t->d / heads >= 4)
             k[n++] = t->d / heads;
-    struct oa_curve *c = oa_plot_curve(t, p, kind, color, n);
+    struct oa_curve *c = oa_plot_curve(t, p, oa_projection_name(kind), color, n);
     if (!c)
         return;
     c->dots = c->loose = true;
@@ -212,8 +212,8 @@ static void plot(struct oa_theory *t, const struct oa_vectors *pairs)
                               .x_label = "width of a head, k",
                               .y_label = "shared" });
     draw_law(t, p);
-    add_points(t, p, pairs, "haar", 0);
-    add_points(t, p, pairs, "slice", 2);
+    add_points(t, p, pairs, OA_PROJECTION_HAAR, 0);
+    add_points(t, p, pairs, OA_PROJECTION_SLICE, 2);
 }
 
 void oa_measure_heads(struct oa_theory *t)

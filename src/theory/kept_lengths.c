@@ -255,7 +255,7 @@ static void add_square(struct oa_theory *t)
     double off[SQUARES];
     struct oa_vectors pairs;
     long d = t->d < 512 ? t->d : 512;
-    struct oa_draws draws = { .kind = "haar",
+    struct oa_draws draws = { .kind = OA_PROJECTION_HAAR,
                               .name = "theory/square",
                               .d = d,
                               .k = d,
@@ -270,7 +270,8 @@ static void add_square(struct oa_theory *t)
     oa_vectors_free(&pairs);
 }
 
-static enum oa_error draw(struct oa_theory *t, const char *kind, const char *name, const struct study *s, double *v)
+static enum oa_error draw(struct oa_theory *t, enum oa_projection kind, const char *name, const struct study *s,
+                          double *v)
 {
     struct oa_draws draws = { .kind = kind,
                               .name = name,
@@ -288,7 +289,7 @@ static void add_control(struct oa_theory *t, const struct study *s, double *v)
 {
     double d = (double)t->d, k = (double)t->k, haar = sqrt(oa_law_norm_variance(d, k));
     double less = 1 - haar / sqrt(oa_law_gaussian_norm_variance(d, k));
-    if (draw(t, "gaussian", "theory/gaussian", s, v) != OA_OK)
+    if (draw(t, OA_PROJECTION_GAUSSIAN, "theory/gaussian", s, v) != OA_OK)
         return;
     struct oa_finding f = found(&gaussian_spread, sqrt(2 / k), 1, oa_measured_root(mean(v, NORM_SQUARE)));
     snprintf(f.verdict, sizeof f.verdict, "holds: %.1f %% less spread", 100 * less);
@@ -302,7 +303,7 @@ void oa_measure_lengths(struct oa_theory *t)
     double d = (double)t->d, k = (double)t->k, *v = oa_alloc(t->context, NUMBERS * DRAWS * sizeof *v);
     struct study s = { .low = oa_law_norm_quantile(d, k, 0.05), .high = oa_law_norm_quantile(d, k, 0.95) };
     if (v && oa_vectors_make(t->context, t->d, PAIRS, cosine, &s.pairs) == OA_OK &&
-        draw(t, "haar", "theory/lengths", &s, v) == OA_OK) {
+        draw(t, OA_PROJECTION_HAAR, "theory/lengths", &s, v) == OA_OK) {
         add_exact(t, v);
         add_means(t, v);
         add_square(t);

@@ -52,12 +52,12 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static struct point point_at(struct oa_theory *t, const struct vectors *v, const char *kind, long k)
+static struct point point_at(struct oa_theory *t, const struct vectors *v, enum oa_projection kind, long k)
 {
     static const struct point none = { { NAN, NAN, NAN }, NAN, NAN };
     double values[(PAIRS + 2) * MOST_DRAWS];
     char name[64];
-    snprintf(name, sizeof name, "theory/widths/%s/%ld", kind, k);
+    snprintf(name, sizeof name, "theory/widths/%s/%ld", oa_projection_name(kind), k);
     long count = oa_draws_affordable(t->d, k, MOST_DRAWS), n = PAIRS * count;
     struct oa_draws draws = { .kind = kind,
                               .name = name,
@@ -68,7 +68,7 @@ static struct point point_at(struct oa_theory *t, const struct vectors *v, const
                               .statistics = PAIRS + 2,
                               .measure = measure,
                               .argument = v };
-    if ((strcmp(kind, "block") == 0 && t->d % k) || oa_draws_run(t->context, &draws, values) != OA_OK)
+    if ((kind == OA_PROJECTION_BLOCK && t->d % k) || oa_draws_run(t->context, &draws, values) != OA_OK)
         return none;
     struct point p = { .dense = oa_measured_root(oa_measured_of(values + n, count)).mean,
                        .sparse = oa_measured_root(oa_measured_of(values + n + count, count)).mean };
@@ -163,26 +163,27 @@ static void add_curve(struct oa_theory *t, struct oa_plot *p, const char *name, 
 }
 
 /* slice is haar in one head, gram-schmidt the same matrix. */
-static bool is_shown(const char *kind)
+static bool is_shown(enum oa_projection kind)
 {
-    return strcmp(kind, "slice") != 0 && strcmp(kind, "gram-schmidt") != 0;
+    return kind != OA_PROJECTION_SLICE && kind != OA_PROJECTION_GRAM_SCHMIDT;
 }
 
 static void add_generators(struct oa_theory *t, struct oa_plot *const plot[3], const struct vectors *v)
 {
-    const char *kind, *what;
     struct widths w = { .count = 0 };
     for (long k = 4; k <= t->d / 2 && w.count < MOST_WIDTHS; k *= 2)
         w.k[w.count++] = k;
-    for (int i = 0, color = 0; oa_projection_kind(i, &kind, &what) && oa_status(t->context) == OA_OK; i++) {
+    for (int i = OA_PROJECTION_DRAWN, color = 0; i < OA_PROJECTIONS && oa_status(t->context) == OA_OK; i++) {
+        enum oa_projection kind = (enum oa_projection)i;
         if (!is_shown(kind))
             continue;
+        const char *name = oa_projection_name(kind);
         for (int j = 0; j < w.count; j++)
             w.at[j] = point_at(t, v, kind, w.k[j]);
         for (int l = 0; color < 2 && l < LEVELS; l++) /* haar and gaussian */
-            add_curve(t, plot[0], l == LEVELS - 1 ? kind : "", color, &w, offsetof(struct point, length[l]));
-        add_curve(t, plot[1], kind, color, &w, offsetof(struct point, dense));
-        add_curve(t, plot[2], kind, color, &w, offsetof(struct point, sparse));
+            add_curve(t, plot[0], l == LEVELS - 1 ? name : "", color, &w, offsetof(struct point, length[l]));
+        add_curve(t, plot[1], name, color, &w, offsetof(struct point, dense));
+        add_curve(t, plot[2], name, color, &w, offsetof(struct point, sparse));
         color++;
     }
 }

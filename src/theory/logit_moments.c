@@ -57,7 +57,7 @@ static void measure(const struct oa_draw *w, double *out)
 static enum oa_error run(struct oa_theory *t, int cosines, const double *cosine, int count, double *v)
 {
     struct cosines s = { .count = cosines };
-    struct oa_draws draws = { .kind = "haar",
+    struct oa_draws draws = { .kind = OA_PROJECTION_HAAR,
                               .name = "theory/logits",
                               .d = t->d,
                               .k = t->k,
@@ -188,7 +188,7 @@ static void add_shares(struct oa_theory *t)
 {
     enum { COUNT = 64 };
     double v[2 * COUNT], d = (double)t->d, k = (double)t->k;
-    struct oa_draws draws = { .kind = "haar",
+    struct oa_draws draws = { .kind = OA_PROJECTION_HAAR,
                               .name = "theory/form",
                               .d = t->d,
                               .k = t->k,

@@ -120,7 +120,7 @@ enum oa_error oa_best_open(const struct oa_best_files *f, const struct oa_model 
 {
     char path[OA_PATH];
     OA_TRY(path_of(like->context, path, f->folder, best->step));
-    return oa_model_open_saved(like->device, path, &like->options, like->vocabulary, tok, out);
+    return oa_model_open_saved(like->device, path, &like->options, &like->form, tok, out);
 }
 
 static void keep_only(oa_context *c, const char *folder, long one, long other)

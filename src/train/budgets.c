@@ -6,16 +6,15 @@
 #include "train/contest_parts.h"
 
 #include <math.h>
-#include <string.h>
 
 bool oa_contest_by_time(const struct contest *t)
 {
-    return strcmp(t->r->options->compare_equal, "time") == 0;
+    return t->r->options->compare_equal == OA_EQUAL_TIME;
 }
 
 static double seconds_of(const struct contest *t, const struct oa_run *run)
 {
-    return strcmp(t->r->options->train_clock, "wall") == 0 ? run->seconds : run->processor_seconds;
+    return t->r->options->train_clock == OA_CLOCK_WALL ? run->seconds : run->processor_seconds;
 }
 
 struct oa_options oa_contest_options(const struct contest *t, int entry, int seed)
@@ -37,7 +36,7 @@ struct oa_options oa_contest_options(const struct contest *t, int entry, int see
 static enum oa_error plan_entry(struct contest *t, int entry, struct oa_plan *plan)
 {
     struct oa_options o = oa_contest_options(t, entry, 0);
-    OA_TRY(oa_plan_make(t->c, &o, oa_tokenizer_size(t->workload.tokenizer), plan));
+    OA_TRY(oa_plan_workload(t->c, &o, &t->workload, plan));
     t->out->entries[entry].trainable = plan->trainable;
     t->out->entries[entry].frozen = plan->frozen;
     return OA_OK;
@@ -72,12 +71,12 @@ static long affordable(const struct contest *t, double first, double cost)
 /* The budget of an attention that is new to the contest, from that of the first. */
 static enum oa_error equalise_entry(struct contest *t, int entry, const struct oa_plan *first)
 {
-    const char *equal = t->r->options->compare_equal;
+    enum oa_equal equal = t->r->options->compare_equal;
     struct oa_plan plan;
     OA_TRY(plan_entry(t, entry, &plan));
-    if (strcmp(equal, "params") == 0)
+    if (equal == OA_EQUAL_PARAMS)
         OA_TRY(equal_params(t, entry, first->trainable));
-    if (strcmp(equal, "flops") == 0)
+    if (equal == OA_EQUAL_FLOPS)
         t->steps[entry] = affordable(t, first->flops, plan.flops);
     return OA_OK;
 }

@@ -25,7 +25,8 @@ static enum oa_error shared_fingerprint(struct contest *t)
 {
     OA_TRY(oa_fingerprint_make(t->c, t->r->options, &t->workload, &t->shared));
     json_object_del(t->shared, "model.attention");
-    json_object_set_new(t->shared, "compare.equal", json_string(t->r->options->compare_equal));
+    json_object_set_new(t->shared, "compare.equal",
+                        json_string(oa_option_word("compare.equal", (int)t->r->options->compare_equal).s));
     if (oa_measures_count(t->out->measures) > 1) /* else there is nothing to choose, and older folders do not say it */
         json_object_set_new(t->shared, "compare.metric", json_string(oa_metric(t->out)->name));
     oa_contest_tune_fingerprint(t, t->shared);
@@ -54,13 +55,14 @@ static int find_members(struct contest *t)
 /* Where the first attention sets the budget of all, it stays the first. */
 static enum oa_error check_first(const struct contest *t)
 {
-    const char *equal = t->r->options->compare_equal;
-    if (json_array_size(t->members) == 0 || t->place[0] == 0 || strcmp(equal, "tokens") == 0)
+    enum oa_equal equal = t->r->options->compare_equal;
+    if (json_array_size(t->members) == 0 || t->place[0] == 0 || equal == OA_EQUAL_TOKENS)
         return OA_OK;
     return oa_fail(t->c, OA_ARGUMENT,
                    "%s: with --equal %s the first attention sets the budget of all: it was \"%s\", and now it is "
                    "\"%s\"; name the old one first, or give another --out",
-                   t->r->folder, equal, json_string_value(json_object_get(json_array_get(t->members, 0), "attention")),
+                   t->r->folder, oa_option_word("compare.equal", (int)equal).s,
+                   json_string_value(json_object_get(json_array_get(t->members, 0), "attention")),
                    t->out->entries[0].attention);
 }
 
@@ -119,8 +121,10 @@ static enum oa_error look_at_runs(struct contest *t)
 /* Of a contest that is to be overwritten nothing is taken over. */
 static enum oa_error read_members(struct contest *t)
 {
-    if (!t->r->overwrite)
+    if (!t->r->overwrite) {
+        OA_TRY(oa_folder_check_kind(t->c, t->r->folder, OA_MADE_CONTEST));
         return oa_contest_file_read(t->c, t->r->folder, t->shared, &t->members);
+    }
     t->members = json_array();
     return oa_overwrite_check(t->c, t->r->folder, OA_MADE_CONTEST);
 }
@@ -287,51 +291,24 @@ static enum oa_error describe(struct contest *t)
     t->out->machine_json = machine_json(t->c);
     t->here.threads = oa_thread_count(t->c);
     t->here.clocked = oa_contest_by_time(t);
-    snprintf(t->out->equal, sizeof t->out->equal, "%.15s", t->r->options->compare_equal);
-    const struct oa_tokens *validation = oa_workload_side(&t->workload, OA_VALIDATION);
-    t->out->characters = (double)validation->characters;
-    t->out->bytes = (double)validation->bytes;
-    t->out->valid_tokens = (double)validation->count;
+    t->out->equal = t->r->options->compare_equal;
+    struct oa_extent validation = oa_workload_side(&t->workload, OA_VALIDATION);
+    t->out->characters = validation.characters;
+    t->out->bytes = validation.bytes;
+    t->out->valid_tokens = validation.targets;
     double limit = (double)t->r->options->train_eval_tokens;
     t->out->eval_tokens = limit > 0 ? fmin(limit, t->out->valid_tokens - 1) : t->out->valid_tokens - 1;
     return oa_status(t->c);
-}
-
-static enum oa_error check_options(struct contest *t)
-{
-    const struct oa_options *o = t->r->options;
-    if (*o->train_pace)
-        return oa_fail(t->c, OA_ARGUMENT, "train.pace repeats a single run: use it with orthant train");
-    if (oa_contest_by_time(t) && o->compare_jobs > 1)
-        oa_log(t->c, 0, "compare.jobs is %ld, and times are budgets: one run at a time", o->compare_jobs);
-    if (o->train_seconds > 0 && !oa_contest_by_time(t))
-        return oa_fail(
-            t->c, OA_ARGUMENT,
-            "train.seconds = %g gives every run the same time, and compare.equal is %s: say --equal time, or "
-            "leave train.seconds out",
-            o->train_seconds, o->compare_equal);
-    if (o->train_keep_best || o->train_patience > 0)
-        return oa_fail(
-            t->c, OA_ARGUMENT,
-            "train.%s chooses by the validation text that the verdicts are about, and ends budgets that must "
-            "be equal: leave it out of a contest",
-            o->train_keep_best ? "keep_best" : "patience");
-    if (o->compare_seeds > 1 && o->train_seed_init >= 0 && o->train_seed_order >= 0)
-        return oa_fail(
-            t->c, OA_ARGUMENT,
-            "train.seed_init and train.seed_order hold what the %ld seeds are to vary: leave one of them out",
-            o->compare_seeds);
-    return oa_contest_tune_read(t);
 }
 
 static enum oa_error prepare(struct contest *t)
 {
     if (t->r->count < 1)
         return oa_fail(t->c, OA_ARGUMENT, "a contest needs at least one --attention");
-    OA_TRY(check_options(t));
+    OA_TRY(oa_contest_check_options(t));
     OA_TRY(oa_vary_choose(t));
     OA_TRY(oa_workload_open(t->c, t->r->options, &t->workload));
-    if (!oa_workload_side(&t->workload, OA_VALIDATION)->count)
+    if (oa_workload_side(&t->workload, OA_VALIDATION).targets == 0)
         return oa_fail(t->c, OA_ARGUMENT,
                        "a contest needs validation text: give data.valid or data.valid_fraction > 0");
     OA_TRY(choose_metric(t));

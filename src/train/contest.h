@@ -33,7 +33,7 @@ struct oa_breakdown {
 };
 
 /* What a run answered to one example. Texts are the run's; NULL: there is none. */
-struct oa_answer {
+struct oa_specimen {
     long row; /* of the validation side: the same example has the same number in every run */
     char *source, *reference, *output;
 };
@@ -65,7 +65,7 @@ struct oa_run {
     struct oa_curve_point *curve;
     int points, capacity; /* of the curve */
     struct oa_breakdown *parts;
-    struct oa_answer *examples; /* by rising row */
+    struct oa_specimen *examples; /* by rising row */
     int part_count, example_count;
 };
 
@@ -121,7 +121,7 @@ struct oa_contest {
     int count, seeds;        /* seeds: the most that an entry has */
     int rounds;              /* in each of which the steps of every attention were timed, in turn; 0: none */
     char speed_machine[256]; /* where: "processor, instruction set, threads" */
-    char equal[16];          /* tokens, time, params, flops */
+    enum oa_equal equal;     /* what the runs had the same of */
     double characters, bytes, valid_tokens; /* of the validation text */
     double eval_tokens;                     /* so many of them each validation during the training predicted */
     int baseline;                           /* number from 1 of the entry that all others are held against; 0: none */
@@ -167,8 +167,11 @@ void oa_scores_clear(double scores[OA_MEASURES]); /* nothing was measured */
 double oa_trial_mean(const struct oa_contest *k, int entry, int cell, int measure);
 /* The cell with the best mean in what the contest is about, the first of equal ones; -1: every cell diverged. */
 int oa_trial_best(const struct oa_contest *k, int entry);
-/* Sentences, with a blank between, about options whose chosen value is at an edge; nothing when there are none. */
-void oa_trial_edges(const struct oa_contest *k, int entry, struct oa_text *out);
+/* Does the option make no difference at all? Whatever the others are, the loss is the same with all its values. */
+bool oa_trial_idle(const struct oa_contest *k, int entry, int option);
+/* Sentences, with a blank between, about options that are idle or whose chosen value is at an edge; nothing when there
+ * are none. */
+void oa_trial_remarks(const struct oa_contest *k, int entry, struct oa_text *out);
 /* Is the chosen value of the option at an edge of those that were tried, and could one go on there? 1: it is the
  * largest, -1: the smallest, 0: neither, or it is as large or small as the option allows, or its values are no numbers.
  */

@@ -2,6 +2,7 @@
  *
  * A contest while it is held: what its parts share. Private to train/.
  *
+ *     contest_options.c  what is asked for         (refused where a contest cannot do it)
  *     entries.c    who takes part                     (attentions in canonical form, the floor, the baseline)
  *     budgets.c    what each run may spend            (plans, equal budgets, the options of a run)
  *     limits.c     what may be spent on it            (seeds and time, where it stops by itself)
@@ -31,9 +32,13 @@ struct contest {
     json_t *shared, *members; /* of contest.json */
 };
 
+/* contest_options.c: refuses what a contest cannot do, before anything is opened; reads compare.tune. */
+enum oa_error oa_contest_check_options(struct contest *t);
+
 /* entries.c: allocates what has a place for each attention; the floor is the last. */
 enum oa_error oa_contest_entries(struct contest *t);
 enum oa_error oa_contest_baseline(struct contest *t);
+int oa_contest_contestants(const struct contest *t); /* all but the floor */
 
 /* limits.c: refuses what says nothing or contradicts itself, and fills what of t->out->until is known beforehand. */
 enum oa_error oa_contest_limits(struct contest *t);

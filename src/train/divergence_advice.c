@@ -3,8 +3,6 @@
  * none, a warm-up where it is short, another update rule than plain gradient steps, more digits than bf16 has. */
 #include "train/train.h"
 
-#include <string.h>
-
 enum { MOST = 5 };
 
 /* Without a warm-up AdamW's first steps have their full length, whatever the gradient. */
@@ -22,9 +20,9 @@ const char *oa_divergence_advice(const struct oa_options *o, char out[OA_ADVICE]
         snprintf(advice[n++], sizeof *advice, "clip the gradients (train.clip is 0)");
     if (short_warmup(o))
         snprintf(advice[n++], sizeof *advice, "raise train.warmup (it is %ld)", o->train_warmup);
-    if (strcmp(o->train_optimizer, "sgd") == 0)
+    if (o->train_optimizer == OA_OPTIMIZER_SGD)
         snprintf(advice[n++], sizeof *advice, "use another train.optimizer than sgd");
-    if (strcmp(o->train_precision, "bf16") == 0)
+    if (o->train_precision == OA_PRECISION_BF16)
         snprintf(advice[n++], sizeof *advice, "train with train.precision f32");
     for (int i = 0; i < n; i++)
         length += snprintf(out + length, (size_t)(OA_ADVICE - length), "%s%s",

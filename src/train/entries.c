@@ -60,13 +60,22 @@ static enum oa_error check_no_baseline(const struct contest *t)
     return OA_OK;
 }
 
+/* The floor is nothing that a question could be about. */
+int oa_contest_contestants(const struct contest *t)
+{
+    int count = 0;
+    for (int i = 0; i < t->out->count; i++)
+        count += !t->out->entries[i].floor;
+    return count;
+}
+
 /* The baseline is one of the attentions. */
 enum oa_error oa_contest_baseline(struct contest *t)
 {
     const struct oa_options *o = t->r->options;
     char *spec = NULL;
     t->out->margin = o->compare_margin;
-    t->out->any_looks = o->compare_until_resolved || strcmp(o->compare_looks, "any") == 0;
+    t->out->any_looks = o->compare_until_resolved || o->compare_looks == OA_LOOKS_ANY;
     if (!*o->compare_baseline)
         return check_no_baseline(t);
     OA_TRY(canonical(t, o->compare_baseline, &spec));
@@ -75,6 +84,10 @@ enum oa_error oa_contest_baseline(struct contest *t)
             t->out->baseline = i + 1;
     if (!t->out->baseline)
         oa_fail(t->c, OA_ARGUMENT, "the baseline \"%s\" is not among the attentions; add --attention \"%s\"", spec,
+                spec);
+    else if (oa_contest_contestants(t) == 1)
+        oa_fail(t->c, OA_ARGUMENT,
+                "the baseline \"%s\" is the only attention: add another --attention, which is then held against it",
                 spec);
     oa_free(spec);
     return oa_status(t->c);

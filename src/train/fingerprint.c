@@ -41,10 +41,11 @@ static void add_digest(json_t *fingerprint, const char *key, const struct oa_dig
 
 static enum oa_error add_data(oa_context *c, json_t *fingerprint, const struct oa_workload *w)
 {
-    struct oa_digest tokenizer;
+    struct oa_digest tokenizer, training = oa_workload_side(w, OA_TRAINING).digest,
+                                validation = oa_workload_side(w, OA_VALIDATION).digest;
     OA_TRY(oa_tokenizer_digest(c, w->tokenizer, &tokenizer));
-    add_digest(fingerprint, "training text", &oa_workload_side(w, OA_TRAINING)->digest);
-    add_digest(fingerprint, "validation text", &oa_workload_side(w, OA_VALIDATION)->digest);
+    add_digest(fingerprint, "training text", &training);
+    add_digest(fingerprint, "validation text", &validation);
     add_digest(fingerprint, "tokenizer", &tokenizer);
     return OA_OK;
 }

@@ -51,7 +51,7 @@ static enum oa_error needs(oa_context *c, const struct oa_jobs *j, struct need *
         struct oa_plan plan;
         if (planned_before(j, i))
             continue;
-        OA_TRY(oa_plan_make(c, &j->orders[i].options, oa_tokenizer_size(j->orders[i].workload->tokenizer), &plan));
+        OA_TRY(oa_plan_workload(c, &j->orders[i].options, j->orders[i].workload, &plan));
         out->work = fmax(out->work, plan.flops);
         out->memory = fmax(out->memory, plan.memory_parameters + plan.memory_activations + plan.memory_scratch);
     }

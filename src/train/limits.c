@@ -65,6 +65,10 @@ enum oa_error oa_contest_limits(struct contest *t)
     const struct oa_options *o = t->r->options;
     if (!o->compare_until_resolved)
         return check_unused(t);
+    if (oa_contest_contestants(t) == 1)
+        return oa_fail(t->c, OA_ARGUMENT,
+                       "compare.until_resolved asks which attention is better, and there is one: add another "
+                       "--attention, or leave it out");
     OA_TRY(check_seeds(t));
     OA_TRY(check_clock(t));
     t->out->until.least = (int)o->compare_seeds;

@@ -4,7 +4,6 @@
 #include "train/train.h"
 
 #include <math.h>
-#include <string.h>
 
 static double decayed(const struct oa_options *o, double share)
 {
@@ -36,27 +35,18 @@ static double constant(const struct oa_options *o, long step, double x)
 }
 
 /* Shares of the peak after the warm-up; x goes from 0 to 1 over the rest of the run. */
-static const struct {
-    const char *name;
-    double (*share)(const struct oa_options *o, long step, double x);
-} schedules[] = {
-    { "cosine", cosine }, { "linear", linear }, { "inverse-sqrt", inverse_sqrt }, { "constant", constant }
+static double (*const schedules[])(const struct oa_options *o, long step, double x) = {
+    [OA_SCHEDULE_COSINE] = cosine,
+    [OA_SCHEDULE_INVERSE_SQRT] = inverse_sqrt,
+    [OA_SCHEDULE_LINEAR] = linear,
+    [OA_SCHEDULE_CONSTANT] = constant,
 };
-
-static double schedule(const struct oa_options *o, long step, double x)
-{
-    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
-        if (strcmp(o->train_schedule, schedules[i].name) == 0)
-            return schedules[i].share(o, step, x);
-    }
-    return NAN;
-}
 
 double oa_learning_rate_at(const struct oa_options *o, long step, double x)
 {
     if (step <= o->train_warmup)
         return o->train_lr * (double)step / (double)o->train_warmup;
-    return o->train_lr * schedule(o, step, x);
+    return o->train_lr * schedules[o->train_schedule](o, step, x);
 }
 
 double oa_learning_rate(const struct oa_options *o, long step)
@@ -118,7 +108,7 @@ static void adafactor(const struct update *u)
         const struct oa_parameter *p = s->parameter[i];
         if (!p->trainable)
             continue;
-        long offset = (long)(((char *)p->value - (char *)s->values) / (long)d->kernels.real_size);
+        long offset = (long)(((char *)p->value - (char *)s->values) / (long)d->numbers.real_size);
         long cols = p->dims > 1 ? p->dim[p->dims - 1] : p->count;
         struct oa_adafactor a = { .rows = p->count / cols,
                                   .cols = cols,
@@ -135,22 +125,17 @@ static void adafactor(const struct update *u)
     }
 }
 
-static const struct {
-    const char *name;
-    void (*update)(const struct update *u);
-} rules[] = { { "adamw", adamw }, { "sgd", sgd }, { "adafactor", adafactor } };
+static void (*const rules[])(const struct update *u) = {
+    [OA_OPTIMIZER_ADAMW] = adamw,
+    [OA_OPTIMIZER_SGD] = sgd,
+    [OA_OPTIMIZER_ADAFACTOR] = adafactor,
+};
 
 void oa_optimizer_step_at(struct oa_store *s, const struct oa_options *o, long step, double lr, double gradient_scale)
 {
     struct update u = { s, o, step, lr, gradient_scale };
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        if (strcmp(o->train_optimizer, rules[i].name) == 0) {
-            rules[i].update(&u);
-            oa_store_refresh(s);
-            return;
-        }
-    }
-    oa_fail(s->context, OA_INTERNAL, "there is no update rule for train.optimizer = %s", o->train_optimizer);
+    rules[o->train_optimizer](&u);
+    oa_store_refresh(s);
 }
 
 void oa_optimizer_step(struct oa_store *s, const struct oa_options *o, long step, double gradient_scale)

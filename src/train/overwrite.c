@@ -183,9 +183,9 @@ static enum oa_error check_contest(oa_context *c, const char *path)
 static enum oa_error check_run(oa_context *c, const char *path)
 {
     struct oa_options o;
-    long vocabulary;
+    struct oa_model_form form;
     oa_options_default(&o);
-    return oa_config_load(c, path, &o, &vocabulary);
+    return oa_config_load(c, path, &o, &form);
 }
 
 static bool holds_something(const char *folder)
@@ -209,6 +209,26 @@ static enum oa_error check_marker(oa_context *c, const char *folder, enum oa_mad
                        "--overwrite: %s holds no %s, there is no %s in it, so nothing was removed: give another --out",
                        folder, made[what].is, made[what].marker);
     return what == OA_MADE_RUN ? check_run(c, path) : check_contest(c, path);
+}
+
+static enum oa_error has_marker(oa_context *c, const char *folder, enum oa_made what, bool *has)
+{
+    char path[OA_PATH];
+    OA_TRY(oa_path(c, path, folder, made[what].marker));
+    *has = oa_file_exists(path);
+    return OA_OK;
+}
+
+enum oa_error oa_folder_check_kind(oa_context *c, const char *folder, enum oa_made what)
+{
+    enum oa_made other = what == OA_MADE_RUN ? OA_MADE_CONTEST : OA_MADE_RUN;
+    bool own, others;
+    OA_TRY(has_marker(c, folder, what, &own));
+    OA_TRY(has_marker(c, folder, other, &others));
+    if (own || !others)
+        return OA_OK;
+    return oa_fail(c, OA_ARGUMENT, "%s holds a %s, and a %s needs a folder of its own: give another --out", folder,
+                   made[other].is, made[what].is);
 }
 
 enum oa_error oa_overwrite_check(oa_context *c, const char *folder, enum oa_made what)

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a run will cost: one training step on the plan device, which computes nothing. */
+ * What a run will cost: training steps on the plan device, which computes nothing. */
 #include "train/train.h"
 
-static void one_step(struct oa_device *d, struct oa_model *m, const struct oa_options *o, oa_tape *t)
+#include <string.h>
+
+static void one_step(struct oa_device *d, struct oa_model *m, const struct oa_options *o, const struct oa_batch *batch,
+                     oa_tape *t)
 {
-    struct oa_batch batch = { .rows = (int)o->train_batch, .length = (int)o->model_context };
     oa_store_zero_gradients(&m->store);
     for (long i = 0; i < o->train_accumulate; i++) {
         oa_tape_reset(t, true, true, (struct oa_stream){ 0 });
-        oa_model_loss(t, m, &batch, 1);
+        oa_model_loss(t, m, batch, 1);
         oa_tape_backward(t);
     }
     d->ops->sum_squares(d, m->store.updated, m->store.gradients);
@@ -16,38 +18,53 @@ static void one_step(struct oa_device *d, struct oa_model *m, const struct oa_op
     oa_model_after_step(m, 1);
 }
 
-static enum oa_error measure(struct oa_device *d, const struct oa_options *o, long vocabulary, struct oa_plan *out)
+static void count(struct oa_device *d, struct oa_model *m, const struct oa_options *o,
+                  const struct oa_step_shape *shape, oa_tape *t, struct oa_plan *out)
 {
-    struct oa_model *m;
-    OA_TRY(oa_model_open(d, o, vocabulary, true, &m));
-    oa_tape t;
-    oa_tape_init(&t, d);
     d->flops = d->bytes = d->computed = 0;
-    one_step(d, m, o, &t);
+    one_step(d, m, o, &shape->typical, t);
     *out = (struct oa_plan){ .vocabulary = m->vocabulary,
                              .trainable = (double)m->store.trainable,
                              .frozen = (double)m->store.frozen,
                              .flops = d->flops,
                              .bytes = d->bytes,
                              .computed = d->computed,
-                             .memory_parameters = (double)m->store.arena.peak,
-                             .memory_activations = (double)t.arena.peak,
-                             .memory_scratch = (double)d->scratch.peak,
-                             .tokens = (double)(o->train_batch * o->train_accumulate * o->model_context) };
+                             .tokens = shape->tokens };
+    if (memcmp(&shape->typical, &shape->largest, sizeof shape->typical) != 0)
+        one_step(d, m, o, &shape->largest, t);
+    out->memory_parameters = (double)m->store.arena.peak;
+    out->memory_activations = (double)t->arena.peak;
+    out->memory_scratch = (double)d->scratch.peak;
+}
+
+static enum oa_error measure(struct oa_device *d, const struct oa_options *o, const struct oa_model_form *form,
+                             const struct oa_step_shape *shape, struct oa_plan *out)
+{
+    struct oa_model *m;
+    OA_TRY(oa_model_open(d, o, form, true, &m));
+    oa_tape t;
+    oa_tape_init(&t, d);
+    count(d, m, o, shape, &t, out);
     oa_tape_free(&t);
     oa_model_close(m);
     return oa_status(d->context);
 }
 
-enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o, long vocabulary, struct oa_plan *out)
+enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
+                           const struct oa_step_shape *shape, struct oa_plan *out)
 {
-    enum oa_precision p;
     struct oa_device *d;
-    if (!oa_precision_parse(o->train_precision, &p))
-        return oa_fail(c, OA_ARGUMENT, "train.precision: \"%s\" is not f32, bf16 or f64", o->train_precision);
-    enum oa_error e = oa_device_open(c, p, true, &d);
+    enum oa_error e = oa_device_open(c, o->train_precision, true, &d);
     if (e == OA_OK)
-        e = measure(d, o, vocabulary, out);
+        e = measure(d, o, form, shape, out);
     oa_device_close(d);
     return e;
+}
+
+enum oa_error oa_plan_workload(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                               struct oa_plan *out)
+{
+    struct oa_step_shape shape;
+    w->task->shape(o, w, &shape);
+    return oa_plan_make(c, o, &w->form, &shape, out);
 }

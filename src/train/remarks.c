@@ -4,11 +4,6 @@
 
 #include <string.h>
 
-static bool is(const char *a, const char *b)
-{
-    return strcmp(a, b) == 0;
-}
-
 static bool valid_is_apart(const struct oa_options *o)
 {
     return o->data_valid[0] != 0;
@@ -21,22 +16,32 @@ static bool no_validation(const struct oa_options *o)
 
 static bool no_end_rate(const struct oa_options *o)
 {
-    return is(o->train_schedule, "constant") || is(o->train_schedule, "inverse-sqrt");
+    return o->train_schedule == OA_SCHEDULE_CONSTANT || o->train_schedule == OA_SCHEDULE_INVERSE_SQRT;
 }
 
 static bool not_adamw(const struct oa_options *o)
 {
-    return !is(o->train_optimizer, "adamw");
+    return o->train_optimizer != OA_OPTIMIZER_ADAMW;
 }
 
 static bool adafactor(const struct oa_options *o)
 {
-    return is(o->train_optimizer, "adafactor");
+    return o->train_optimizer == OA_OPTIMIZER_ADAFACTOR;
 }
 
 static bool by_clock(const struct oa_options *o)
 {
     return o->train_seconds > 0 || o->train_pace[0] != 0;
+}
+
+static bool no_validation_before_the_end(const struct oa_options *o)
+{
+    return !no_validation(o) && o->train_eval_every == 0;
+}
+
+static bool nothing_timed(const struct oa_options *o)
+{
+    return o->train_seconds == 0 && o->compare_equal != OA_EQUAL_TIME;
 }
 
 static bool no_dropout(const struct oa_options *o)
@@ -52,6 +57,8 @@ static const struct {
     { "data.valid_fraction", valid_is_apart, "data.valid names the validation text" },
     { "train.eval_every", no_validation, "there is no validation text" },
     { "train.eval_tokens", no_validation, "there is no validation text" },
+    { "train.eval_tokens", no_validation_before_the_end, "train.eval_every is 0: the only validation is at the end" },
+    { "train.clock", nothing_timed, "no time is given to train for" },
     { "train.final_tokens", no_validation, "there is no validation text" },
     { "train.seed_dropout", no_dropout, "there is no dropout" },
     { "train.min_lr", no_end_rate, "only the schedules cosine and linear come down to it" },
@@ -69,7 +76,7 @@ static bool changed(oa_context *c, const struct oa_options *o, const char *key)
     oa_text_init(&before, c);
     oa_options_get(c, o, key, &now);
     oa_options_get(c, &fresh, key, &before);
-    bool differ = now.s && before.s && !is(now.s, before.s);
+    bool differ = now.s && before.s && strcmp(now.s, before.s) != 0;
     oa_text_free(&now);
     oa_text_free(&before);
     return differ;

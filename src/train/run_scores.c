@@ -42,7 +42,7 @@ static json_t *part_json(const struct oa_breakdown *p)
                      "measure", p->measure, "value", number(p->value), "n", number(p->n));
 }
 
-static json_t *example_json(const struct oa_answer *e)
+static json_t *example_json(const struct oa_specimen *e)
 {
     return json_pack("{s:I, s:o, s:o, s:o}", "row", (json_int_t)e->row, "source", oa_json_string(e->source),
                      "reference", oa_json_string(e->reference), "output", oa_json_string(e->output));
@@ -92,7 +92,7 @@ static bool copy_text(oa_context *c, const json_t *object, const char *key, char
     return json_is_string(text) || json_is_null(text);
 }
 
-static bool read_example(oa_context *c, const json_t *object, struct oa_answer *e)
+static bool read_example(oa_context *c, const json_t *object, struct oa_specimen *e)
 {
     const json_t *row = json_object_get(object, "row");
     e->row = (long)json_integer_value(row);
@@ -118,7 +118,7 @@ static enum oa_error read_examples(oa_context *c, const char *path, const json_t
     size_t n = json_array_size(examples);
     run->examples = n ? oa_alloc(c, n * sizeof *run->examples) : NULL;
     for (size_t i = 0; run->examples && i < n; i++) {
-        struct oa_answer *e = &run->examples[run->example_count++];
+        struct oa_specimen *e = &run->examples[run->example_count++];
         if (!read_example(c, json_array_get(examples, i), e) || (i && e->row <= e[-1].row))
             return refuse(c, path, "examples", i);
     }

@@ -67,8 +67,8 @@ enum oa_error oa_same_options(oa_context *c, const char *folder, const struct oa
 
 enum oa_error oa_origin_of(oa_context *c, const struct oa_workload *w, struct oa_origin *out)
 {
-    out->training_text = oa_workload_side(w, OA_TRAINING)->digest;
-    out->validation_text = oa_workload_side(w, OA_VALIDATION)->digest;
+    out->training_text = oa_workload_side(w, OA_TRAINING).digest;
+    out->validation_text = oa_workload_side(w, OA_VALIDATION).digest;
     return oa_tokenizer_digest(c, w->tokenizer, &out->tokenizer);
 }
 

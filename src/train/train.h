@@ -13,16 +13,14 @@
 #include "train/contest.h"
 #include "train/pace.h"
 
-/* Learning rate of step 1, 2, …: linear warm-up to lr, then the schedule; min_lr is a share of lr. NaN where the
- * options name no schedule. */
+/* Learning rate of step 1, 2, …: linear warm-up to lr, then the schedule; min_lr is a share of lr. */
 double oa_learning_rate(const struct oa_options *o, long step);
 
 /* The same where the schedule after the warm-up has come to x, from 0 to 1. */
 double oa_learning_rate_at(const struct oa_options *o, long step, double x);
 
 /* One optimiser step on the gradients in the store; gradient_scale is the factor of clipping. oa_optimizer_step_at
- * takes the learning rate from the caller, the other from the options. OA_INTERNAL in the store's context, and nothing
- * changed, where the options name no update rule. */
+ * takes the learning rate from the caller, the other from the options. */
 void oa_optimizer_step_at(struct oa_store *s, const struct oa_options *o, long step, double lr, double gradient_scale);
 void oa_optimizer_step(struct oa_store *s, const struct oa_options *o, long step, double gradient_scale);
 
@@ -75,7 +73,11 @@ struct oa_plan {
     /* Bytes: the store (values, gradients, moments), activations with their gradients, and the device's scratch. */
     double memory_parameters, memory_activations, memory_scratch;
 };
-enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o, long vocabulary, struct oa_plan *out);
+/* Memory is that of the largest step, the rest that of a typical one. */
+enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
+                           const struct oa_step_shape *shape, struct oa_plan *out);
+enum oa_error oa_plan_workload(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                               struct oa_plan *out);
 
 struct oa_contest_request {
     const struct oa_options *options; /* compare.seeds, compare.equal and all the rest */

@@ -30,7 +30,7 @@ enum oa_error oa_trainer_save_pace(struct trainer *t)
 {
     char path[OA_PATH];
     OA_TRY(oa_path(t->c, path, t->r->folder, OA_PACE_FILE));
-    return oa_pace_save(t->c, &t->pace, t->o->train_clock, path);
+    return oa_pace_save(t->c, &t->pace, oa_option_word("train.clock", (int)t->o->train_clock).s, path);
 }
 
 /* ---- the end ---- */

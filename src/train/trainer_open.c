@@ -6,7 +6,6 @@
 #include "train/overwrite.h"
 
 #include <math.h>
-#include <string.h>
 
 void oa_trainer_name(struct trainer *t)
 {
@@ -23,14 +22,14 @@ static enum oa_error open_data(struct trainer *t)
     struct oa_batch first; /* a text that is too short is refused here, before anything is written */
     OA_TRY(w->task->batches(t->c, o, w, OA_TRAINING, oa_chance_seed(o, OA_CHANCE_ORDER), &t->train));
     OA_TRY(oa_batches_random(t->train, 1, o->train_accumulate, 0, &first));
-    if (t->r->unjudged || !oa_workload_side(w, OA_VALIDATION)->count)
+    if (t->r->unjudged || oa_workload_side(w, OA_VALIDATION).targets == 0)
         return OA_OK;
     return w->task->batches(t->c, o, w, OA_VALIDATION, 0, &t->valid);
 }
 
 double oa_trainer_used(const struct trainer *t)
 {
-    return strcmp(t->o->train_clock, "wall") == 0 ? t->p.seconds : t->p.processor;
+    return t->o->train_clock == OA_CLOCK_WALL ? t->p.seconds : t->p.processor;
 }
 
 static enum oa_error resume_pace(struct trainer *t)
@@ -114,7 +113,7 @@ static enum oa_error begin(struct trainer *t)
 /* Arenas are sized before the first step: their pages are touched once, and plan and run agree or a test fails. */
 static enum oa_error reserve(struct trainer *t)
 {
-    OA_TRY(oa_plan_make(t->c, t->o, oa_tokenizer_size(t->r->workload->tokenizer), &t->plan));
+    OA_TRY(oa_plan_workload(t->c, t->o, t->r->workload, &t->plan));
     oa_arena_reserve(&t->tape.arena, (size_t)t->plan.memory_activations);
     oa_arena_reserve(&t->d->scratch, (size_t)t->plan.memory_scratch);
     return oa_status(t->c);
@@ -122,13 +121,10 @@ static enum oa_error reserve(struct trainer *t)
 
 enum oa_error oa_trainer_open(struct trainer *t)
 {
-    enum oa_precision precision;
-    if (!oa_precision_parse(t->o->train_precision, &precision))
-        return oa_fail(t->c, OA_ARGUMENT, "train.precision: \"%s\" is not f32, bf16 or f64", t->o->train_precision);
     OA_TRY(oa_metric_choose(t->c, t->r->workload->task, t->o->compare_metric, &t->metric));
-    OA_TRY(oa_best_check(t->c, t->o, oa_workload_side(t->r->workload, OA_VALIDATION)->count > 0, t->r->folder));
-    OA_TRY(oa_device_open(t->c, precision, false, &t->d));
-    OA_TRY(oa_model_open(t->d, t->o, oa_tokenizer_size(t->r->workload->tokenizer), true, &t->m));
+    OA_TRY(oa_best_check(t->c, t->o, oa_workload_side(t->r->workload, OA_VALIDATION).targets > 0, t->r->folder));
+    OA_TRY(oa_device_open(t->c, t->o->train_precision, false, &t->d));
+    OA_TRY(oa_model_open(t->d, t->o, &t->r->workload->form, true, &t->m));
     oa_tape_init(&t->tape, t->d);
     t->stream = oa_stream_named(oa_chance_seed(t->o, OA_CHANCE_DROPOUT), "dropout");
     OA_TRY(reserve(t));

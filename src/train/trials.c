@@ -42,11 +42,36 @@ static double number_of(const struct oa_grid_option *o, int value)
     return x;
 }
 
+/* The cell that differs from this one in the value of the option alone. */
+static int with_value(const struct oa_grid *g, int cell, int option, int value)
+{
+    int stride = 1;
+    for (int i = option + 1; i < g->options; i++)
+        stride *= g->option[i].count;
+    return cell + (value - oa_grid_at(g, cell, option)) * stride;
+}
+
+/* By which models are told apart; infinite when any trial diverged. */
+static double loss_of(const struct oa_contest *k, int entry, int cell)
+{
+    double mean = oa_trial_mean(k, entry, cell, 0);
+    return isnan(mean) ? INFINITY : mean;
+}
+
+bool oa_trial_idle(const struct oa_contest *k, int entry, int option)
+{
+    const struct oa_grid *g = &k->tuning.grid;
+    for (int cell = 0; cell < g->cells; cell++)
+        if (loss_of(k, entry, cell) != loss_of(k, entry, with_value(g, cell, option, 0)))
+            return false;
+    return true;
+}
+
 int oa_trial_edge(const struct oa_contest *k, int entry, int option)
 {
     const struct oa_grid *g = &k->tuning.grid;
     const struct oa_grid_option *o = &g->option[option];
-    if (!o->number)
+    if (!o->number || oa_trial_idle(k, entry, option))
         return 0;
     double chosen = number_of(o, oa_grid_at(g, k->entries[entry].chosen, option)), least = chosen, most = chosen;
     for (int v = 0; v < o->count; v++) {
@@ -58,7 +83,13 @@ int oa_trial_edge(const struct oa_contest *k, int entry, int option)
     return chosen == least && chosen > o->low ? -1 : 0;
 }
 
-void oa_trial_edges(const struct oa_contest *k, int entry, struct oa_text *out)
+static void say_idle(const char *key, const char *name, struct oa_text *out)
+{
+    oa_text_printf(out, "%s%s makes no difference to %s: the loss is the same with every value.",
+                   out->length ? " " : "", key, name);
+}
+
+void oa_trial_remarks(const struct oa_contest *k, int entry, struct oa_text *out)
 {
     const struct oa_grid *g = &k->tuning.grid;
     for (int i = 0; i < g->options; i++) {
@@ -68,6 +99,8 @@ void oa_trial_edges(const struct oa_contest *k, int entry, struct oa_text *out)
                            out->length ? " " : "", g->option[i].key, oa_entry_name(&k->entries[entry]),
                            oa_grid_value(g, k->entries[entry].chosen, i), edge > 0 ? "largest" : "smallest",
                            edge > 0 ? "larger" : "smaller");
+        else if (oa_trial_idle(k, entry, i))
+            say_idle(g->option[i].key, oa_entry_name(&k->entries[entry]), out);
     }
 }
 

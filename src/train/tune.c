@@ -11,20 +11,18 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum {
     SEED_DISTANCE = 1000000,     /* from train.seed to the first seed of trials: compare.seeds ends far before */
     TITLE = OA_OPTION_TEXT + 512 /* bytes of "tuning ATTENTION, CELL" */
 };
-static const long last_seed = 9007199254740991; /* of train.seed: 2⁵³ − 1 */
 
 /* ---- a trial ------------------------------------------------------------------------------------------------- */
 
 long oa_trial_seed(long train_seed, int number)
 {
     long away = SEED_DISTANCE + number;
-    return train_seed <= last_seed - away ? train_seed + away : train_seed - away;
+    return train_seed <= OA_LAST_SEED - away ? train_seed + away : train_seed - away;
 }
 
 /* compare.tune_steps is about the first attention; the others have more or fewer as in the contest. */
@@ -124,9 +122,9 @@ static enum oa_error check_plan(const struct contest *t, int entry, int cell, co
     struct oa_plan plan;
     char name[OA_GRID_NAME];
     struct oa_options o = options_of(t, entry, cell, 0);
-    OA_TRY(oa_plan_make(t->c, &o, oa_tokenizer_size(t->workload.tokenizer), &plan));
+    OA_TRY(oa_plan_workload(t->c, &o, &t->workload, &plan));
     bool size = plan.trainable == usual->trainable && plan.frozen == usual->frozen;
-    bool flops = plan.flops == usual->flops || strcmp(t->r->options->compare_equal, "flops") != 0;
+    bool flops = plan.flops == usual->flops || t->r->options->compare_equal != OA_EQUAL_FLOPS;
     if (size && flops)
         return OA_OK;
     return oa_fail(t->c, OA_ARGUMENT,
@@ -143,7 +141,7 @@ static enum oa_error check_plans(const struct contest *t)
     for (int entry = 0; entry < t->out->count; entry++) {
         struct oa_plan usual;
         struct oa_options o = options_of(t, entry, -1, 0);
-        OA_TRY(oa_plan_make(t->c, &o, oa_tokenizer_size(t->workload.tokenizer), &usual));
+        OA_TRY(oa_plan_workload(t->c, &o, &t->workload, &usual));
         for (int cell = 0; cell < t->out->tuning.grid.cells; cell++)
             OA_TRY(check_plan(t, entry, cell, &usual));
     }
@@ -213,7 +211,7 @@ static void say_edges(const struct contest *t, int entry)
 {
     struct oa_text text;
     oa_text_init(&text, t->c);
-    oa_trial_edges(t->out, entry, &text);
+    oa_trial_remarks(t->out, entry, &text);
     if (text.length)
         oa_log(t->c, 0, "compare.tune: %s", text.s);
     oa_text_free(&text);

@@ -64,14 +64,14 @@ enum oa_error oa_contest_tune_read(struct contest *t)
 static enum oa_error check_split(const struct contest *t)
 {
     long need = t->r->options->model_context + 1;
-    size_t trains = oa_workload_side(&t->held, OA_TRAINING)->count;
-    size_t judged = oa_workload_side(&t->held, OA_VALIDATION)->count;
+    double trains = oa_workload_side(&t->held, OA_TRAINING).targets;
+    double judged = oa_workload_side(&t->held, OA_VALIDATION).targets;
     bool judges = (long)judged >= need;
     if (judges && (long)trains >= need)
         return OA_OK;
     return oa_fail(
         t->c, OA_ARGUMENT,
-        "compare.tune_fraction = %g leaves %zu tokens of the training text to %s, and a row of model.context "
+        "compare.tune_fraction = %g leaves %.0f tokens of the training text to %s, and a row of model.context "
         "needs %ld: %s it, or give more text",
         t->r->options->compare_tune_fraction, judges ? trains : judged, judges ? "train on" : "judge by", need,
         judges ? "lower" : "raise");
@@ -87,8 +87,8 @@ enum oa_error oa_contest_tune_open(struct contest *t)
     t->held = t->workload;
     t->workload.task->hold_out(&t->workload, tuning->fraction, &t->held);
     OA_TRY(check_split(t));
-    tuning->train_tokens = (double)oa_workload_side(&t->held, OA_TRAINING)->count;
-    tuning->valid_tokens = (double)oa_workload_side(&t->held, OA_VALIDATION)->count;
+    tuning->train_tokens = oa_workload_side(&t->held, OA_TRAINING).targets;
+    tuning->valid_tokens = oa_workload_side(&t->held, OA_VALIDATION).targets;
     for (int i = 0; i < t->out->count; i++) {
         struct oa_entry *e = &t->out->entries[i];
         e->chosen = -1;

@@ -108,20 +108,12 @@ struct batch {
     long before;       /* runs before these, for progress lines */
 };
 
-static long entries_of(const struct contest *t)
-{
-    long count = 0;
-    for (int i = 0; i < t->out->count; i++)
-        count += !t->out->entries[i].floor;
-    return count;
-}
-
 static long runs_in_all(const struct contest *t)
 {
     long sources = 0;
     for (int s = 0; s < OA_CHANCES; s++)
         sources += t->out->vary.varied[s];
-    return sources * entries_of(t) * (t->out->vary.values - 1);
+    return sources * oa_contest_contestants(t) * (t->out->vary.values - 1);
 }
 
 static uint64_t seed_of(const struct contest *t, enum oa_chance source, int value)
@@ -148,7 +140,7 @@ static enum oa_error order_of(struct contest *t, const struct batch *b, int entr
 
 static struct oa_varied *slot_of(struct contest *t, const struct batch *b, long number)
 {
-    long entries = entries_of(t);
+    long entries = oa_contest_contestants(t);
     int entry = 0, left = (int)(number % entries), value = b->first + (int)(number / entries);
     while (t->out->entries[entry].floor || left-- > 0)
         entry++;
@@ -195,7 +187,7 @@ static enum oa_error carry_out(struct contest *t, const struct batch *b, struct 
 
 static enum oa_error run_batch(struct contest *t, const struct batch *b)
 {
-    long count = entries_of(t) * b->values;
+    long count = oa_contest_contestants(t) * b->values;
     struct oa_run_order *orders = oa_alloc(t->c, (size_t)count * sizeof *orders);
     enum oa_error e = orders ? carry_out(t, b, orders, count) : OA_NO_MEMORY;
     oa_free(orders);
@@ -222,7 +214,7 @@ static enum oa_error run_source(struct contest *t, enum oa_chance source, long b
     if (source != OA_CHANCE_SPLIT)
         return run_batch(t, &b);
     b.values = 1;
-    for (; b.first <= others; b.first++, b.before += entries_of(t))
+    for (; b.first <= others; b.first++, b.before += oa_contest_contestants(t))
         OA_TRY(run_split(t, &b));
     return OA_OK;
 }
@@ -255,7 +247,7 @@ enum oa_error oa_contest_vary(struct contest *t)
         if (!t->out->vary.varied[s])
             continue;
         OA_TRY(run_source(t, s, before));
-        before += entries_of(t) * (t->out->vary.values - 1);
+        before += oa_contest_contestants(t) * (t->out->vary.values - 1);
     }
     return OA_OK;
 }

@@ -23,7 +23,7 @@ double *oa_case_numbers(struct oa_case *a, const char *name, long count)
 
 static void *reals(struct oa_case *a, const double *x, long count)
 {
-    void *out = oa_tape_take(&a->rig.tape, (size_t)count * a->rig.device->kernels.real_size);
+    void *out = oa_tape_take(&a->rig.tape, (size_t)count * a->rig.device->numbers.real_size);
     if (out)
         oa_reals_write(a->rig.device, count, x, out);
     return out;
@@ -31,7 +31,7 @@ static void *reals(struct oa_case *a, const double *x, long count)
 
 static void *acts(struct oa_case *a, const double *x, long count)
 {
-    void *out = oa_tape_take(&a->rig.tape, (size_t)count * a->rig.device->kernels.act_size);
+    void *out = oa_tape_take(&a->rig.tape, (size_t)count * a->rig.device->numbers.act_size);
     if (out)
         oa_acts_write(a->rig.device, count, x, out);
     return out;
@@ -103,7 +103,7 @@ static void fill_parameters(struct oa_case *a)
         struct oa_stream s = oa_stream_named(12, p->name);
         for (long j = 0; p->trainable && j < p->count; j++) {
             double value = (p->init == OA_INIT_ONE) + 0.5 * oa_random_normal(s, (uint64_t)j);
-            if (a->rig.device->kernels.act == OA_BF16)
+            if (a->rig.device->numbers.act == OA_BF16)
                 value = (double)oa_bf16_to_float(oa_float_to_bf16((float)value));
             oa_real_write(a->rig.device, p->value, j, value);
         }
@@ -250,7 +250,7 @@ struct oa_oracle oa_case_oracle(const struct oa_case *a, long b)
 void oa_case_copy_values(const struct oa_case *from, struct oa_case *to)
 {
     struct oa_view v;
-    size_t bytes = (size_t)from->rig.store.total * from->rig.device->kernels.real_size;
+    size_t bytes = (size_t)from->rig.store.total * from->rig.device->numbers.real_size;
     const void *values = oa_view_open(&v, from->rig.device, from->rig.store.values, bytes, OA_VIEW_READ);
     if (values)
         to->rig.device->ops->upload(to->rig.device, bytes, values, to->rig.store.values);

@@ -135,11 +135,11 @@ void oa_raise_conditions(const struct oa_group *g, const double *map, long queri
 /* Is an error of `bound` times the condition still smaller than the value? */
 bool oa_row_is_judged(double condition, double bound);
 /* ‖want − got‖/‖want‖ over the rows that are judged at that bound, each divided by its condition. */
-struct oa_rows {
+struct oa_row_set {
     const double *want, *got, *condition; /* [rows, width] twice, [rows] */
     long rows, width;
 };
-double oa_rows_difference(const struct oa_rows *r, double bound);
+double oa_row_set_difference(const struct oa_row_set *r, double bound);
 /* Says which rows of an item are not judged, if there are any. */
 void oa_proof_leave_out(struct oa_proof *p, const struct oa_case *a, const double *condition, double bound, long item);
 

@@ -97,6 +97,17 @@ static const char *const combinations[] = {
     "mixer(hidden=30, value)",
     "mixer(hidden=3)",
     "softmax:1 | dense:1",
+    "softmax(relative=t5, buckets=8, distance=6)",
+    "mix(random, softmax, relative=t5, buckets=8, distance=7)",
+    "mix(random, factorized-random(rank=2), alpha=sum, relative=alibi)",
+    "longformer(window=1, global=2, relative=t5, buckets=8, distance=6)",
+    "longformer(window=2, global=1, shared, relative=alibi)",
+    "sparse(fixed, stride=3, summary=2, relative=t5, buckets=8, distance=9)",
+    "sparse(stride=3, relative=t5, buckets=8, distance=7)",
+    "sparse(stride=4, heads=split, relative=alibi)",
+    "local(window=2, dilation=2, relative=alibi)",
+    "bigbird(block=2, random=1, window=1, global=1, relative=t5, buckets=8, distance=9)",
+    "softmax(tie, relative=alibi):1 | local(window=4, relative=t5, buckets=8, distance=8):1",
 };
 
 enum { FIRST_ROOM = 64 };

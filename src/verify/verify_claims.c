@@ -5,7 +5,8 @@
  * of the table that claims it.
  *
  *     causal      no output depends on a later token
- *     order       swapped tokens do not just swap their outputs, with some value of some option
+ *     order       swapped tokens do not just swap their outputs, with some value of some option but relative positions,
+ *                 which every map has to depend on
  *     mixture     the mechanism is a part of the logits, over all keys
  *     queries     it takes the projection options
  *     bound       parameters grow with N, or the support ends
@@ -206,6 +207,8 @@ static unsigned measure_order(const struct subject *s)
     char word[64];
     bool shows = order_shows(s, s->text);
     for (const struct oa_argument *a = s->m->arguments; a->key && !shows; a++) {
+        if (strcmp(a->key, "relative") == 0)
+            continue;
         shows = a->kind == OA_VALUE_INT && order_shows_with(s, a->key, "2");
         for (int i = 1; a->kind == OA_VALUE_CHOICE && !shows && oa_choice_word(a->choices, i, word, sizeof word); i++)
             shows = order_shows_with(s, a->key, word);

@@ -93,7 +93,7 @@ static double *copied(struct oa_case *a, const double *x, long count)
 static void check_parameter(struct oa_proof *p, struct oa_case *a, const struct oa_parameter *w, const double *gradient)
 {
     struct oa_view v;
-    size_t bytes = (size_t)w->count * a->rig.device->kernels.real_size;
+    size_t bytes = (size_t)w->count * a->rig.device->numbers.real_size;
     double *values = oa_view_open(&v, a->rig.device, w->value, bytes, OA_VIEW_READ | OA_VIEW_WRITE);
     if (values)
         check_direction(p, a, w->name, values, &v, gradient, w->count);

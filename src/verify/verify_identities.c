@@ -67,6 +67,26 @@ static bool same_sides(struct oa_case *a, struct oa_case *b)
     return q && k;
 }
 
+static bool zero_bias(struct oa_case *a, struct oa_case *b)
+{
+    struct oa_parameter *r = oa_store_find(&a->rig.store, "relative.bias");
+    (void)b;
+    for (long i = 0; r && i < r->count; i++)
+        oa_real_write(a->rig.device, r->value, i, 0);
+    return r;
+}
+
+/* The slopes as biases, one distance a bucket: of 16 buckets for each side 8 hold one, of 32 for one side 16. */
+static bool slopes(struct oa_case *a, struct oa_case *b)
+{
+    struct oa_parameter *r = oa_store_find(&a->rig.store, "relative.bias");
+    (void)b;
+    for (long i = 0; r && i < r->count; i++)
+        oa_real_write(a->rig.device, r->value, i,
+                      -(double)(i % 16) * pow(2, -8.0 * (double)(i / 32 + 1) / (double)r->dim[0]));
+    return r && r->dim[1] == 32;
+}
+
 /* Lengths: 6 tokens, tables of 7 unless `exact`, then 6. */
 static const struct identity {
     const char *one, *other;
@@ -76,6 +96,10 @@ static const struct identity {
     limit *set;
     bool exact, whole; /* N = 6; no padding */
 } identities[] = {
+    { "softmax(relative=t5)", "softmax", true, 1e-12, OA_MODE_CAUSAL, zero_bias, false, false },
+    { "softmax(relative=t5)", "softmax(relative=alibi)", true, 1e-12, OA_MODE_CAUSAL, slopes, false, false },
+    { "softmax(relative=t5)", "softmax", false, 1e-3, OA_MODE_CAUSAL, NULL, false, false },
+    { "softmax(relative=alibi)", "softmax", false, 1e-3, OA_MODE_CAUSAL, NULL, false, false },
     { "local(window=6)", "softmax", true, 1e-12, OA_MODE_CAUSAL, NULL, false, false },
     { "local(window=2)", "softmax", false, 1e-3, OA_MODE_CAUSAL, NULL, false, false },
     { "block-local(size=6)", "softmax", true, 1e-12, OA_MODE_CAUSAL, NULL, false, false },

@@ -115,8 +115,8 @@ static double compare(const struct item *m, double bound)
 {
     const struct oa_case *a = m->a;
     const double *got = a->y + m->b * a->T * a->D;
-    struct oa_rows rows = { m->want, got, m->condition, a->T, a->D };
-    return a->setup.precision == OA_PRECISION_F64 ? worst_output(m, got, bound) : oa_rows_difference(&rows, bound);
+    struct oa_row_set rows = { m->want, got, m->condition, a->T, a->D };
+    return a->setup.precision == OA_PRECISION_F64 ? worst_output(m, got, bound) : oa_row_set_difference(&rows, bound);
 }
 
 static bool has_map(const struct oa_case *a)

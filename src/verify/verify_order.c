@@ -15,9 +15,14 @@ static void swap_rows(double *x, long a, long b, long width)
     }
 }
 
+static bool is_relative(const struct oa_group *g)
+{
+    return oa_group_relative(g).kind != OA_RELATIVE_NONE;
+}
+
 static bool order_matters(const struct oa_group *g)
 {
-    bool matters = g->mechanism->can & OA_ORDER;
+    bool matters = g->mechanism->can & OA_ORDER || is_relative(g);
     for (int i = 0; i < g->components; i++)
         matters |= order_matters(&g->component[i]);
     return matters;
@@ -44,13 +49,14 @@ static bool sees_all(const struct oa_case *a, const struct oa_group *g)
            oa_visible_pairs(g, a->T, a->T) == (double)(g->shape.heads * a->T * a->T);
 }
 
-/* A token that sees itself only, or everything, has no order, though the mechanism has. */
+/* A token that sees itself only, or everything, has no order, though the mechanism has. Relative positions make one of
+ * whatever is seen beside the token itself. */
 static bool order_shows(struct oa_case *a)
 {
     bool shows = false;
     for (int i = 0; i < a->rig.layer.groups; i++) {
         const struct oa_group *g = &a->rig.layer.group[i];
-        shows |= order_matters(g) && !sees_itself(a, g) && !sees_all(a, g);
+        shows |= !sees_itself(a, g) && (is_relative(g) || (order_matters(g) && !sees_all(a, g)));
     }
     return shows;
 }

@@ -14,14 +14,13 @@
 #include "verify/verify.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { D = 32, K = 8, HEADS = 4, STATISTICS = 7 };
 enum { FIRST, LENGTH, LENGTH_SQUARE, TIED, UNTIED, UNTIED_SQUARE, DEFECT };
 
-static const char *const kinds[] = {
-    "haar", "gram-schmidt", "gaussian", "slice", "srht", "hd3", "block", "permutation"
-};
+static const enum oa_projection kinds[] = { OA_PROJECTION_HAAR,  OA_PROJECTION_GRAM_SCHMIDT, OA_PROJECTION_GAUSSIAN,
+                                            OA_PROJECTION_SLICE, OA_PROJECTION_SRHT,         OA_PROJECTION_HD3,
+                                            OA_PROJECTION_BLOCK, OA_PROJECTION_PERMUTATION };
 
 /* Fixed unit vectors with ⟨x, y⟩ = ½. */
 static void vectors(double *x, double *y)
@@ -79,7 +78,7 @@ static void measure(const struct oa_draw *draw, double *numbers)
 
 struct law {
     struct oa_proof *p;
-    const char *kind;
+    enum oa_projection kind;
     long count;
     const double *values; /* [STATISTICS][count] */
 };
@@ -89,8 +88,8 @@ static void check(const struct law *l, int statistic, double want, const char *w
 {
     struct oa_measured m = oa_measured_of(l->values + statistic * l->count, l->count);
     double error = fmax(m.error, 1e-15);
-    oa_proof_law(l->p, "orthogonal", fabs(m.mean - want), 5 * error, "%s: %s %.6f, law %.6f; the bound is 5σ", l->kind,
-                 what, m.mean, want);
+    oa_proof_law(l->p, "orthogonal", fabs(m.mean - want), 5 * error, "%s: %s %.6f, law %.6f; the bound is 5σ",
+                 oa_projection_name(l->kind), what, m.mean, want);
 }
 
 static void check_moments(const struct law *l, bool haar, bool gaussian)
@@ -112,10 +111,10 @@ static void check_moments(const struct law *l, bool haar, bool gaussian)
         fourth += off * off * off * off / (double)l->count;
     }
     oa_proof_law(l->p, "orthogonal", fabs(sum - want), 5 * sqrt((fourth - sum * sum) / (double)l->count),
-                 "%s: variance of ⟨xU, yU⟩ %.6f, law %.6f; the bound is 5σ", l->kind, sum, want);
+                 "%s: variance of ⟨xU, yU⟩ %.6f, law %.6f; the bound is 5σ", oa_projection_name(l->kind), sum, want);
 }
 
-static void check_kind(struct oa_proof *p, const char *kind, long count, double *values)
+static void check_kind(struct oa_proof *p, enum oa_projection kind, long count, double *values)
 {
     struct oa_draws draws = { .kind = kind,
                               .name = "verify/projections",
@@ -126,15 +125,15 @@ static void check_kind(struct oa_proof *p, const char *kind, long count, double 
                               .statistics = STATISTICS,
                               .measure = measure };
     struct law l = { .p = p, .kind = kind, .count = count, .values = values };
-    bool gaussian = strcmp(kind, "gaussian") == 0, gram = strcmp(kind, "gram-schmidt") == 0;
+    bool gaussian = kind == OA_PROJECTION_GAUSSIAN, gram = kind == OA_PROJECTION_GRAM_SCHMIDT;
     double worst = 0;
     if (oa_draws_run(p->context, &draws, values) != OA_OK)
         return;
     for (long i = 0; i < count; i++)
         worst = fmax(worst, values[DEFECT * count + i]);
     if (!gaussian)
-        oa_proof_law(p, "orthogonal", worst, 1e-13, "%s: largest entry of UᵀU − I", kind);
-    check_moments(&l, gram || strcmp(kind, "haar") == 0, gaussian);
+        oa_proof_law(p, "orthogonal", worst, 1e-13, "%s: largest entry of UᵀU − I", oa_projection_name(kind));
+    check_moments(&l, gram || kind == OA_PROJECTION_HAAR, gaussian);
 }
 
 /* ---- slice: heads of one matrix ------------------------------------------------------------------------------------
@@ -153,7 +152,7 @@ static void measure_parts(const struct oa_draw *draw, double *numbers)
 
 static void check_parts(struct oa_proof *p, double *values)
 {
-    struct oa_draws draws = { .kind = "slice",
+    struct oa_draws draws = { .kind = OA_PROJECTION_SLICE,
                               .name = "verify/parts",
                               .d = D,
                               .k = K,
@@ -192,7 +191,7 @@ static void measure_distortion(const struct oa_draw *draw, double *numbers)
 static void check_distortion(struct oa_proof *p, double *values)
 {
     long count = p->quick ? 8 : 40;
-    struct oa_draws draws = { .kind = "haar",
+    struct oa_draws draws = { .kind = OA_PROJECTION_HAAR,
                               .name = "verify/distortion",
                               .d = WIDE,
                               .k = NARROW,
@@ -208,15 +207,15 @@ static void check_distortion(struct oa_proof *p, double *values)
 }
 
 /* With one attention, the kinds that it draws: a law of others says nothing of it, and the draws take long. */
-static bool draws(const struct oa_atom *a, const char *kind)
+static bool draws(const struct oa_atom *a, enum oa_projection kind)
 {
-    bool any = oa_atom_is(a, "qk", kind);
+    bool any = oa_atom_is(a, "qk", oa_projection_name(kind));
     for (int i = 0; i < a->children; i++)
         any |= draws(&a->child[i], kind);
     return any;
 }
 
-static bool wanted(const struct oa_proof *p, const char *kind)
+static bool wanted(const struct oa_proof *p, enum oa_projection kind)
 {
     bool any = !p->only;
     for (int l = 0; p->only && l < p->only_spec.layers; l++) {
@@ -236,9 +235,9 @@ static void once(struct oa_proof *p)
         if (wanted(p, kinds[i]))
             check_kind(p, kinds[i], count, values);
     }
-    if (wanted(p, "slice"))
+    if (wanted(p, OA_PROJECTION_SLICE))
         check_parts(p, values);
-    if (wanted(p, "haar"))
+    if (wanted(p, OA_PROJECTION_HAAR))
         check_distortion(p, values);
     oa_free(values);
 }

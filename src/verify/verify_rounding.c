@@ -41,7 +41,7 @@ bool oa_row_is_judged(double condition, double bound)
     return bound * condition < 1;
 }
 
-double oa_rows_difference(const struct oa_rows *r, double bound)
+double oa_row_set_difference(const struct oa_row_set *r, double bound)
 {
     double off = 0, all = 0;
     for (long i = 0; i < r->rows * r->width; i++) {

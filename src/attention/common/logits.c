@@ -11,8 +11,9 @@ void oa_part_forward(oa_tape *t, const struct oa_group *g, const struct oa_layer
 {
     struct oa_part_tensors part = { .kind = OA_PART_DOT };
     struct oa_attention_shape shape = oa_group_shape(g, in);
+    const struct oa_relative_bias relative = oa_group_relative(g);
     g->mechanism->part(t, g, in, &part);
-    oa_logits_op(t, &shape, &g->support, 1, &part, NULL, v, in->dropout, o);
+    oa_logits_op(t, &shape, &g->support, 1, &part, NULL, &relative, v, in->dropout, o);
 }
 
 void oa_dot_part(oa_tape *t, const struct oa_group *g, const struct oa_layer_input *in, struct oa_part_tensors *out)
@@ -60,6 +61,7 @@ double oa_visible_pairs(const struct oa_group *g, long queries, long keys)
 
 double oa_dot_flops(const struct oa_group *g, long queries, long keys)
 {
-    double each = 2 * (double)g->shape.head_width + 2 * (double)g->shape.value_width + 5;
+    double relative = oa_group_relative(g).kind != OA_RELATIVE_NONE;
+    double each = 2 * (double)g->shape.head_width + 2 * (double)g->shape.value_width + 5 + relative;
     return oa_visible_pairs(g, queries, keys) * each;
 }

@@ -133,6 +133,7 @@ static void softmax_row(const struct oa_group *g, const struct oa_oracle *in, lo
 {
     double top = -INFINITY, sum = 0;
     for (long j = 0; j < in->keys; j++) {
+        w[j] += oa_relative_score(g, head, i, j);
         if (oa_oracle_visible(g, in, head, i, j))
             top = fmax(top, w[j]);
     }

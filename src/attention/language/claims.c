@@ -11,6 +11,8 @@ unsigned oa_atom_claims(const struct oa_atom *a)
     unsigned claims = a->mechanism->can_with ? a->mechanism->can_with(a) : a->mechanism->can;
     for (int c = 0; c < a->children; c++)
         claims |= oa_atom_claims(&a->child[c]) & (OA_BOUND_LENGTH | OA_ORDER);
+    if (oa_atom_value(a, "relative")->number > 0)
+        claims = (claims | OA_ORDER) & ~(unsigned)OA_CAN_CROSS;
     return claims;
 }
 
@@ -28,7 +30,8 @@ bool oa_atom_mode_clash(const struct oa_atom *a, bool causal, bool cross, char *
                  "linear or another that has it",
                  m->name, m->self_only ? m->self_only : "positions of one sequence");
     else
-        return m->mode_clash && m->mode_clash(a, causal, cross, sentence, size);
+        return oa_relative_mode_clash(a, causal, cross, sentence, size) ||
+               (m->mode_clash && m->mode_clash(a, causal, cross, sentence, size));
     return true;
 }
 
@@ -73,9 +76,9 @@ void oa_spec_dropout_notes(const struct oa_spec *s, double dropout, struct oa_te
         add_notes(s, without_weights, sentence, out);
 }
 
-void oa_spec_precision_notes(const struct oa_spec *s, const char *precision, struct oa_text *out)
+static void spec_precision_notes(const struct oa_spec *s, enum oa_precision precision, struct oa_text *out)
 {
-    if (strcmp(precision, "bf16") == 0)
+    if (precision == OA_PRECISION_BF16)
         add_notes(s, oa_atom_divides_signed,
                   " divides weights of both signs by their sum, which can come near 0: in bf16 rounding alone can then "
                   "give an error as large as the result; train.precision = f32 is 65,536 times as fine.",
@@ -89,7 +92,7 @@ enum oa_error oa_attention_notes(oa_context *c, const char *text, unsigned has, 
     enum oa_error e = oa_stacks_parse(c, text, has, &parsed);
     for (int role = 0; e == OA_OK && role < OA_STACK_ROLES; role++) {
         oa_spec_dropout_notes(&parsed.spec[role], o->model_attention_dropout, out);
-        oa_spec_precision_notes(&parsed.spec[role], o->train_precision, out);
+        spec_precision_notes(&parsed.spec[role], o->train_precision, out);
     }
     oa_stacks_free(&parsed);
     return e;

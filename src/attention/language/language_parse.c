@@ -86,7 +86,8 @@ static enum oa_error check_atom(const struct oa_reader *r, const struct oa_atom 
     char sentence[512];
     if (r->stacks && oa_atom_mode_clash(a, causal, cross, sentence, sizeof sentence))
         return oa_refuse_mode(r, at, sentence);
-    bool wrong = m->clash && m->clash(a, sentence, sizeof sentence);
+    bool wrong =
+        (m->clash && m->clash(a, sentence, sizeof sentence)) || oa_relative_clash(a, sentence, sizeof sentence);
     if (!wrong && m->can & OA_HAS_QUERIES)
         wrong = oa_project_clash(a, sentence, sizeof sentence);
     return wrong ? oa_refuse(r, at, "%s: %s", m->name, sentence) : OA_OK;

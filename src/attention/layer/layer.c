@@ -158,6 +158,7 @@ static enum oa_error open_group(struct oa_group *g, const struct opening *how)
         oa_value_parameters(g);
     if (g->mechanism->parameters)
         OA_TRY(g->mechanism->parameters(g));
+    OA_TRY(oa_relative_parameters(g));
     return oa_status(g->context);
 }
 
@@ -261,9 +262,17 @@ void oa_layer_close(struct oa_layer *l)
 
 /* ---- forward -------------------------------------------------------------------------------------------------- */
 
+/* The states of the first sequence, or NULL. */
+static struct oa_state *first_state(const struct oa_layer_input *in)
+{
+    return in->rows ? in->rows[0].state : in->state;
+}
+
 static enum oa_error check_group_input(const struct oa_group *g, const struct oa_layer_input *in)
 {
-    long N = oa_group_length(g), longest = in->state ? in->state->tokens + in->queries : in->queries;
+    long N = oa_group_length(g), longest = in->queries;
+    if (first_state(in))
+        longest += first_state(in)->tokens;
     if (in->memory && in->keys > longest)
         longest = in->keys;
     if (g->mechanism->can & OA_BOUND_LENGTH && longest > N)
@@ -280,11 +289,39 @@ static enum oa_error check_group_input(const struct oa_group *g, const struct oa
 
 static enum oa_error check_input(const struct oa_layer *l, const struct oa_layer_input *in)
 {
-    if (l->shape.cross != (in->memory != NULL))
+    bool read = first_state(in) && first_state(in)->tokens > 0; /* the memory, before */
+    if (l->shape.cross != (in->memory != NULL) && !(read && l->shape.cross))
         return oa_fail(l->context, OA_INTERNAL, "attention layer: memory is %s", in->memory ? "given" : "missing");
     for (int g = 0; g < l->groups; g++)
         OA_TRY(check_group_input(&l->group[g], in));
-    return in->state ? oa_layer_state_check(l, in) : OA_OK;
+    return first_state(in) ? oa_layer_state_check(l, in) : OA_OK;
+}
+
+static oa_tensor *rows_of(oa_tape *t, const oa_tensor *x, long sequence, long count)
+{
+    return x ? oa_tensor_from(t, oa_act_at(t->device, x->data, sequence * count * x->ld), count, x->cols, x->ld, false)
+             : NULL;
+}
+
+/* Sequences side by side: each with its states, one after the other. What they share counts a step once. */
+static void run_rows(oa_tape *t, const struct oa_group *g, int index, const struct oa_layer_input *in, oa_tensor *v,
+                     oa_tensor *o)
+{
+    long before = in->rows[0].state[index].tokens;
+    for (long b = 0; b < in->batch && oa_status(t->context) == OA_OK; b++) {
+        struct oa_layer_input one = *in;
+        one.batch = 1;
+        one.x = rows_of(t, in->x, b, in->queries);
+        one.rows = NULL;
+        one.state = in->rows[b].state;
+        one.keys = in->memory || !g->shape.cross ? in->keys : in->rows[b].keys;
+        oa_tensor *values = in->memory || !v ? v : rows_of(t, v, b, in->queries);
+        oa_state_begin(t, &one.state[index]);
+        g->mechanism->forward(t, g, &one, values, rows_of(t, o, b, in->queries));
+    }
+    for (long b = 0; b < in->batch; b++)
+        in->rows[b].state[index].tokens = before + in->queries;
+    oa_state_begin(t, NULL);
 }
 
 static void run_group(oa_tape *t, const struct oa_layer *l, int index, const struct oa_layer_input *in, oa_tensor *o,
@@ -293,6 +330,10 @@ static void run_group(oa_tape *t, const struct oa_layer *l, int index, const str
     const struct oa_group *g = &l->group[index];
     oa_tensor *v = g->value ? oa_linear(t, oa_key_input(g, in), g->value, g->value_bias) : NULL;
     oa_tensor *view = l->groups == 1 ? o : oa_columns(t, o, column, g->shape.heads * g->shape.value_width);
+    if (in->rows) {
+        run_rows(t, g, index, in, v, view);
+        return;
+    }
     oa_state_begin(t, in->state ? &in->state[index] : NULL);
     if (oa_status(t->context) == OA_OK)
         g->mechanism->forward(t, g, in, v, view);
@@ -309,7 +350,7 @@ static struct oa_layer_input without_padding(oa_tape *t, const struct oa_layer_i
     struct oa_layer_input real = *in;
     real.lengths = oa_tape_lend(t, in->lengths, (size_t)in->batch * sizeof *in->lengths);
     real.words = oa_tape_lend(t, in->words, (size_t)(in->batch * in->queries) * sizeof *in->words);
-    if (in->state && in->state->tokens > 0)
+    if (first_state(in) && first_state(in)->tokens > 0)
         real.memory = NULL;
     else if (in->lengths && in->memory)
         real.memory = oa_select_rows(t, in->memory, in->keys, real.lengths);

@@ -58,21 +58,20 @@ double oa_layer_state_numbers(const struct oa_layer *l, const struct oa_state *s
     return sum;
 }
 
-size_t oa_layer_state_bytes(const struct oa_layer *l, const struct oa_state *s)
-{
-    size_t sum = 0;
-    for (int g = 0; g < l->groups; g++)
-        sum += oa_state_bytes(&s[g]);
-    return sum;
-}
-
 enum oa_error oa_layer_state_check(const struct oa_layer *l, const struct oa_layer_input *in)
 {
-    if (in->batch != 1 || (in->lengths && !l->shape.cross))
+    const struct oa_state *s = in->rows ? in->rows[0].state : in->state;
+    bool alone = in->batch == 1;
+    if ((!alone && (!in->rows || in->memory)) || (in->lengths && !l->shape.cross))
         return oa_fail(l->context, OA_INTERNAL, "decoding takes one sequence a state, without padding; it got %ld%s",
                        in->batch, in->lengths ? " with lengths" : "");
-    if (in->state->tokens + in->queries > in->state->length)
+    for (long b = 0; in->rows && b < in->batch; b++)
+        if (in->rows[b].state->tokens != s->tokens)
+            return oa_fail(l->context, OA_INTERNAL,
+                           "sequences side by side are equally long; here are %ld and %ld tokens", s->tokens,
+                           in->rows[b].state->tokens);
+    if (s->tokens + in->queries > s->length)
         return oa_fail(l->context, OA_SHAPE, "the decoding state was opened for %ld tokens, and number %ld comes",
-                       in->state->length, in->state->tokens + in->queries);
+                       s->length, s->tokens + in->queries);
     return OA_OK;
 }

@@ -23,6 +23,7 @@ static const struct oa_argument arguments[] = {
     { "global", OA_VALUE_INT, "2", NULL, 0, 1 << 20,
       "g, blocks that see all and are seen by all: first and last ones" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    OA_RELATIVE_ARGUMENTS,
     { .key = NULL }
 };
 

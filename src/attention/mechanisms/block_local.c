@@ -13,6 +13,7 @@
 
 static const struct oa_argument arguments[] = { { "size", OA_VALUE_INT, "64", NULL, 1, 1 << 30, "tokens of a block" },
                                                 OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+                                                OA_RELATIVE_ARGUMENTS,
                                                 { .key = NULL } };
 
 static enum oa_error parameters(struct oa_group *g)

@@ -20,6 +20,7 @@ static const struct oa_argument arguments[] = {
     { "layout", OA_VALUE_TEXT, NULL, NULL, 0, 0, "a text file of 0 and 1: which blocks each head sees" },
     { "from", OA_VALUE_CHOICE, NULL, "strided|fixed|local", 0, 0, "pooled from the key sets of sparse, or of local" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    OA_RELATIVE_ARGUMENTS,
     { .key = NULL }
 };
 

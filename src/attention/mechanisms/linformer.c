@@ -73,7 +73,7 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
     oa_tensor *values = oa_project_length(t, v, in->batch, H, in->lengths, g->parameter[LENGTH_VALUE]);
     shape.keys = rank_of(g);
     shape.key_lengths = NULL;
-    oa_logits_op(t, &shape, NULL, 1, &part, NULL, values, in->dropout, o);
+    oa_logits_op(t, &shape, NULL, 1, &part, NULL, NULL, values, in->dropout, o);
 }
 
 static double flops(const struct oa_group *g, long queries, long keys)

@@ -15,6 +15,7 @@ static const struct oa_argument arguments[] = {
     { "window", OA_VALUE_INT, "128", NULL, 1, 1 << 30, "keys a causal query sees; keys to each side otherwise" },
     { "dilation", OA_VALUE_INT, "1", NULL, 1, 1 << 30, "distance between neighbouring keys of the window" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    OA_RELATIVE_ARGUMENTS,
     { .key = NULL }
 };
 

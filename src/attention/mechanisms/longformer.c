@@ -23,6 +23,7 @@ static const struct oa_argument arguments[] = {
     { "global", OA_VALUE_INT, "1", NULL, 0, 1 << 30, "first tokens, which see all and are seen by all; 0 is local" },
     { "shared", OA_VALUE_FLAG, "0", NULL, 0, 0, "global tokens have no projections of their own" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    OA_RELATIVE_ARGUMENTS,
     { .key = NULL }
 };
 
@@ -93,8 +94,9 @@ static void run_local(oa_tape *t, const struct oa_group *g, const struct oa_laye
     const struct oa_support support =
         oa_support_longformer(oa_atom_int(g->atom, "window", 0), oa_atom_int(g->atom, "global", 1), false);
     oa_dot_part(t, g, in, &part);
+    const struct oa_relative_bias relative = oa_group_relative(g);
     if (oa_status(t->context) == OA_OK)
-        oa_logits_op(t, &shape, &support, 1, &part, NULL, v, in->dropout, o);
+        oa_logits_op(t, &shape, &support, 1, &part, NULL, &relative, v, in->dropout, o);
 }
 
 /* The first rows as queries; all rows as keys, like cross-attention of a sequence with itself, or in a causal layer the
@@ -118,10 +120,11 @@ static void run_global(oa_tape *t, const struct oa_group *g, const struct oa_lay
     oa_tensor *v = oa_linear(t, oa_key_input(&other, &rows), other.value, other.value_bias);
     oa_tensor *result = oa_tensor_new(t, in->batch * rows.queries, g->shape.heads * g->shape.value_width);
     /* The first g tokens are all in a window of g + 1, which tells decoding how many there will be. */
+    const struct oa_relative_bias relative = oa_group_relative(g);
     const struct oa_support window = oa_support_local(oa_atom_int(g->atom, "global", 1) + 1, 1), all = { 0 };
     if (oa_status(t->context) != OA_OK)
         return;
-    oa_logits_op(t, &shape, g->shape.causal ? &window : &all, 1, &part, NULL, v, in->dropout, result);
+    oa_logits_op(t, &shape, g->shape.causal ? &window : &all, 1, &part, NULL, &relative, v, in->dropout, result);
     oa_put_leading_rows(t, o, in->queries, rows.queries, result);
 }
 

@@ -18,8 +18,18 @@
 static const struct oa_argument arguments[] = {
     { "alpha", OA_VALUE_CHOICE, NULL, "softmax|sigmoid|sum|fixed", 0, 0, "how components are weighted" },
     { "weights", OA_VALUE_REALS, NULL, NULL, 0, 0, "the weights of alpha=fixed, e.g. 0.3/0.7" },
+    OA_RELATIVE_ARGUMENTS,
+    { "share", OA_VALUE_CHOICE, NULL, "none|layers", 0, 0, "layers: one relative.bias for all layers" },
     { .key = NULL }
 };
+
+static bool has_relative_component(const struct oa_atom *a)
+{
+    bool any = false;
+    for (int c = 0; c < a->children; c++)
+        any |= oa_atom_value(&a->child[c], "relative")->number > 0;
+    return any;
+}
 
 static bool clash(const struct oa_atom *a, char *sentence, size_t size)
 {
@@ -36,6 +46,11 @@ static bool clash(const struct oa_atom *a, char *sentence, size_t size)
         snprintf(sentence, size, "weights belong to alpha=fixed.");
     else if (fixed && weights->number != a->children)
         snprintf(sentence, size, "there are %.0f weights for %d components.", weights->number, a->children);
+    else if (has_relative_component(a))
+        snprintf(sentence, size,
+                 "relative positions belong to the mixture as a whole: write mix(…, relative=alibi) or another, once.");
+    else if (oa_atom_is(a, "share", "layers") && !oa_atom_is(a, "relative", "t5"))
+        snprintf(sentence, size, "share=layers is for relative=t5, one bias for all layers.");
     else
         return false;
     return true;
@@ -75,10 +90,11 @@ static void forward(oa_tape *t, const struct oa_group *g, const struct oa_layer_
 {
     struct oa_part_tensors parts[OA_MAX_PARTS];
     struct oa_mixture mixture = mixture_of(g);
+    const struct oa_relative_bias relative = oa_group_relative(g);
     struct oa_attention_shape shape = oa_group_shape(g, in);
     for (int c = 0; c < g->components; c++)
         g->component[c].mechanism->part(t, &g->component[c], in, &parts[c]);
-    oa_logits_op(t, &shape, NULL, g->components, parts, &mixture, v, in->dropout, o);
+    oa_logits_op(t, &shape, NULL, g->components, parts, &mixture, &relative, v, in->dropout, o);
 }
 
 /* Each component counts its own softmax and product with V; they happen once. */
@@ -87,6 +103,7 @@ static double flops(const struct oa_group *g, long queries, long keys)
     double pairs = oa_visible_pairs(g, queries, keys), sum = 0;
     for (int c = 0; c < g->components; c++)
         sum += g->component[c].mechanism->flops(&g->component[c], queries, keys);
+    sum += oa_group_relative(g).kind != OA_RELATIVE_NONE ? pairs : 0;
     return sum + pairs * (2 * g->components - (g->components - 1) * (2 * (double)g->shape.value_width + 5));
 }
 

@@ -12,7 +12,9 @@
  */
 #include "attention/attention.h"
 
-static const struct oa_argument arguments[] = { OA_PROJECTION_ARGUMENTS(OA_QK_HAAR), { .key = NULL } };
+static const struct oa_argument arguments[] = { OA_PROJECTION_ARGUMENTS(OA_QK_HAAR),
+                                                OA_RELATIVE_ARGUMENTS,
+                                                { .key = NULL } };
 
 const struct oa_mechanism oa_mechanism_orthogonal = {
     .name = "orthogonal",

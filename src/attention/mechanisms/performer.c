@@ -121,11 +121,11 @@ static void add_moments(struct oa_group *g)
 
 static enum oa_error parameters(struct oa_group *g)
 {
-    static const char *const ensembles[] = { "haar", "givens", "hd3" };
+    static const enum oa_projection ensembles[] = { OA_PROJECTION_HAAR, OA_PROJECTION_GIVENS, OA_PROJECTION_HD3 };
     long K = g->shape.head_width, ensemble = (long)oa_atom_value(g->atom, "ensemble")->number;
     struct oa_omega o = { .count = oa_atom_int(g->atom, "features", default_features(K)),
                           .width = K,
-                          .ensemble = oa_atom_is(g->atom, "draw", "iid") ? NULL : ensembles[ensemble],
+                          .ensemble = oa_atom_is(g->atom, "draw", "iid") ? OA_PROJECTION_GAUSSIAN : ensembles[ensemble],
                           .norms = kernel_of(g->atom) == SMREG ? OA_NORMS_ROOT : OA_NORMS_CHI,
                           .redrawn = oa_atom_int(g->atom, "redraw", 0) > 0 };
     g->parameter[OMEGA] = oa_omega_parameter(g, &o);

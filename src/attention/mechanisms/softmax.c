@@ -9,7 +9,9 @@
  */
 #include "attention/attention.h"
 
-static const struct oa_argument arguments[] = { OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED), { .key = NULL } };
+static const struct oa_argument arguments[] = { OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+                                                OA_RELATIVE_ARGUMENTS,
+                                                { .key = NULL } };
 
 const struct oa_mechanism oa_mechanism_softmax = {
     .name = "softmax",

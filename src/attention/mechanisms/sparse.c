@@ -25,6 +25,7 @@ static const struct oa_argument arguments[] = {
       "c of fixed: columns at the end of each stride that all later see" },
     { "heads", OA_VALUE_CHOICE, NULL, "merged|split", 0, 0, "both key sets in every head, or one each in turn" },
     OA_PROJECTION_ARGUMENTS(OA_QK_LEARNED),
+    OA_RELATIVE_ARGUMENTS,
     { .key = NULL }
 };
 

@@ -15,20 +15,13 @@
 #include <math.h>
 #include <string.h>
 
-static const struct {
-    const char *kind;
-    int factors;
-} chains[] = { { "srht", 1 }, { "hd3", 3 }, { "permutation", 0 } };
-
-bool oa_chain_of(const char *kind, long d, long k, struct oa_chain *out)
+bool oa_chain_of(enum oa_projection kind, long d, long k, struct oa_chain *out)
 {
-    for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++) {
-        if (strcmp(kind, chains[i].kind) != 0)
-            continue;
-        *out = (struct oa_chain){ .width = d, .out = k, .factors = chains[i].factors };
-        return true;
-    }
-    return false;
+    if (kind != OA_PROJECTION_SRHT && kind != OA_PROJECTION_HD3 && kind != OA_PROJECTION_PERMUTATION)
+        return false;
+    int factors = kind == OA_PROJECTION_HD3 ? 3 : kind == OA_PROJECTION_SRHT ? 1 : 0;
+    *out = (struct oa_chain){ .width = d, .out = k, .factors = factors };
+    return true;
 }
 
 bool oa_chain_pays(const struct oa_chain *c)
@@ -84,10 +77,10 @@ static void draw_mix(const struct oa_chain *c, struct oa_stream s, struct oa_are
         numbers[i] *= q[0];
 }
 
-void oa_chain_draw(const struct oa_chain *c, const char *kind, struct oa_stream head, struct oa_arena *scratch,
+void oa_chain_draw(const struct oa_chain *c, enum oa_projection kind, struct oa_stream head, struct oa_arena *scratch,
                    double *numbers)
 {
-    bool hd3 = strcmp(kind, "hd3") == 0, permutation = c->factors == 0;
+    bool hd3 = kind == OA_PROJECTION_HD3, permutation = c->factors == 0;
     struct oa_stream signs = oa_stream_child(head, OA_DRAW_SIGNS);
     long power = c->width / oa_chain_unit(c);
     draw_columns(c, hd3, oa_stream_child(head, OA_DRAW_COLUMNS), scratch, numbers);

@@ -148,48 +148,65 @@ static enum oa_error make_slice(oa_context *c, const struct oa_projection_shape 
 
 static const struct {
     const char *name;
-    void (*make)(const struct head *h); /* NULL: slice, made for all heads at once */
+    void (*make)(const struct head *h); /* NULL: slice, made for all heads at once, and what is not drawn */
     const char *what;
-} kinds[] = {
-    { "haar", make_haar, "uniform among matrices with orthonormal columns: QR of a Gaussian matrix, signs corrected" },
-    { "gram-schmidt", make_gram_schmidt, "the same matrix by modified Gram–Schmidt, run twice" },
-    { "gaussian", make_gaussian, "N(0, 1/D): columns only nearly orthonormal; the control" },
-    { "slice", NULL, "columns of one uniform D×D matrix for all heads, which are then orthogonal to each other" },
-    { "srht", make_chain, "random signs, a Hadamard matrix over √D, K distinct columns of it" },
-    { "hd3", make_chain, "K columns of three Hadamard matrices with random signs: nearer to uniform than srht" },
-    { "block", make_block, "D/K uniform K×K matrices on top of each other, over √(D/K)" },
-    { "givens", make_givens, "⌈D ln D⌉ random plane rotations of the first K unit vectors: not quite mixed" },
-    { "permutation", make_chain, "K of the D coordinates with random signs; the negative control" },
+} kinds[OA_PROJECTIONS] = {
+    [OA_PROJECTION_LEARNED] = { "learned", NULL, "trained with the model" },
+    [OA_PROJECTION_HAAR] = { "haar", make_haar,
+                             "uniform among matrices with orthonormal columns: QR of a Gaussian matrix, signs "
+                             "corrected" },
+    [OA_PROJECTION_GRAM_SCHMIDT] = { "gram-schmidt", make_gram_schmidt,
+                                     "the same matrix by modified Gram–Schmidt, run twice" },
+    [OA_PROJECTION_GAUSSIAN] = { "gaussian", make_gaussian, "N(0, 1/D): columns only nearly orthonormal; the control" },
+    [OA_PROJECTION_SLICE] = { "slice", NULL,
+                              "columns of one uniform D×D matrix for all heads, which are then orthogonal to each "
+                              "other" },
+    [OA_PROJECTION_SRHT] = { "srht", make_chain, "random signs, a Hadamard matrix over √D, K distinct columns of it" },
+    [OA_PROJECTION_HD3] = { "hd3", make_chain,
+                            "K columns of three Hadamard matrices with random signs: nearer to uniform than srht" },
+    [OA_PROJECTION_BLOCK] = { "block", make_block, "D/K uniform K×K matrices on top of each other, over √(D/K)" },
+    [OA_PROJECTION_GIVENS] = { "givens", make_givens,
+                               "⌈D ln D⌉ random plane rotations of the first K unit vectors: not quite mixed" },
+    [OA_PROJECTION_PERMUTATION] = { "permutation", make_chain,
+                                    "K of the D coordinates with random signs; the negative control" },
 };
-#define KINDS ((int)(sizeof kinds / sizeof kinds[0]))
 
-bool oa_projection_kind(int i, const char **name, const char **what)
+const char *oa_projection_name(enum oa_projection kind)
 {
-    if (i < 0 || i >= KINDS)
-        return false;
-    *name = kinds[i].name;
-    *what = kinds[i].what;
-    return true;
+    return kinds[kind].name;
+}
+
+const char *oa_projection_says(enum oa_projection kind)
+{
+    return kinds[kind].what;
+}
+
+enum oa_projection oa_projection_of(const char *word)
+{
+    int i = 0;
+    while (i < OA_PROJECTIONS && strcmp(kinds[i].name, word) != 0)
+        i++;
+    return (enum oa_projection)i;
 }
 
 enum oa_error oa_projection_check(oa_context *c, const struct oa_projection_shape *p)
 {
-    if (strcmp(p->kind, "slice") == 0 && p->layer_heads * p->width != p->d)
+    if (p->kind == OA_PROJECTION_SLICE && p->layer_heads * p->width != p->d)
         return oa_fail(c, OA_SHAPE,
                        "qk=slice cuts one %ld×%ld matrix into the heads of the layer, but %ld heads of width %ld make "
                        "%ld columns; use qk=haar, or heads that make %ld",
                        p->d, p->d, p->layer_heads, p->width, p->layer_heads * p->width, p->d);
-    if (strcmp(p->kind, "block") == 0 && p->d % p->width)
+    if (p->kind == OA_PROJECTION_BLOCK && p->d % p->width)
         return oa_fail(
             c, OA_SHAPE,
             "qk=block stacks square blocks of the head width %ld, which does not divide the model width %ld; "
             "use qk=haar, or another number of heads",
             p->width, p->d);
-    if (strcmp(p->kind, "gaussian") != 0 && p->width > p->d)
+    if (p->kind != OA_PROJECTION_GAUSSIAN && p->width > p->d)
         return oa_fail(c, OA_SHAPE,
                        "qk=%s makes %ld orthonormal columns of length %ld, and there are no more than %ld; use "
                        "qk=gaussian, or narrower heads",
-                       p->kind, p->width, p->d, p->d);
+                       kinds[p->kind].name, p->width, p->d, p->d);
     return OA_OK;
 }
 
@@ -216,16 +233,11 @@ enum oa_error oa_generate_projection(oa_context *c, const struct oa_projection_s
                                      double *out)
 {
     OA_TRY(oa_projection_check(c, p));
-    if (strcmp(p->kind, "slice") == 0)
+    if (p->kind == OA_PROJECTION_SLICE)
         return make_slice(c, p, s, out);
-    for (int i = 0; i < KINDS; i++) {
-        if (strcmp(p->kind, kinds[i].name) != 0)
-            continue;
-        struct drawing d = { .p = p, .make = kinds[i].make, .stream = s, .out = out, .size = p->width * p->d };
-        oa_parallel(c, p->heads, draw_head, &d);
-        return oa_status(c);
-    }
-    return oa_fail(c, OA_INTERNAL, "there is no random projection \"%s\"", p->kind);
+    struct drawing d = { .p = p, .make = kinds[p->kind].make, .stream = s, .out = out, .size = p->width * p->d };
+    oa_parallel(c, p->heads, draw_head, &d);
+    return oa_status(c);
 }
 
 /* ---- chains as they are ----------------------------------------------------------------------------------------- */
@@ -247,7 +259,7 @@ enum oa_error oa_generate_chains(oa_context *c, const struct oa_projection_shape
     struct oa_chain chain;
     OA_TRY(oa_projection_check(c, p));
     if (!oa_chain_of(p->kind, p->d, p->width, &chain))
-        return oa_fail(c, OA_INTERNAL, "the random projection \"%s\" is not a chain", p->kind);
+        return oa_fail(c, OA_INTERNAL, "the random projection \"%s\" is not a chain", kinds[p->kind].name);
     struct drawing d = { .p = p, .make = keep_chain, .stream = s, .out = out, .size = oa_chain_numbers(&chain) };
     oa_parallel(c, p->heads, draw_head, &d);
     return oa_status(c);

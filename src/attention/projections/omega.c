@@ -23,9 +23,7 @@
 #include "base/bugs.h"
 
 #include <math.h>
-#include <string.h>
 
-static const char *const ensembles[] = { NULL, "haar", "givens", "hd3" };
 enum { COUNT, WIDTH, ENSEMBLE, NORMS };
 
 static struct oa_stream part(const struct oa_parameter *p, uint64_t seed, const char *what)
@@ -48,9 +46,11 @@ static double chi(struct oa_stream s, long row, long width)
 static enum oa_error fill_orthogonal(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out)
 {
     long count = p->fill_argument[COUNT], K = p->fill_argument[WIDTH], blocks = (count + K - 1) / K;
-    struct oa_projection_shape shape = {
-        .kind = ensembles[p->fill_argument[ENSEMBLE]], .d = K, .heads = blocks, .width = K, .layer_heads = blocks
-    };
+    struct oa_projection_shape shape = { .kind = (enum oa_projection)p->fill_argument[ENSEMBLE],
+                                         .d = K,
+                                         .heads = blocks,
+                                         .width = K,
+                                         .layer_heads = blocks };
     struct oa_stream norms = part(p, seed, "norms");
     enum oa_error e = oa_generate_projection(c, &shape, part(p, seed, "directions"), out);
     for (long r = 0; e == OA_OK && r < count; r++) {
@@ -71,18 +71,15 @@ struct oa_parameter *oa_omega_parameter(struct oa_group *g, const struct oa_omeg
                               .redrawn = o->redrawn,
                               .init = OA_INIT_NORMAL,
                               .scale = 1 };
-    if (o->ensemble) {
-        bool exact = strcmp(o->ensemble, "hd3") == 0;
+    if (o->ensemble != OA_PROJECTION_GAUSSIAN) {
+        bool exact = o->ensemble == OA_PROJECTION_HD3;
         p.init = OA_INIT_CUSTOM;
         p.fill = fill_orthogonal;
         p.fill_room = (o->width - o->count % o->width) % o->width * o->width; /* the last block is made whole */
         p.fill_argument[COUNT] = o->count;
         p.fill_argument[WIDTH] = o->width;
         p.fill_argument[NORMS] = exact ? OA_NORMS_ROOT : o->norms;
-        for (long i = 1; i < 4; i++) {
-            if (strcmp(o->ensemble, ensembles[i]) == 0)
-                p.fill_argument[ENSEMBLE] = i;
-        }
+        p.fill_argument[ENSEMBLE] = (long)o->ensemble;
     }
     return oa_group_parameter(g, "features.omega", &p);
 }

@@ -9,8 +9,8 @@
 
 enum oa_omega_norms { OA_NORMS_CHI, OA_NORMS_ROOT }; /* lengths of orthogonal rows: as of Gaussian rows; all √K */
 struct oa_omega {
-    long count, width;    /* r_0, K */
-    const char *ensemble; /* of the orthogonal blocks: haar, givens, hd3; NULL = independent Gaussian rows */
+    long count, width;           /* r_0, K */
+    enum oa_projection ensemble; /* of the orthogonal blocks: haar, givens, hd3; gaussian = independent Gaussian rows */
     enum oa_omega_norms norms;
     bool redrawn; /* training draws it again: it is saved, since the seed alone does not say it */
 };

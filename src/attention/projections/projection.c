@@ -13,6 +13,7 @@
  * Shapes: query.weight, key.weight [H·K, D]; t [H]; Λ [H, K]; q [B·T, H·K], k [B·S, H·K].
  */
 #include "attention/attention.h"
+#include "attention/language/language.h"
 #include "attention/projections/chains.h"
 
 #include <math.h>
@@ -52,18 +53,17 @@ static void name_stream(const struct oa_group *g, const char *name, char *out, s
         cut_number(out, "group.");
 }
 
-enum { KIND_SIZE = 32 };
 enum { KIND, WIDTH, HEADS, HEAD_WIDTH, FIRST_HEAD, LAYER_HEADS };
 
-/* The word for qk, taken from the list of the mechanism's table. */
-static void kind_word(const char *choices, long index, char *word, size_t size)
+/* The value of qk, whose words each mechanism's table has in an order of its own. */
+static enum oa_projection kind_of(const struct oa_group *g)
 {
-    for (; index > 0; index--)
-        choices = strchr(choices, '|') + 1;
-    snprintf(word, size, "%.*s", (int)strcspn(choices, "|"), choices);
+    char word[32];
+    oa_choice_word(row_of(g, "qk")->choices, (int)oa_atom_value(g->atom, "qk")->number, word, sizeof word);
+    return oa_projection_of(word);
 }
 
-static struct oa_projection_shape shape_of(const struct oa_group *g, const char *kind)
+static struct oa_projection_shape shape_of(const struct oa_group *g, enum oa_projection kind)
 {
     return (struct oa_projection_shape){ .kind = kind,
                                          .d = g->shape.width,
@@ -73,12 +73,11 @@ static struct oa_projection_shape shape_of(const struct oa_group *g, const char 
                                          .layer_heads = g->layer_heads };
 }
 
-/* The shape that `freeze` wrote down; `kind` receives the word. */
-static struct oa_projection_shape frozen_shape(const struct oa_parameter *p, char kind[KIND_SIZE])
+/* The shape that `freeze` wrote down. */
+static struct oa_projection_shape frozen_shape(const struct oa_parameter *p)
 {
     const long *a = p->fill_argument;
-    kind_word(OA_QK_LEARNED, a[KIND], kind, KIND_SIZE);
-    return (struct oa_projection_shape){ .kind = kind,
+    return (struct oa_projection_shape){ .kind = (enum oa_projection)a[KIND],
                                          .d = a[WIDTH],
                                          .heads = a[HEADS],
                                          .width = a[HEAD_WIDTH],
@@ -88,40 +87,29 @@ static struct oa_projection_shape frozen_shape(const struct oa_parameter *p, cha
 
 static enum oa_error fill_matrix(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out)
 {
-    char kind[KIND_SIZE];
-    struct oa_projection_shape shape = frozen_shape(p, kind);
+    struct oa_projection_shape shape = frozen_shape(p);
     return oa_generate_projection(c, &shape, oa_stream_named(seed, p->stream), out);
 }
 
 static enum oa_error fill_chains(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out)
 {
-    char kind[KIND_SIZE];
-    struct oa_projection_shape shape = frozen_shape(p, kind);
+    struct oa_projection_shape shape = frozen_shape(p);
     return oa_generate_chains(c, &shape, oa_stream_named(seed, p->stream), out);
 }
 
 /* False: the projection is kept as a matrix. */
 static bool chain_of(const struct oa_parameter *p, struct oa_chain *chain)
 {
-    char kind[KIND_SIZE];
-    struct oa_projection_shape shape = frozen_shape(p, kind);
+    struct oa_projection_shape shape = frozen_shape(p);
     return p->fill == fill_chains && oa_projection_chain(&shape, chain);
 }
 
-static long kind_index(const char *kind)
-{
-    char word[KIND_SIZE];
-    long i = 0;
-    for (kind_word(OA_QK_LEARNED, i, word, sizeof word); strcmp(word, kind) != 0;)
-        kind_word(OA_QK_LEARNED, ++i, word, sizeof word);
-    return i;
-}
-
-static void freeze(const struct oa_group *g, const char *kind, const char *name, struct oa_parameter *p)
+static void freeze(const struct oa_group *g, enum oa_projection kind, const char *name, struct oa_parameter *p)
 {
     const long arguments[] = {
-        [KIND] = kind_index(kind),          [WIDTH] = g->shape.width,     [HEADS] = g->shape.heads,
-        [HEAD_WIDTH] = g->shape.head_width, [FIRST_HEAD] = g->first_head, [LAYER_HEADS] = g->layer_heads,
+        [KIND] = (long)kind,          [WIDTH] = g->shape.width,
+        [HEADS] = g->shape.heads,     [HEAD_WIDTH] = g->shape.head_width,
+        [FIRST_HEAD] = g->first_head, [LAYER_HEADS] = g->layer_heads,
     };
     p->trainable = p->decay = false;
     p->init = OA_INIT_CUSTOM;
@@ -144,7 +132,7 @@ static void keep_as_chain(const struct oa_group *g, const struct oa_chain *chain
     snprintf(name + strcspn(name, "."), size - strcspn(name, "."), ".transform");
 }
 
-static struct oa_parameter *add_weight(struct oa_group *g, const char *kind, const char *name)
+static struct oa_parameter *add_weight(struct oa_group *g, enum oa_projection kind, const char *name)
 {
     struct oa_parameter p = { .dims = 2,
                               .dim = { g->shape.heads * g->shape.head_width, g->shape.width },
@@ -157,7 +145,7 @@ static struct oa_parameter *add_weight(struct oa_group *g, const char *kind, con
     struct oa_chain chain;
     struct oa_projection_shape shape = shape_of(g, kind);
     snprintf(kept, sizeof kept, "%s", name);
-    if (strcmp(kind, "learned") != 0)
+    if (kind != OA_PROJECTION_LEARNED)
         freeze(g, kind, name, &p);
     if (!g->stored_weights && oa_projection_chain(&shape, &chain))
         keep_as_chain(g, &chain, &p, kept, sizeof kept);
@@ -183,9 +171,8 @@ static void add_factors(struct oa_group *g)
 
 enum oa_error oa_project_weights(struct oa_group *g)
 {
-    char kind[KIND_SIZE];
-    kind_word(row_of(g, "qk")->choices, (long)oa_atom_value(g->atom, "qk")->number, kind, sizeof kind);
-    bool learned = strcmp(kind, "learned") == 0, tie = oa_atom_flag(g->atom, "tie");
+    enum oa_projection kind = kind_of(g);
+    bool learned = kind == OA_PROJECTION_LEARNED, tie = oa_atom_flag(g->atom, "tie");
     struct oa_projection_shape shape = shape_of(g, kind);
     if (!learned)
         OA_TRY(oa_projection_check(g->context, &shape));
@@ -207,10 +194,11 @@ enum oa_error oa_project_parameters(struct oa_group *g)
 
 bool oa_project_clash(const struct oa_atom *a, char *sentence, size_t size)
 {
-    if (!oa_atom_is(a, "share", "layers") || !oa_atom_is(a, "qk", "learned"))
+    if (!oa_atom_is(a, "share", "layers") || !oa_atom_is(a, "qk", "learned") || oa_atom_is(a, "relative", "t5"))
         return false;
     snprintf(sentence, size,
-             "share=layers is for frozen projections: one draw for all layers; give qk=haar or another.");
+             "share=layers is for frozen projections, one draw for all layers, and for relative=t5, one bias for all "
+             "layers; give qk=haar or another, or relative=t5.");
     return true;
 }
 

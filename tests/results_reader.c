@@ -1,70 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * results.json back into a contest, so that a report can be made again. Every field that the contest has must be there
- * and have its type; a refusal names the field. Statistics in the file are passed over.
+ * results.json back into a contest, so that tests can hold one to the other. Every field that the contest has must be
+ * there and have its type; a refusal names the field. Statistics in the file are passed over.
  */
-#include "report/results.h"
-#include "report/variance.h"
+#include "results_reader.h"
+#include "results_fields.h"
 #include "train/run_scores.h"
 
 #include <math.h>
-#include <string.h>
-
-enum { PLACE = 96 }; /* bytes of "entries[12].runs[3].curve" */
-
-/* ---- fields ---- */
-
-static const char *type_name(const json_t *value)
-{
-    static const char *const names[] = { "an object", "an array", "text",  "a whole number",
-                                         "a number",  "true",     "false", "null" };
-    return value ? names[json_typeof(value)] : "nothing";
-}
-
-static enum oa_error refuse(oa_context *c, const char *place, const char *key, const char *wanted, const json_t *found)
-{
-    return oa_fail(c, OA_FORMAT, "results: %s%s%s: expected %s, found %s", place, *place ? "." : "", key, wanted,
-                   type_name(found));
-}
-
-static enum oa_error get_number(oa_context *c, const json_t *object, const char *place, const char *key, double *out)
-{
-    const json_t *value = json_object_get(object, key);
-    if (!json_is_number(value) && !json_is_null(value))
-        return refuse(c, place, key, "a number or null", value);
-    *out = json_is_null(value) ? NAN : json_number_value(value);
-    return OA_OK;
-}
-
-static enum oa_error get_count(oa_context *c, const json_t *object, const char *place, const char *key, long *out)
-{
-    const json_t *value = json_object_get(object, key);
-    if (!json_is_integer(value) || json_integer_value(value) < 0)
-        return refuse(c, place, key, "a whole number from 0", value);
-    *out = (long)json_integer_value(value);
-    return OA_OK;
-}
-
-static enum oa_error get_text(oa_context *c, const json_t *object, const char *place, const char *key, const char **out)
-{
-    const json_t *value = json_object_get(object, key);
-    *out = json_string_value(value);
-    return *out ? OA_OK : refuse(c, place, key, "text", value);
-}
-
-static enum oa_error get_object(oa_context *c, const json_t *object, const char *place, const char *key,
-                                const json_t **out)
-{
-    *out = json_object_get(object, key);
-    return json_is_object(*out) ? OA_OK : refuse(c, place, key, "an object", *out);
-}
-
-static enum oa_error get_array(oa_context *c, const json_t *object, const char *place, const char *key,
-                               const json_t **out)
-{
-    *out = json_object_get(object, key);
-    return json_is_array(*out) ? OA_OK : refuse(c, place, key, "an array", *out);
-}
 
 /* ---- curves ---- */
 
@@ -373,13 +316,22 @@ static enum oa_error read_rounds(oa_context *c, const json_t *root, struct oa_co
     return OA_OK;
 }
 
+static enum oa_error read_equal(oa_context *c, const char *word, enum oa_equal *out)
+{
+    int choice = oa_option_choice("compare.equal", word);
+    if (choice < 0)
+        return oa_fail(c, OA_FORMAT, "results: equal is \"%.40s\"; it is one of tokens, time, params and flops", word);
+    *out = (enum oa_equal)choice;
+    return OA_OK;
+}
+
 static enum oa_error read_head(oa_context *c, const json_t *root, struct oa_contest *k)
 {
     const json_t *valid;
     const char *equal;
     long seeds;
     OA_TRY(get_text(c, root, "", "equal", &equal));
-    snprintf(k->equal, sizeof k->equal, "%s", equal);
+    OA_TRY(read_equal(c, equal, &k->equal));
     OA_TRY(get_count(c, root, "", "seeds", &seeds));
     k->seeds = seeds < 1000000 ? (int)seeds : 1000000; /* what is wrong shows when the runs are counted */
     OA_TRY(get_object(c, root, "", "validation", &valid));

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows of examples as batches: arrays padded to the longest row, for training and for validation.
+ */
+#include "data/example_epochs.h"
+
+#include <string.h>
+
+struct oa_example_batches {
+    oa_context *context;
+    const struct oa_examples *examples;
+    struct oa_epochs epochs;
+    struct oa_division cover; /* of the last cover */
+    uint8_t *chosen;          /* [examples] whether it has a row */
+    struct oa_example_extent extent;
+    int32_t *input, *target, *words, *segments, *lengths; /* of a decoder, or of an encoder alone */
+    int32_t *source, *source_words, *source_lengths;
+    int32_t *label;
+    double *value;
+};
+
+/* ---- opening --------------------------------------------------------------------------------------------------- */
+
+static bool has_decoder(const struct oa_examples *e)
+{
+    return e->target.start != NULL;
+}
+
+static long longest_row(const struct oa_examples *e)
+{
+    return oa_max(e->source.longest, has_decoder(e) ? e->target.longest - 1 : 0);
+}
+
+static enum oa_error check(oa_context *c, const struct oa_examples *e, const struct oa_example_batching *how)
+{
+    const char *name = e->rows->name;
+    if (e->count == 0)
+        return oa_fail(c, OA_SHAPE, "there are no %s examples", name);
+    if (e->count >= UINT32_MAX)
+        return oa_fail(c, OA_UNSUPPORTED, "%zu %s examples are too many; up to %u are read", e->count, name,
+                       UINT32_MAX);
+    if (how->tokens < 0 || (how->tokens == 0 && how->rows < 1))
+        return oa_fail(c, OA_ARGUMENT, "a batch of %ld rows is empty; train.batch is at least 1", how->rows);
+    if (how->tokens && longest_row(e) > how->tokens)
+        return oa_fail(c, OA_ARGUMENT,
+                       "train.batch_tokens is %ld, but one of the %s examples has %ld tokens: raise it or cut examples "
+                       "(data.long)",
+                       how->tokens, name, longest_row(e));
+    return OA_OK;
+}
+
+static struct oa_example_extent find_extent(const struct oa_examples *e, const struct oa_example_batching *how)
+{
+    long input = has_decoder(e) ? e->target.longest - 1 : e->source.longest;
+    long source = has_decoder(e) ? e->source.longest : 0;
+    long rows = oa_min(how->tokens ? how->tokens : how->rows, (long)e->count);
+    struct oa_example_extent x = { .rows = rows, .length = input, .source_length = source };
+    x.places = how->tokens ? (size_t)how->tokens : (size_t)rows * (size_t)input;
+    x.source_places = source == 0 ? 0 : how->tokens ? (size_t)how->tokens : (size_t)rows * (size_t)source;
+    return x;
+}
+
+static bool take(oa_context *c, bool wanted, int32_t **out, size_t count)
+{
+    *out = wanted ? oa_alloc(c, count * sizeof **out) : NULL;
+    return !wanted || *out;
+}
+
+static bool make_room(struct oa_example_batches *b)
+{
+    const struct oa_examples *e = b->examples;
+    bool decoder = has_decoder(e), words = e->source.words != NULL;
+    size_t rows = (size_t)b->extent.rows, places = b->extent.places, sources = b->extent.source_places;
+    b->chosen = oa_alloc(b->context, e->count);
+    b->value = e->value ? oa_alloc(b->context, rows * sizeof *b->value) : NULL;
+    return b->chosen && (!e->value || b->value) && take(b->context, true, &b->input, places) &&
+           take(b->context, decoder, &b->target, places) && take(b->context, words, &b->words, places) &&
+           take(b->context, e->split != NULL, &b->segments, places) && take(b->context, true, &b->lengths, rows) &&
+           take(b->context, decoder, &b->source, sources) &&
+           take(b->context, decoder && words, &b->source_words, sources) &&
+           take(b->context, decoder, &b->source_lengths, rows) && take(b->context, e->label != NULL, &b->label, rows);
+}
+
+static void close_batches(void *self)
+{
+    struct oa_example_batches *b = self;
+    if (!b)
+        return;
+    int32_t *const arrays[] = { b->input,  b->target,       b->words,          b->segments, b->lengths,
+                                b->source, b->source_words, b->source_lengths, b->label };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        oa_free(arrays[i]);
+    oa_free(b->value);
+    oa_epochs_close(&b->epochs);
+    oa_division_close(&b->cover);
+    oa_free(b->chosen);
+    oa_free(b);
+}
+
+enum oa_error oa_example_batches_open(oa_context *c, const struct oa_examples *examples,
+                                      const struct oa_example_batching *how, struct oa_example_batches **out)
+{
+    *out = NULL;
+    OA_TRY(check(c, examples, how));
+    struct oa_example_batches *b = oa_alloc(c, sizeof *b);
+    if (!b)
+        return OA_NO_MEMORY;
+    b->context = c;
+    b->examples = examples;
+    b->extent = find_extent(examples, how);
+    enum oa_error error = oa_epochs_open(c, examples, how, &b->epochs);
+    if (error == OA_OK)
+        error = oa_division_open(c, examples->count, &b->cover);
+    if (error == OA_OK && !make_room(b))
+        error = OA_NO_MEMORY;
+    if (error != OA_OK)
+        close_batches(b);
+    else
+        *out = b;
+    return error;
+}
+
+struct oa_example_extent oa_example_batches_extent(const struct oa_example_batches *b)
+{
+    return b->extent;
+}
+
+/* ---- filling --------------------------------------------------------------------------------------------------- */
+
+/* The longest of a batch: what its rows are padded to. */
+struct shape {
+    long rows, input, source;
+};
+
+static struct shape shape_of(const struct oa_examples *e, const struct oa_division *d, size_t batch)
+{
+    struct shape s = { .rows = (long)(d->start[batch + 1] - d->start[batch]) };
+    for (size_t i = d->start[batch]; i < d->start[batch + 1]; i++) {
+        long source = oa_source_length(e, d->row[i]);
+        s.input = oa_max(s.input, has_decoder(e) ? oa_target_length(e, d->row[i]) : source);
+        s.source = oa_max(s.source, has_decoder(e) ? source : 0);
+    }
+    return s;
+}
+
+/* n values, and `fill` up to `length`. */
+static void fill(int32_t *to, const int32_t *from, long n, long length, int32_t rest)
+{
+    for (long t = 0; t < length; t++)
+        to[t] = t < n ? from[t] : rest;
+}
+
+static void fill_source(const struct oa_id_lists *s, size_t row, long r, long length, int32_t *ids, int32_t *words,
+                        int32_t *lengths)
+{
+    long n = (long)(s->start[row + 1] - s->start[row]);
+    fill(ids + r * length, s->ids + s->start[row], n, length, 0);
+    if (words)
+        fill(words + r * length, s->words + s->start[row], n, length, 0);
+    lengths[r] = (int32_t)n;
+}
+
+static void fill_target(struct oa_example_batches *b, size_t row, long r, long length)
+{
+    const struct oa_id_lists *s = &b->examples->target;
+    const int32_t *ids = s->ids + s->start[row];
+    long n = oa_target_length(b->examples, row);
+    fill(b->input + r * length, ids, n, length, 0);
+    fill(b->target + r * length, ids + 1, n, length, OA_IGNORED);
+    if (b->words)
+        fill(b->words + r * length, s->words + s->start[row], n, length, 0);
+    b->lengths[r] = (int32_t)n;
+}
+
+static void fill_encoder(struct oa_example_batches *b, size_t row, long r, long length)
+{
+    const struct oa_examples *e = b->examples;
+    fill_source(&e->source, row, r, length, b->input, b->words, b->lengths);
+    for (long t = 0; b->segments && t < length; t++)
+        b->segments[r * length + t] = t >= e->split[row] && t < b->lengths[r];
+    if (b->label)
+        b->label[r] = e->label[row];
+    if (b->value)
+        b->value[r] = e->value[row];
+}
+
+static void fill_batch(struct oa_example_batches *b, const struct oa_division *d, size_t batch, struct oa_batch *out)
+{
+    struct shape s = shape_of(b->examples, d, batch);
+    for (long r = 0; r < s.rows; r++) {
+        size_t row = d->row[d->start[batch] + (size_t)r];
+        if (!has_decoder(b->examples)) {
+            fill_encoder(b, row, r, s.input);
+            continue;
+        }
+        fill_target(b, row, r, s.input);
+        fill_source(&b->examples->source, row, r, s.source, b->source, b->source_words, b->source_lengths);
+    }
+    *out = (struct oa_batch){ .rows = (int)s.rows,
+                              .length = (int)s.input,
+                              .input = b->input,
+                              .target = b->target,
+                              .lengths = b->lengths,
+                              .segments = b->segments,
+                              .words = b->words,
+                              .source_length = (int)s.source,
+                              .source = b->source,
+                              .source_lengths = b->source_lengths,
+                              .source_words = b->source_words,
+                              .label = b->label,
+                              .value = b->value };
+}
+
+/* ---- training -------------------------------------------------------------------------------------------------- */
+
+static uint64_t number_of(uint64_t step, long accumulate, long micro)
+{
+    return (step - 1) * (uint64_t)accumulate + (uint64_t)micro;
+}
+
+/* Predicted tokens, classes or numbers of a row. */
+static uint64_t targets_of(const struct oa_examples *e, size_t row)
+{
+    return has_decoder(e) ? (uint64_t)oa_target_length(e, row) : 1;
+}
+
+static uint64_t tokens_of(const struct oa_examples *e, size_t row)
+{
+    return (uint64_t)(oa_source_length(e, row) + oa_target_length(e, row));
+}
+
+static void amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
+{
+    struct oa_example_batches *b = self;
+    *out = (struct oa_amount){ 0 };
+    for (long micro = 0; micro < accumulate; micro++) {
+        size_t batch;
+        const struct oa_division *d = oa_epochs_find(&b->epochs, number_of(step, accumulate, micro), &batch);
+        for (size_t i = d ? d->start[batch] : 0; d && i < d->start[batch + 1]; i++) {
+            out->targets += (double)targets_of(b->examples, d->row[i]);
+            out->tokens += (double)tokens_of(b->examples, d->row[i]);
+        }
+    }
+}
+
+static enum oa_error random_batch(void *self, uint64_t step, long accumulate, long micro, struct oa_batch *out)
+{
+    struct oa_example_batches *b = self;
+    size_t batch;
+    const struct oa_division *d = oa_epochs_find(&b->epochs, number_of(step, accumulate, micro), &batch);
+    if (!d)
+        return OA_NO_MEMORY;
+    fill_batch(b, d, batch, out);
+    return OA_OK;
+}
+
+double oa_example_batches_padding(struct oa_example_batches *b, uint64_t epoch)
+{
+    const struct oa_division *d = oa_epochs_at(&b->epochs, epoch);
+    double places = 0, tokens = 0;
+    for (size_t i = 0; i < d->batches; i++) {
+        struct shape s = shape_of(b->examples, d, i);
+        places += (double)s.rows * (double)(s.input + s.source);
+    }
+    for (size_t row = 0; row < b->examples->count; row++)
+        tokens += (double)tokens_of(b->examples, row);
+    return 1 - tokens / places;
+}
+
+/* ---- validation ------------------------------------------------------------------------------------------------ */
+
+/* Marks the rows that are measured. */
+static void choose_rows(struct oa_example_batches *b, uint64_t limit)
+{
+    const struct oa_examples *e = b->examples;
+    uint32_t *order = b->cover.row;
+    uint64_t targets = 0;
+    memset(b->chosen, 0, e->count);
+    for (size_t i = 0; i < e->count; i++)
+        order[i] = (uint32_t)i;
+    oa_permute(oa_stream_named(0, "cover"), order, e->count);
+    for (size_t i = 0; i < e->count; i++) {
+        targets += targets_of(e, order[i]);
+        if (limit && targets > limit && i > 0)
+            break;
+        b->chosen[order[i]] = 1;
+    }
+}
+
+static enum oa_error count_text(struct oa_example_batches *b, const struct oa_tokenizer *tok, size_t row,
+                                struct oa_cover *out)
+{
+    const struct oa_id_lists *s = &b->examples->target;
+    for (size_t i = s->start[row] + 1; i < s->start[row + 1]; i++) {
+        size_t n;
+        const char *bytes = oa_tokenizer_bytes(tok, s->ids[i], &n);
+        if (!bytes)
+            return oa_fail(b->context, OA_INTERNAL, "token %d of the %s examples is not one of the tokenizer",
+                           (int)s->ids[i], b->examples->rows->name);
+        if (oa_tokenizer_is_special(tok, s->ids[i]))
+            continue;
+        out->bytes += n;
+        out->characters += oa_text_characters(bytes, n);
+    }
+    return OA_OK;
+}
+
+static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t limit, struct oa_cover *out)
+{
+    struct oa_example_batches *b = self;
+    choose_rows(b, limit);
+    oa_division_chosen(&b->epochs, b->chosen, &b->cover);
+    *out = (struct oa_cover){ .batches = (long)b->cover.batches };
+    for (size_t i = 0; i < b->cover.start[b->cover.batches]; i++) {
+        size_t row = b->cover.row[i];
+        out->targets += targets_of(b->examples, row);
+        if (has_decoder(b->examples))
+            OA_TRY(count_text(b, tok, row, out));
+    }
+    return OA_OK;
+}
+
+static enum oa_error window(void *self, long i, struct oa_batch *out)
+{
+    struct oa_example_batches *b = self;
+    if (i < 0 || (size_t)i >= b->cover.batches)
+        return oa_fail(b->context, OA_ARGUMENT, "batch %ld: there are %zu", i, b->cover.batches);
+    fill_batch(b, &b->cover, (size_t)i, out);
+    return OA_OK;
+}
+
+const struct oa_batches_kind oa_example_batches_kind = { amount, random_batch, cover, window, close_batches };

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which columns of a table are labels and texts: what data.columns says, or the names in the first line, or their
+ * number.
+ */
+#include "data/example_parts.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+struct planning {
+    oa_context *context;
+    const struct oa_rows *rows;
+    const char *file;
+    const struct oa_cells *first; /* the first record: names or not */
+    bool keys;                    /* of objects: all are names */
+    struct oa_column_plan *out;
+};
+
+/* ---- by name --------------------------------------------------------------------------------------------------- */
+
+static int find(const struct oa_cells *first, const char *name, size_t n)
+{
+    for (size_t i = 0; i < first->count; i++)
+        if (first->cell[i].length == n && strncasecmp(first->cell[i].s, name, n) == 0)
+            return (int)i;
+    return -1;
+}
+
+static int find_name(const struct oa_cells *first, const char *name)
+{
+    return find(first, name, strlen(name));
+}
+
+static void add_column(struct oa_column_plan *plan, int at)
+{
+    plan->column[plan->count++] = (struct oa_column){ .joined = 1, .at = { at } };
+}
+
+static const char *const class_names[] = { "label",    "class",     "quality",      "gold_label",
+                                           "category", "sentiment", "is_duplicate", NULL };
+static const char *const number_names[] = { "score", "similarity", "value", "label", "rating", NULL };
+struct two_names {
+    const char *first, *second;
+};
+static const struct two_names text_names[] = {
+    { "sentence1", "sentence2" }, { "#1 String", "#2 String" },
+    { "premise", "hypothesis" },  { "question1", "question2" },
+    { "question", "sentence" },   { "text1", "text2" },
+    { "text_a", "text_b" },       { "text", NULL },
+    { "sentence", NULL },         { "review", NULL },
+    { "title", "description" },
+};
+static const struct two_names answer_names[] = {
+    { "source", "target" },      { "dialogue", "summary" }, { "dialog", "summary" },  { "document", "summary" },
+    { "article", "highlights" }, { "text", "summary" },     { "question", "answer" }, { "prompt", "response" },
+    { "context", "response" },   { "src", "tgt" },          { "input", "output" },
+};
+enum { TEXT_NAMES = sizeof text_names / sizeof *text_names };
+enum { ANSWER_NAMES = sizeof answer_names / sizeof *answer_names };
+
+/* label, text, text */
+static bool guess_labelled(const struct oa_cells *first, const char *const *labels, struct oa_column_plan *plan)
+{
+    int label = -1;
+    for (; *labels && label < 0; labels++)
+        label = find_name(first, *labels);
+    for (int i = 0; i < TEXT_NAMES && label >= 0; i++) {
+        int a = find_name(first, text_names[i].first);
+        int b = text_names[i].second ? find_name(first, text_names[i].second) : 0;
+        if (a < 0 || b < 0)
+            continue;
+        add_column(plan, label);
+        add_column(plan, a);
+        if (text_names[i].second)
+            add_column(plan, b);
+        return true;
+    }
+    return false;
+}
+
+/* NAME and further ones NAME2, NAME3 …, or NAME1, NAME2 … */
+static void add_targets(const struct oa_cells *first, const char *name, struct oa_column_plan *plan)
+{
+    char numbered[64];
+    int at = find_name(first, name);
+    if (at >= 0)
+        add_column(plan, at);
+    for (int i = at < 0 ? 1 : 2; plan->count < OA_MOST_COLUMNS; i++) {
+        snprintf(numbered, sizeof numbered, "%s%d", name, i);
+        if ((at = find_name(first, numbered)) < 0)
+            return;
+        add_column(plan, at);
+    }
+}
+
+static bool guess_answered(const struct oa_cells *first, struct oa_column_plan *plan)
+{
+    for (int i = 0; i < ANSWER_NAMES; i++) {
+        int source = find_name(first, answer_names[i].first);
+        plan->count = 0;
+        if (source < 0)
+            continue;
+        add_column(plan, source);
+        add_targets(first, answer_names[i].second, plan);
+        if (plan->count > 1)
+            return true;
+    }
+    plan->count = 0;
+    return false;
+}
+
+static bool guess_names(const struct oa_cells *first, enum oa_answer answer, struct oa_column_plan *plan)
+{
+    if (answer == OA_ANSWER_TEXT)
+        return guess_answered(first, plan);
+    return guess_labelled(first, answer == OA_ANSWER_CLASS ? class_names : number_names, plan);
+}
+
+/* ---- by the number of columns ---------------------------------------------------------------------------------- */
+
+static const struct {
+    size_t width;
+    bool more; /* columns behind them are not read */
+    int count, column[3];
+} layouts[] = {
+    { 2, false, 2, { 0, 1 } },   { 3, false, 3, { 0, 1, 2 } },
+    { 4, false, 2, { 1, 3 } },   /* CoLA: source, label, the author's label, sentence */
+    { 7, true, 3, { 4, 5, 6 } }, /* STS benchmark: genre, file, year, number, score, sentence, sentence, licences */
+    { 9, true, 3, { 4, 5, 6 } },
+};
+
+static bool guess_labelled_width(struct oa_column_plan *plan, size_t width)
+{
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+        if (layouts[i].width == width) {
+            for (int k = 0; k < layouts[i].count; k++)
+                add_column(plan, layouts[i].column[k]);
+            plan->width = layouts[i].more ? 0 : width;
+            return true;
+        }
+    return false;
+}
+
+/* Source and target; what a test set has behind them are more targets. */
+static bool guess_width(const struct planning *p)
+{
+    size_t width = p->first->count;
+    if (p->rows->answer != OA_ANSWER_TEXT)
+        return guess_labelled_width(p->out, width);
+    if (width < 2 || width > (p->rows->whole ? OA_MOST_COLUMNS : 2))
+        return false;
+    for (size_t i = 0; i < width; i++)
+        add_column(p->out, (int)i);
+    p->out->width = width;
+    return true;
+}
+
+/* ---- by data.columns --------------------------------------------------------------------------------------------- */
+
+static void print_names(const struct planning *p, struct oa_text *out)
+{
+    enum { SHOWN = 12, LONGEST = 40 };
+    for (size_t i = 0; i < p->first->count && i < SHOWN; i++) {
+        const struct oa_cell *cell = &p->first->cell[i];
+        oa_text_printf(out, "%s\"%.*s\"", i ? ", " : "", (int)(cell->length < LONGEST ? cell->length : LONGEST),
+                       cell->s);
+    }
+    oa_text_printf(out, "%s", p->first->count > SHOWN ? " …" : "");
+}
+
+static enum oa_error refuse_name(const struct planning *p, const char *name, size_t n)
+{
+    struct oa_text names;
+    oa_text_init(&names, p->context);
+    print_names(p, &names);
+    enum oa_error error = oa_fail(p->context, OA_ARGUMENT,
+                                  "data.columns names \"%.*s\", but %s has, in line 1, %s; give names that are there%s",
+                                  (int)n, name, p->file, names.s ? names.s : "",
+                                  p->keys ? "" : ", or numbers of columns from 1 if line 1 has no names");
+    oa_text_free(&names);
+    return error;
+}
+
+static bool is_number(const char *s, size_t n)
+{
+    return n > 0 && n < 6 && strspn(s, "0123456789") >= n;
+}
+
+/* One part of one item: a number or a name. */
+static enum oa_error take_part(const struct planning *p, const char *s, size_t n, struct oa_column *out)
+{
+    while (n && s[n - 1] == ' ')
+        n--;
+    bool number = is_number(s, n) && !p->keys;
+    int at = number ? atoi(s) - 1 : find(p->first, s, n);
+    if (out->joined == OA_MOST_JOINED)
+        return oa_fail(p->context, OA_ARGUMENT, "data.columns joins more than %d columns", OA_MOST_JOINED);
+    if (!number && at < 0)
+        return refuse_name(p, s, n);
+    if (number && (at < 0 || (size_t)at >= p->first->count))
+        return oa_fail(p->context, OA_ARGUMENT, "data.columns names column %.*s, but %s has %zu columns in line 1",
+                       (int)n, s, p->file, p->first->count);
+    p->out->header = p->out->header || !number;
+    out->at[out->joined++] = at;
+    return OA_OK;
+}
+
+/* "title+text": up to the next comma. */
+static enum oa_error take_item(const struct planning *p, const char *s, size_t n)
+{
+    if (p->out->count == OA_MOST_COLUMNS)
+        return oa_fail(p->context, OA_ARGUMENT, "data.columns has more than %d columns", OA_MOST_COLUMNS);
+    struct oa_column *column = &p->out->column[p->out->count++];
+    for (size_t from = 0, to; from <= n; from = to + 1) {
+        from += strspn(s + from, " ");
+        for (to = from; to < n && s[to] != '+'; to++)
+            ;
+        OA_TRY(take_part(p, s + from, to - from, column));
+    }
+    return OA_OK;
+}
+
+static enum oa_error check_count(const struct planning *p)
+{
+    bool text = p->rows->answer == OA_ANSWER_TEXT;
+    int count = p->out->count;
+    if (count >= 2 && (text || count <= 3))
+        return OA_OK;
+    return oa_fail(p->context, OA_ARGUMENT, "data.columns has %d column%s; %s", count, count == 1 ? "" : "s",
+                   text ? "it says source,target, and behind them the columns of further references, if any"
+                        : "it says label,text, or label,text,text for pairs");
+}
+
+static enum oa_error take_columns(const struct planning *p, const char *columns)
+{
+    for (const char *s = columns; s;) {
+        size_t n = strcspn(s, ",");
+        OA_TRY(take_item(p, s, n));
+        s = s[n] ? s + n + 1 : NULL;
+    }
+    struct oa_column_plan unused = { 0 };
+    p->out->header = p->out->header || guess_names(p->first, p->rows->answer, &unused);
+    p->out->width = p->out->header ? p->first->count : 0;
+    return check_count(p);
+}
+
+static enum oa_error refuse_guess(const struct planning *p)
+{
+    struct oa_text names;
+    bool text = p->rows->answer == OA_ANSWER_TEXT;
+    oa_text_init(&names, p->context);
+    print_names(p, &names);
+    enum oa_error error = oa_fail(p->context, OA_ARGUMENT,
+                                  "%s: line 1 has the %zu %s %s, which do not tell %s apart; say which are read, e.g. "
+                                  "data.columns=%s",
+                                  p->file, p->first->count, p->keys ? "keys" : "columns", names.s ? names.s : "",
+                                  text ? "source and target" : "label and text",
+                                  text      ? "source,target"
+                                  : p->keys ? "label,text"
+                                            : "1,2 or label,text");
+    oa_text_free(&names);
+    return error;
+}
+
+enum oa_error oa_columns_plan(oa_context *c, const struct oa_rows *rows, const char *file, const char *columns,
+                              const struct oa_cells *first, bool keys, struct oa_column_plan *out)
+{
+    struct planning p = { c, rows, file, first, keys, out };
+    *out = (struct oa_column_plan){ 0 };
+    if (columns && columns[strspn(columns, " ")])
+        return take_columns(&p, columns);
+    out->guessed = true;
+    out->header = guess_names(first, rows->answer, out);
+    out->width = first->count;
+    return out->header || (!keys && guess_width(&p)) ? OA_OK : refuse_guess(&p);
+}

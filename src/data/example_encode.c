@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows of texts → rows of ids with special tokens around them, cut to what a model reads.
+ */
+#include "data/example_parts.h"
+
+enum { TEXTS = 2 };
+
+struct coded {
+    struct oa_ids ids, words;
+};
+
+struct encoder {
+    struct oa_tokenizer *tok;
+    const struct oa_rows *rows;
+    const struct oa_example_layout *layout;
+    int32_t source_begin, source_end, target_begin, target_end; /* -1: none */
+    struct coded text[TEXTS];                                   /* of the row at hand, without special tokens */
+    struct coded source, target;                                /* of all rows */
+    struct oa_examples *out;
+    struct oa_text place;
+};
+
+/* ---- special tokens -------------------------------------------------------------------------------------------- */
+
+static enum oa_error find_special(struct oa_tokenizer *tok, const char *content, int32_t *id)
+{
+    *id = -1;
+    return content ? oa_tokenizer_add_special(tok, content, id) : OA_OK;
+}
+
+static enum oa_error find_specials(struct encoder *e)
+{
+    OA_TRY(find_special(e->tok, e->layout->source_begin, &e->source_begin));
+    OA_TRY(find_special(e->tok, e->layout->source_end, &e->source_end));
+    OA_TRY(find_special(e->tok, e->layout->target_begin, &e->target_begin));
+    return find_special(e->tok, e->layout->target_end, &e->target_end);
+}
+
+/* A word of its own. */
+static enum oa_error add_special(struct encoder *e, struct coded *to, size_t start, int32_t id)
+{
+    if (id < 0)
+        return OA_OK;
+    OA_TRY(oa_ids_add(&to->ids, id));
+    if (!e->layout->words)
+        return OA_OK;
+    return oa_ids_add(&to->words, to->words.count > start ? to->words.id[to->words.count - 1] + 1 : 0);
+}
+
+/* The first `count` tokens of a text behind what is there of its row, which begins at `start`. */
+static enum oa_error add_text(struct encoder *e, struct coded *to, size_t start, const struct coded *text, size_t count)
+{
+    int32_t first = 0;
+    if (e->layout->words && to->words.count > start)
+        first = to->words.id[to->words.count - 1] + 1;
+    for (size_t i = 0; i < count; i++) {
+        OA_TRY(oa_ids_add(&to->ids, text->ids.id[i]));
+        if (e->layout->words)
+            OA_TRY(oa_ids_add(&to->words, first + text->words.id[i]));
+    }
+    return OA_OK;
+}
+
+/* ---- a row ----------------------------------------------------------------------------------------------------- */
+
+static enum oa_error encode_cell(struct encoder *e, size_t row, int cell, struct coded *out)
+{
+    size_t n;
+    const char *s = oa_rows_cell(e->rows, row, cell, &n);
+    out->ids.count = out->words.count = 0;
+    return oa_tokenizer_encode_text(e->tok, e->place.s, s, n, &out->ids, e->layout->words ? &out->words : NULL);
+}
+
+static enum oa_error refuse_long(const struct encoder *e, const char *what, size_t tokens, long limit)
+{
+    return oa_fail(e->tok->context, OA_SHAPE,
+                   "%s: the %s has %zu tokens, special ones among them, and the model reads %ld; use a larger "
+                   "model.context or data.long=cut",
+                   e->place.s, what, tokens, limit);
+}
+
+/* How many tokens of each text stay: the longer one gives way, of two equal ones the second. */
+static void share(size_t room, int texts, size_t count[TEXTS])
+{
+    while (count[0] + (texts > 1 ? count[1] : 0) > room) {
+        int longer = texts > 1 && count[1] >= count[0];
+        size_t other = texts > 1 ? count[!longer] : 0, all = count[longer] + other;
+        size_t excess = all - room, gap = count[longer] - other;
+        count[longer] -= texts == 1 || excess <= gap ? excess : gap > 0 ? gap : 1;
+    }
+}
+
+static enum oa_error fit_source(struct encoder *e, int texts, size_t count[TEXTS])
+{
+    const struct oa_example_layout *l = e->layout;
+    size_t specials = (e->source_begin >= 0) + (size_t)texts * (e->source_end >= 0);
+    size_t tokens = specials + count[0] + count[1], limit = (size_t)l->source_limit;
+    const char *what = e->rows->answer == OA_ANSWER_TEXT ? "source" : "text";
+    if (tokens == 0)
+        return oa_fail(e->tok->context, OA_ARGUMENT, "%s: the %s has no tokens", e->place.s, what);
+    if (limit == 0 || tokens <= limit)
+        return OA_OK;
+    if (l->refuse_long || limit <= specials)
+        return refuse_long(e, what, tokens, l->source_limit);
+    share(limit - specials, texts, count);
+    e->out->source.cut++;
+    return OA_OK;
+}
+
+static enum oa_error add_source(struct encoder *e, size_t row)
+{
+    int first = oa_rows_first_text(e->rows), texts = first ? oa_rows_cells(e->rows, row) - first : 1;
+    size_t count[TEXTS] = { 0, 0 }, start = e->source.ids.count;
+    for (int i = 0; i < texts; i++) {
+        OA_TRY(encode_cell(e, row, first + i, &e->text[i]));
+        count[i] = e->text[i].ids.count;
+    }
+    OA_TRY(fit_source(e, texts, count));
+    OA_TRY(add_special(e, &e->source, start, e->source_begin));
+    for (int i = 0; i < texts; i++) {
+        OA_TRY(add_text(e, &e->source, start, &e->text[i], count[i]));
+        OA_TRY(add_special(e, &e->source, start, e->source_end));
+        if (i == 0 && e->out->split)
+            e->out->split[row] = (int32_t)(e->source.ids.count - start);
+    }
+    e->out->source.start[row + 1] = e->source.ids.count;
+    return OA_OK;
+}
+
+/* A decoder reads one token less than there are. */
+static enum oa_error fit_target(struct encoder *e, size_t start)
+{
+    size_t reads = e->target.ids.count - start - 1, limit = (size_t)e->layout->target_limit;
+    if (limit == 0 || reads <= limit)
+        return OA_OK;
+    if (e->layout->refuse_long)
+        return refuse_long(e, "target", reads, e->layout->target_limit);
+    e->target.ids.count = start + limit + 1;
+    if (e->layout->words)
+        e->target.words.count = e->target.ids.count;
+    e->out->target.cut++;
+    return OA_OK;
+}
+
+static enum oa_error add_target(struct encoder *e, size_t row)
+{
+    size_t start = e->target.ids.count;
+    OA_TRY(encode_cell(e, row, 1, &e->text[0]));
+    OA_TRY(add_special(e, &e->target, start, e->target_begin));
+    OA_TRY(add_text(e, &e->target, start, &e->text[0], e->text[0].ids.count));
+    OA_TRY(add_special(e, &e->target, start, e->target_end));
+    if (e->target.ids.count < start + 2)
+        return oa_fail(e->tok->context, OA_ARGUMENT,
+                       "%s: the target has %zu of the 2 tokens that are the least, one to read and one to predict",
+                       e->place.s, e->target.ids.count - start);
+    OA_TRY(fit_target(e, start));
+    e->out->target.start[row + 1] = e->target.ids.count;
+    return OA_OK;
+}
+
+static enum oa_error add_row(struct encoder *e, const struct oa_example_texts *texts, size_t row)
+{
+    oa_text_cut(&e->place, 0);
+    oa_rows_print_place(e->rows, row, &e->place);
+    if (oa_stop_requested(e->tok->context))
+        return oa_fail(e->tok->context, OA_INTERRUPTED, "stopped by signal %d while %s was encoded",
+                       oa_stop_requested(e->tok->context), e->place.s);
+    OA_TRY(add_source(e, row));
+    if (e->rows->answer == OA_ANSWER_TEXT)
+        return add_target(e, row);
+    if (e->rows->answer == OA_ANSWER_CLASS)
+        return oa_row_class(&texts->classes, e->rows, row, &e->out->label[row]);
+    return oa_row_value(e->rows, row, &e->out->value[row]);
+}
+
+/* ---- all rows -------------------------------------------------------------------------------------------------- */
+
+static bool make_room(oa_context *c, const struct oa_rows *rows, struct oa_examples *out)
+{
+    size_t n = rows->count;
+    bool text = rows->answer == OA_ANSWER_TEXT, class = rows->answer == OA_ANSWER_CLASS;
+    bool pairs = !text && n && oa_rows_cells(rows, 0) > 2;
+    out->source.start = oa_alloc(c, (n + 1) * sizeof *out->source.start);
+    out->target.start = text ? oa_alloc(c, (n + 1) * sizeof *out->target.start) : NULL;
+    out->label = class ? oa_alloc(c, (n + 1) * sizeof *out->label) : NULL;
+    out->value = !text && !class ? oa_alloc(c, (n + 1) * sizeof *out->value) : NULL;
+    out->split = pairs ? oa_alloc(c, (n + 1) * sizeof *out->split) : NULL;
+    return out->source.start && (!pairs || out->split) && (out->target.start || out->label || out->value);
+}
+
+static void take(struct coded *from, struct oa_id_lists *to, size_t count)
+{
+    to->ids = from->ids.id;
+    to->words = from->words.id;
+    from->ids.id = from->words.id = NULL;
+    for (size_t i = 0; to->start && i < count; i++)
+        to->longest = oa_max(to->longest, (long)(to->start[i + 1] - to->start[i]));
+}
+
+static void tell_cut(const struct encoder *e, const struct oa_id_lists *s, const char *what, long limit)
+{
+    if (s->cut)
+        oa_log(e->tok->context, 0, "%s examples: %llu of %zu %s were cut to %ld tokens", e->rows->name,
+               (unsigned long long)s->cut, e->rows->count, what, limit);
+}
+
+static enum oa_error encode_rows(struct encoder *e, const struct oa_example_texts *texts)
+{
+    OA_TRY(find_specials(e));
+    if (!make_room(e->tok->context, e->rows, e->out))
+        return OA_NO_MEMORY;
+    for (size_t i = 0; i < e->rows->count; i++)
+        OA_TRY(add_row(e, texts, i));
+    tell_cut(e, &e->out->source, e->rows->answer == OA_ANSWER_TEXT ? "sources" : "texts", e->layout->source_limit);
+    tell_cut(e, &e->out->target, "targets", e->layout->target_limit);
+    return OA_OK;
+}
+
+static void init_coded(struct coded *coded, oa_context *c)
+{
+    oa_ids_init(&coded->ids, c);
+    oa_ids_init(&coded->words, c);
+}
+
+static void free_coded(struct coded *coded)
+{
+    oa_ids_free(&coded->ids);
+    oa_ids_free(&coded->words);
+}
+
+enum oa_error oa_examples_encode(struct oa_tokenizer *tok, const struct oa_example_texts *texts,
+                                 const struct oa_rows *rows, const struct oa_example_layout *layout,
+                                 struct oa_examples *out)
+{
+    struct encoder e = { .tok = tok, .rows = rows, .layout = layout, .out = out };
+    struct coded *const all[] = { &e.text[0], &e.text[1], &e.source, &e.target };
+    *out = (struct oa_examples){ .rows = rows, .count = rows->count };
+    for (int i = 0; i < 4; i++)
+        init_coded(all[i], tok->context);
+    oa_text_init(&e.place, tok->context);
+    enum oa_error error = encode_rows(&e, texts);
+    if (error == OA_OK) {
+        take(&e.source, &out->source, rows->count);
+        take(&e.target, &out->target, rows->count);
+    }
+    for (int i = 0; i < 4; i++)
+        free_coded(all[i]);
+    oa_text_free(&e.place);
+    if (error != OA_OK)
+        oa_examples_close(out);
+    return error;
+}
+
+void oa_examples_close(struct oa_examples *e)
+{
+    struct oa_id_lists *const sides[] = { &e->source, &e->target };
+    for (int i = 0; i < 2; i++) {
+        oa_free(sides[i]->ids);
+        oa_free(sides[i]->words);
+        oa_free(sides[i]->start);
+    }
+    oa_free(e->split);
+    oa_free(e->label);
+    oa_free(e->value);
+    *e = (struct oa_examples){ 0 };
+}

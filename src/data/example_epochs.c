@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Epochs of examples: sorted by length, rows of the same length permuted, cut into batches, and these permuted. All of
+ * it is a function of (seed, epoch).
+ */
+#include "data/example_epochs.h"
+
+#include "data/tokenizer_parts.h"
+
+#include <stdlib.h>
+
+/* Lengths are taken in steps of about this share, and rows of one step are in another order each epoch: a finer one
+ * pads less, a coarser one lets more rows meet. */
+enum { FINENESS = 24 };
+
+/* ---- divisions ------------------------------------------------------------------------------------------------- */
+
+enum oa_error oa_division_open(oa_context *c, size_t rows, struct oa_division *out)
+{
+    *out = (struct oa_division){ 0 };
+    out->row = oa_alloc(c, rows * sizeof *out->row);
+    out->start = oa_alloc(c, (rows + 1) * sizeof *out->start);
+    out->turn = oa_alloc(c, rows * sizeof *out->turn);
+    return out->row && out->start && out->turn ? OA_OK : OA_NO_MEMORY;
+}
+
+void oa_division_close(struct oa_division *d)
+{
+    oa_free(d->row);
+    oa_free(d->start);
+    oa_free(d->turn);
+}
+
+/* Do `rows` rows, of which the longest has so many tokens, make more than a batch? */
+static bool too_many(const struct oa_epochs *e, size_t rows, long longest)
+{
+    return e->how.tokens ? rows * (size_t)longest > (size_t)e->how.tokens : rows > (size_t)e->how.rows;
+}
+
+/* The first `count` rows as batches. */
+static void cut(const struct oa_epochs *e, struct oa_division *d, size_t count)
+{
+    long longest = 0;
+    size_t begin = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t row = d->row[i];
+        long length = oa_max(oa_source_length(e->examples, row), oa_target_length(e->examples, row));
+        longest = oa_max(longest, length);
+        if (too_many(e, i - begin + 1, longest)) {
+            d->start[++d->batches] = begin = i;
+            longest = length;
+        }
+    }
+    d->start[++d->batches] = count;
+}
+
+void oa_division_chosen(const struct oa_epochs *e, const uint8_t *mark, struct oa_division *d)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < e->examples->count; i++)
+        if (mark[e->sorted[i]])
+            d->row[count++] = e->sorted[i];
+    d->batches = 0;
+    cut(e, d, count);
+    for (size_t i = 0; i < d->batches; i++)
+        d->turn[i] = (uint32_t)i;
+}
+
+/* ---- an epoch -------------------------------------------------------------------------------------------------- */
+
+void oa_permute(struct oa_stream s, uint32_t *item, size_t count)
+{
+    for (size_t i = count; i > 1; i--) {
+        size_t k = (size_t)oa_random_below(s, i, i);
+        uint32_t other = item[k];
+        item[k] = item[i - 1];
+        item[i - 1] = other;
+    }
+}
+
+/* Rows of the same key, run after run. */
+static void permute_runs(const struct oa_epochs *e, struct oa_stream s, uint32_t *row)
+{
+    for (size_t from = 0, to; from < e->examples->count; from = to) {
+        for (to = from + 1; to < e->examples->count && e->key[row[to]] == e->key[row[from]]; to++)
+            ;
+        oa_permute(oa_stream_child(s, from), row + from, to - from);
+    }
+}
+
+static void make(const struct oa_epochs *e, uint64_t epoch, struct oa_division *d)
+{
+    struct oa_stream s = oa_stream_child(e->stream, epoch);
+    memcpy(d->row, e->sorted, e->examples->count * sizeof *d->row);
+    permute_runs(e, oa_stream_child(s, 0), d->row);
+    d->batches = 0;
+    cut(e, d, e->examples->count);
+    for (size_t i = 0; i < d->batches; i++)
+        d->turn[i] = (uint32_t)i;
+    oa_permute(oa_stream_child(s, 1), d->turn, d->batches);
+    d->epoch = epoch;
+    d->made = true;
+}
+
+/* ---- lengths --------------------------------------------------------------------------------------------------- */
+
+/* Lengths in steps of 1, from FINENESS on of 2, from 2·FINENESS on of 3 … */
+static uint64_t step_of(long length)
+{
+    uint64_t step = 0;
+    for (long x = 0; x < length; x += 1 + x / FINENESS)
+        step++;
+    return step;
+}
+
+/* By the target, then by the source, of targets of every other length backwards: so the sources of neighbouring rows
+ * are alike where the length of the target changes, too. */
+static uint64_t key_of(const struct oa_examples *e, size_t row)
+{
+    uint64_t target = step_of(oa_target_length(e, row)), source = step_of(oa_source_length(e, row));
+    return target << 32 | (target & 1 ? UINT32_MAX - source : source);
+}
+
+struct keyed {
+    uint64_t key;
+    uint32_t row;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct keyed *x = a, *y = b;
+    if (x->key != y->key)
+        return (x->key > y->key) - (x->key < y->key);
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static enum oa_error sort(struct oa_epochs *e)
+{
+    size_t count = e->examples->count;
+    struct keyed *all = oa_alloc(e->context, count * sizeof *all);
+    e->sorted = oa_alloc(e->context, count * sizeof *e->sorted);
+    e->key = oa_alloc(e->context, count * sizeof *e->key);
+    for (size_t i = 0; all && e->sorted && e->key && i < count; i++)
+        all[i] = (struct keyed){ e->key[i] = key_of(e->examples, i), (uint32_t)i };
+    if (all && e->sorted && e->key)
+        qsort(all, count, sizeof *all, by_key);
+    for (size_t i = 0; all && e->sorted && i < count; i++)
+        e->sorted[i] = all[i].row;
+    oa_free(all);
+    return all && e->sorted && e->key ? OA_OK : OA_NO_MEMORY;
+}
+
+/* ---- the sequence of epochs ------------------------------------------------------------------------------------ */
+
+enum oa_error oa_epochs_open(oa_context *c, const struct oa_examples *examples, const struct oa_example_batching *how,
+                             struct oa_epochs *out)
+{
+    *out = (struct oa_epochs){ .context = c, .examples = examples, .how = *how, .known = 1 };
+    out->stream = oa_stream_named(how->seed, "examples");
+    if (!oa_reserve(c, &out->first, &out->capacity, 1024, sizeof *out->first))
+        return OA_NO_MEMORY;
+    OA_TRY(sort(out));
+    OA_TRY(oa_division_open(c, examples->count, &out->held[0]));
+    return oa_division_open(c, examples->count, &out->held[1]);
+}
+
+void oa_epochs_close(struct oa_epochs *e)
+{
+    oa_division_close(&e->held[0]);
+    oa_division_close(&e->held[1]);
+    oa_free(e->sorted);
+    oa_free(e->key);
+    oa_free(e->first);
+}
+
+const struct oa_division *oa_epochs_at(struct oa_epochs *e, uint64_t epoch)
+{
+    struct oa_division *d = &e->held[epoch & 1];
+    if (!d->made || d->epoch != epoch)
+        make(e, epoch, d);
+    return d;
+}
+
+/* The last epoch known that begins at or before batch `number`. */
+static size_t last_before(const struct oa_epochs *e, uint64_t number)
+{
+    size_t low = 0, high = e->known;
+    while (high - low > 1) {
+        size_t middle = (low + high) / 2;
+        if (e->first[middle] <= number)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Where tokens are counted, epochs have different numbers of batches, which are found by dividing them. */
+static enum oa_error learn(struct oa_epochs *e)
+{
+    size_t epoch = e->known - 1;
+    if (!oa_reserve(e->context, &e->first, &e->capacity, e->known + 1, sizeof *e->first))
+        return OA_NO_MEMORY;
+    e->first[e->known] = e->first[epoch] + oa_epochs_at(e, epoch)->batches;
+    e->known++;
+    return OA_OK;
+}
+
+const struct oa_division *oa_epochs_find(struct oa_epochs *e, uint64_t number, size_t *batch)
+{
+    uint64_t each = e->how.tokens ? 0 : (e->examples->count + (size_t)e->how.rows - 1) / (size_t)e->how.rows;
+    while (!each && e->first[e->known - 1] <= number)
+        if (learn(e) != OA_OK)
+            return NULL;
+    uint64_t epoch = each ? number / each : last_before(e, number);
+    const struct oa_division *d = oa_epochs_at(e, epoch);
+    *batch = d->turn[number - (each ? epoch * each : e->first[epoch])];
+    return d;
+}

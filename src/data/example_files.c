@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Text files of examples, line by line: what is no text is refused with its line before anything is made of it.
+ */
+#include "data/example_parts.h"
+
+static uint64_t line_of(const char *data, size_t at)
+{
+    uint64_t line = 1;
+    for (size_t i = 0; i < at; i++)
+        line += data[i] == '\n';
+    return line;
+}
+
+static enum oa_error check_text(oa_context *c, const char *name, const char *data, size_t length)
+{
+    size_t valid = oa_utf8_valid_length(data, length);
+    if (valid < length) {
+        const char *likely = length > 1 && (memcmp(data, "\xff\xfe", 2) == 0 || memcmp(data, "\xfe\xff", 2) == 0)
+                                 ? "it begins like UTF-16"
+                                 : "Latin-1 and Windows-1252 are usual";
+        return oa_fail(c, OA_FORMAT, "%s, line %llu: byte 0x%02X is not UTF-8; convert the file (iconv -t UTF-8; %s)",
+                       name, (unsigned long long)line_of(data, valid), (unsigned)(uint8_t)data[valid], likely);
+    }
+    const char *zero = length ? memchr(data, 0, length) : NULL;
+    if (zero)
+        return oa_fail(c, OA_FORMAT, "%s, line %llu: there is a byte 0, so this is no text file", name,
+                       (unsigned long long)line_of(data, (size_t)(zero - data)));
+    return OA_OK;
+}
+
+enum oa_error oa_text_file_open(oa_context *c, const char *name, struct oa_text_file *out)
+{
+    size_t length;
+    *out = (struct oa_text_file){ .name = name, .line = 1 };
+    OA_TRY(oa_files_read(c, name, &out->data, &length));
+    OA_TRY(check_text(c, name, out->data, length));
+    bool mark = length >= 3 && memcmp(out->data, "\xef\xbb\xbf", 3) == 0;
+    out->at = out->data + (mark ? 3 : 0);
+    out->end = out->data + length;
+    return out->at < out->end ? OA_OK : oa_fail(c, OA_FORMAT, "%s is empty: there is no example in it", name);
+}
+
+void oa_text_file_close(struct oa_text_file *f)
+{
+    oa_free(f->data);
+    *f = (struct oa_text_file){ 0 };
+}
+
+bool oa_text_file_line(struct oa_text_file *f, char **line, size_t *length)
+{
+    if (f->at == f->end)
+        return false;
+    char *feed = memchr(f->at, '\n', (size_t)(f->end - f->at)), *stop = feed ? feed : f->end;
+    *line = f->at;
+    *length = (size_t)(stop - f->at);
+    f->at = feed ? feed + 1 : f->end;
+    f->line++;
+    if (feed && *length && feed[-1] == '\r') {
+        --*length;
+        f->carriage_returns++;
+    }
+    return true;
+}
+
+uint64_t oa_text_file_count(const struct oa_text_file *f)
+{
+    size_t left = (size_t)(f->end - f->at);
+    return left ? line_of(f->at, left) - (f->end[-1] == '\n') : 0;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Labels → classes and numbers. Classes are numbered in the order of the training side's labels, sorted.
+ */
+#include "data/example_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define NAMES "if line 1 has names, data.columns gives them"
+
+enum { LONGEST_NUMBER = 64, LONGEST_SHOWN = 60 };
+
+static bool parse(const char *s, size_t n, double *value)
+{
+    char text[LONGEST_NUMBER];
+    if (n == 0 || n >= sizeof text)
+        return false;
+    memcpy(text, s, n);
+    text[n] = 0;
+    return oa_parse_real(text, value) && isfinite(*value);
+}
+
+/* ---- classes --------------------------------------------------------------------------------------------------- */
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    double x = 0, y = 0;
+    oa_parse_real(*(char *const *)a, &x);
+    oa_parse_real(*(char *const *)b, &y);
+    return x != y ? (x > y) - (x < y) : by_bytes(a, b);
+}
+
+static bool all_numbers(char *const *name, long count)
+{
+    double value;
+    for (long i = 0; i < count; i++)
+        if (!parse(name[i], strlen(name[i]), &value))
+            return false;
+    return true;
+}
+
+static enum oa_error refuse_label(const struct oa_rows *rows, size_t row, const char *why, const char *label, size_t n)
+{
+    struct oa_text place;
+    oa_text_init(&place, rows->context);
+    oa_rows_print_place(rows, row, &place);
+    enum oa_error error = oa_fail(rows->context, OA_FORMAT, "%s: the label \"%.*s\" %s", place.s ? place.s : "",
+                                  (int)(n < LONGEST_SHOWN ? n : LONGEST_SHOWN), label, why);
+    oa_text_free(&place);
+    return error;
+}
+
+static enum oa_error gather(const struct oa_rows *rows, struct oa_words *labels)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        size_t n;
+        const char *label = oa_rows_cell(rows, i, 0, &n);
+        if (n == 0)
+            return refuse_label(rows, i, "is empty", label, n);
+        if (oa_words_add(labels, label, n) < 0)
+            return OA_NO_MEMORY;
+    }
+    return OA_OK;
+}
+
+/* A text taken for the label makes a class of nearly every row. */
+static enum oa_error check_classes(const struct oa_rows *rows, const struct oa_words *labels)
+{
+    enum { MANY = 100 };
+    if (labels->count < 2)
+        return oa_fail(rows->context, OA_FORMAT,
+                       "%s: all %zu training examples have the same label: there is nothing to tell apart",
+                       rows->file[0], rows->count);
+    if (labels->count > MANY && (size_t)labels->count > rows->count / 2)
+        return oa_fail(rows->context, OA_FORMAT,
+                       "%s: %zu training examples have %d different labels: is another column the label? data.columns "
+                       "says which",
+                       rows->file[0], rows->count, (int)labels->count);
+    return OA_OK;
+}
+
+static enum oa_error take_names(oa_context *c, const struct oa_words *labels, struct oa_labels *out)
+{
+    out->name = oa_alloc(c, (size_t)labels->count * sizeof *out->name);
+    if (!out->name)
+        return OA_NO_MEMORY;
+    for (; out->count < labels->count; out->count++)
+        if (!(out->name[out->count] = oa_copy_text(c, oa_words_at(labels, (int32_t)out->count, NULL))))
+            return OA_NO_MEMORY;
+    out->numeric = all_numbers(out->name, out->count);
+    qsort(out->name, (size_t)out->count, sizeof *out->name, out->numeric ? by_number : by_bytes);
+    return OA_OK;
+}
+
+enum oa_error oa_labels_make(oa_context *c, const struct oa_rows *train, struct oa_labels *out)
+{
+    struct oa_words labels;
+    oa_words_init(&labels, c);
+    enum oa_error error = gather(train, &labels);
+    if (error == OA_OK)
+        error = check_classes(train, &labels);
+    if (error == OA_OK)
+        error = take_names(c, &labels, out);
+    oa_words_free(&labels);
+    return error;
+}
+
+void oa_labels_free(struct oa_labels *classes)
+{
+    for (long i = 0; i < classes->count; i++)
+        oa_free(classes->name[i]);
+    oa_free(classes->name);
+    *classes = (struct oa_labels){ 0 };
+}
+
+long oa_labels_find(const struct oa_labels *classes, const char *label, size_t length)
+{
+    for (long i = 0; i < classes->count; i++)
+        if (strlen(classes->name[i]) == length && memcmp(classes->name[i], label, length) == 0)
+            return i;
+    return -1;
+}
+
+enum oa_error oa_row_class(const struct oa_labels *classes, const struct oa_rows *rows, size_t row, int32_t *out)
+{
+    size_t n;
+    const char *label = oa_rows_cell(rows, row, 0, &n);
+    *out = (int32_t)oa_labels_find(classes, label, n);
+    if (*out >= 0)
+        return OA_OK;
+    return refuse_label(rows, row,
+                        rows->place[row].line > 1 ? "is none of the labels of the training examples"
+                                                  : "is none of the labels of the training examples; " NAMES,
+                        label, n);
+}
+
+/* ---- numbers --------------------------------------------------------------------------------------------------- */
+
+enum oa_error oa_row_value(const struct oa_rows *rows, size_t row, double *out)
+{
+    size_t n;
+    const char *label = oa_rows_cell(rows, row, 0, &n);
+    return parse(label, n, out) ? OA_OK : refuse_label(rows, row, "is not a finite number; " NAMES, label, n);
+}

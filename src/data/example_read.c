@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A list of files → rows: by the end of a name it is a table, objects or pictures; other files are pairs of parallel
+ * ones where targets are asked for, and tables with tabs where labels are.
+ */
+#include "data/example_parts.h"
+
+static const struct {
+    const char *end;
+    oa_rows_reader *read;
+} forms[] = {
+    { ".tsv", oa_read_tsv },      { ".csv", oa_read_csv },    { ".jsonl", oa_read_jsonl },
+    { ".ndjson", oa_read_jsonl }, { ".json", oa_read_jsonl }, { ".bin", oa_read_pictures },
+};
+
+static oa_rows_reader *form_of(const char *file)
+{
+    size_t length = strlen(file);
+    if (length > 3 && strcmp(file + length - 3, ".gz") == 0)
+        length -= 3;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        size_t n = strlen(forms[i].end);
+        if (length >= n && strncmp(file + length - n, forms[i].end, n) == 0)
+            return forms[i].read;
+    }
+    return NULL;
+}
+
+static enum oa_error refuse_single(const struct oa_rows *rows, const char *file)
+{
+    return oa_fail(rows->context, OA_ARGUMENT,
+                   "%s has no partner: parallel files are given as source,target, e.g. train.de,train.en; tables are "
+                   "*.tsv, *.csv or *.jsonl",
+                   file);
+}
+
+static enum oa_error read_all(struct oa_rows *rows, char *list, const char *columns)
+{
+    for (char *name, *partner; list;) {
+        list = oa_cut_name(list, &name);
+        oa_rows_reader *read = form_of(name);
+        if (!*name)
+            return oa_fail(rows->context, OA_ARGUMENT,
+                           "the list of %s files has an empty name in it (two commas, or one too many)", rows->name);
+        if (!read && rows->answer != OA_ANSWER_TEXT)
+            read = oa_read_tsv;
+        if (read) {
+            OA_TRY(read(rows, name, columns));
+            continue;
+        }
+        if (!list)
+            return refuse_single(rows, name);
+        list = oa_cut_name(list, &partner);
+        if (!*partner || form_of(partner))
+            return refuse_single(rows, name);
+        OA_TRY(oa_read_parallel(rows, name, partner));
+    }
+    return OA_OK;
+}
+
+static enum oa_error check_rows(const struct oa_rows *rows, const char *files)
+{
+    if (rows->count == 0)
+        return oa_fail(rows->context, OA_FORMAT, "%s: there is no %s example with a text in it", files, rows->name);
+    for (size_t i = 1; i < rows->count && rows->answer != OA_ANSWER_TEXT; i++)
+        if (oa_rows_cells(rows, i) != oa_rows_cells(rows, 0))
+            return oa_fail(rows->context, OA_FORMAT, "%s: some files have pairs of texts and some single ones", files);
+    return OA_OK;
+}
+
+enum oa_error oa_rows_read(struct oa_rows *rows, const char *files, const char *columns)
+{
+    char *list = oa_copy_text(rows->context, files);
+    if (!list)
+        return OA_NO_MEMORY;
+    enum oa_error error = read_all(rows, list, columns);
+    if (error == OA_OK)
+        error = check_rows(rows, files);
+    oa_free(list);
+    return error;
+}

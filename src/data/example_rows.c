@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows of texts: adding, looking up, the digest; some of them held out; those that two sides share.
+ */
+#include "data/example_parts.h"
+
+#include <math.h>
+
+void oa_rows_init(struct oa_rows *rows, oa_context *c, const char *name, enum oa_answer answer)
+{
+    *rows = (struct oa_rows){ .context = c, .name = name, .answer = answer };
+    oa_text_init(&rows->pool, c);
+}
+
+void oa_rows_free(struct oa_rows *rows)
+{
+    for (int i = 0; i < rows->files; i++)
+        oa_free(rows->file[i]);
+    oa_free(rows->file);
+    oa_free(rows->cell);
+    oa_free(rows->row);
+    oa_free(rows->place);
+    oa_text_free(&rows->pool);
+    oa_rows_init(rows, rows->context, rows->name, rows->answer);
+}
+
+/* ---- looking up ---------------------------------------------------------------------------------------------- */
+
+int oa_rows_first_text(const struct oa_rows *rows)
+{
+    return rows->answer == OA_ANSWER_TEXT ? 0 : 1;
+}
+
+int oa_rows_cells(const struct oa_rows *rows, size_t row)
+{
+    return (int)(rows->row[row + 1] - rows->row[row]);
+}
+
+const char *oa_rows_cell(const struct oa_rows *rows, size_t row, int cell, size_t *length)
+{
+    if (cell >= oa_rows_cells(rows, row))
+        return NULL;
+    size_t k = rows->row[row] + (size_t)cell;
+    *length = rows->cell[k + 1] - rows->cell[k];
+    return rows->pool.s + rows->cell[k];
+}
+
+void oa_rows_print_place(const struct oa_rows *rows, size_t row, struct oa_text *out)
+{
+    const struct oa_row_place *p = &rows->place[row];
+    oa_text_printf(out, "%s, %s %llu", rows->file[p->file], rows->pictures ? "picture" : "line",
+                   (unsigned long long)p->line);
+}
+
+/* ---- adding -------------------------------------------------------------------------------------------------- */
+
+int oa_rows_add_file(struct oa_rows *rows, const char *name)
+{
+    size_t count = (size_t)rows->files;
+    char *copy = oa_copy_text(rows->context, name);
+    if (!copy || !oa_reserve(rows->context, &rows->file, &rows->file_capacity, count + 1, sizeof *rows->file)) {
+        oa_free(copy);
+        return -1;
+    }
+    rows->file[rows->files] = copy;
+    return rows->files++;
+}
+
+enum oa_error oa_rows_add_cell(struct oa_rows *rows, const char *s, size_t n)
+{
+    if (!oa_reserve(rows->context, &rows->cell, &rows->cell_capacity, rows->cells + 2, sizeof *rows->cell))
+        return OA_NO_MEMORY;
+    oa_text_add(&rows->pool, s, n);
+    rows->cell[++rows->cells] = rows->pool.length;
+    return oa_status(rows->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
+}
+
+/* Of a label no text is asked, of a target the first one. */
+static bool lacks_text(const struct oa_rows *rows)
+{
+    int from = oa_rows_first_text(rows), cells = oa_rows_cells(rows, rows->count);
+    int to = rows->answer == OA_ANSWER_TEXT ? 2 : cells;
+    for (int k = from; k < to && !rows->pictures; k++) {
+        size_t n;
+        const char *s = oa_rows_cell(rows, rows->count, k, &n);
+        if (oa_is_blank(s, n))
+            return true;
+    }
+    return false;
+}
+
+void oa_rows_leave_out(struct oa_rows *rows, uint64_t line)
+{
+    if (rows->left_out < OA_ROWS_SHOWN)
+        rows->left_out_line[rows->left_out] = line;
+    rows->left_out++;
+}
+
+static void forget_cells(struct oa_rows *rows)
+{
+    rows->cells = rows->row[rows->count];
+    oa_text_cut(&rows->pool, rows->cell[rows->cells]);
+}
+
+enum oa_error oa_rows_end(struct oa_rows *rows, int file, uint64_t line)
+{
+    size_t n = rows->count;
+    if (!oa_reserve(rows->context, &rows->row, &rows->row_capacity, n + 2, sizeof *rows->row) ||
+        !oa_reserve(rows->context, &rows->place, &rows->place_capacity, n + 1, sizeof *rows->place))
+        return OA_NO_MEMORY;
+    rows->row[n + 1] = rows->cells;
+    bool lacks = lacks_text(rows);
+    if (lacks && !rows->whole) {
+        oa_rows_leave_out(rows, line);
+        forget_cells(rows);
+        return OA_OK;
+    }
+    rows->kept_empty += lacks;
+    rows->place[n] = (struct oa_row_place){ file, line };
+    rows->count++;
+    return OA_OK;
+}
+
+void oa_rows_seal(struct oa_rows *rows)
+{
+    const struct oa_array parts[] = { { .data = rows->pool.s, .bytes = rows->pool.length },
+                                      { .data = rows->cell, .bytes = rows->cells * sizeof *rows->cell },
+                                      { .data = rows->row, .bytes = rows->count * sizeof *rows->row } };
+    rows->digest = oa_digest_of_arrays(parts, sizeof parts / sizeof *parts);
+}
+
+/* ---- holding out --------------------------------------------------------------------------------------------- */
+
+static enum oa_error copy_row(const struct oa_rows *from, size_t row, struct oa_rows *to)
+{
+    size_t n;
+    for (int k = 0; k < oa_rows_cells(from, row); k++) {
+        const char *s = oa_rows_cell(from, row, k, &n);
+        OA_TRY(oa_rows_add_cell(to, s, n));
+    }
+    return oa_rows_end(to, from->place[row].file, from->place[row].line);
+}
+
+/* The first `chosen` of a random order of 0 … count - 1, marked. */
+static enum oa_error choose(oa_context *c, size_t count, size_t chosen, uint64_t seed, uint8_t **out)
+{
+    struct oa_stream stream = oa_stream_named(seed, "split");
+    size_t *order = oa_alloc(c, count * sizeof *order);
+    uint8_t *mark = *out = oa_alloc(c, count + 1);
+    for (size_t i = 0; order && mark && i < count; i++)
+        order[i] = i;
+    for (size_t i = 0; order && mark && i < chosen; i++) {
+        size_t k = i + (size_t)oa_random_below(stream, i, count - i), other = order[k];
+        order[k] = order[i];
+        mark[other] = 1;
+    }
+    oa_free(order);
+    return order && mark ? OA_OK : OA_NO_MEMORY;
+}
+
+static enum oa_error divide(struct oa_rows *rows, const uint8_t *mark, struct oa_rows *rest, struct oa_rows *held)
+{
+    for (int i = 0; i < rows->files; i++)
+        if (oa_rows_add_file(rest, rows->file[i]) < 0 || oa_rows_add_file(held, rows->file[i]) < 0)
+            return OA_NO_MEMORY;
+    for (size_t i = 0; i < rows->count; i++)
+        OA_TRY(copy_row(rows, i, mark[i] ? held : rest));
+    return OA_OK;
+}
+
+/* What was noted while reading stays with the rows that remain. */
+static void take_place(struct oa_rows *rows, struct oa_rows *rest)
+{
+    rest->left_out = rows->left_out;
+    memcpy(rest->left_out_line, rows->left_out_line, sizeof rest->left_out_line);
+    rest->carriage_returns = rows->carriage_returns;
+    oa_rows_free(rows);
+    *rows = *rest;
+}
+
+enum oa_error oa_rows_hold_out(struct oa_rows *rows, double fraction, uint64_t seed, struct oa_rows *held)
+{
+    size_t kept = (size_t)floor((double)rows->count * (1 - fraction));
+    struct oa_rows rest;
+    uint8_t *mark;
+    oa_rows_init(&rest, rows->context, rows->name, rows->answer);
+    held->pictures = rest.pictures = rows->pictures;
+    enum oa_error error = choose(rows->context, rows->count, rows->count - kept, seed, &mark);
+    if (error == OA_OK)
+        error = divide(rows, mark, &rest, held);
+    oa_free(mark);
+    if (error == OA_OK)
+        take_place(rows, &rest);
+    else
+        oa_rows_free(&rest);
+    return error;
+}
+
+/* ---- what two sides share ------------------------------------------------------------------------------------ */
+
+/* Cells from … to - 1 with their lengths before them. */
+static void make_key(const struct oa_rows *rows, size_t row, int from, int to, struct oa_text *out)
+{
+    oa_text_cut(out, 0);
+    for (int k = from; k < to; k++) {
+        size_t n;
+        const char *s = oa_rows_cell(rows, row, k, &n);
+        oa_text_add(out, (const char *)&n, sizeof n);
+        oa_text_add(out, s, n);
+    }
+}
+
+static int last_cell(const struct oa_rows *rows, size_t row, bool sources)
+{
+    if (rows->answer == OA_ANSWER_TEXT)
+        return sources ? 1 : 2;
+    return oa_rows_cells(rows, row);
+}
+
+static enum oa_error count_shared(const struct oa_rows *train, const struct oa_rows *side, bool sources, uint64_t *out)
+{
+    struct oa_words seen;
+    struct oa_text key;
+    int from = sources ? oa_rows_first_text(train) : 0;
+    enum oa_error error = OA_OK;
+    oa_words_init(&seen, train->context);
+    oa_text_init(&key, train->context);
+    oa_text_add(&key, "", 0);
+    for (size_t i = 0; i < train->count && error == OA_OK; i++) {
+        make_key(train, i, from, last_cell(train, i, sources), &key);
+        error = key.s && oa_words_add(&seen, key.s, key.length) >= 0 ? OA_OK : OA_NO_MEMORY;
+    }
+    *out = 0;
+    for (size_t i = 0; i < side->count && error == OA_OK; i++) {
+        make_key(side, i, from, last_cell(side, i, sources), &key);
+        *out += oa_words_find(&seen, key.s, key.length) >= 0;
+    }
+    oa_words_free(&seen);
+    oa_text_free(&key);
+    return error;
+}
+
+enum oa_error oa_rows_overlap(const struct oa_rows *train, const struct oa_rows *side, struct oa_overlap *out)
+{
+    OA_TRY(count_shared(train, side, false, &out->rows));
+    return count_shared(train, side, true, &out->sources);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tables. TSV: a record a line, cells between tabs, nothing is quoted. CSV (RFC 4180): cells between commas; one that
+ * is in quotes may hold commas, line ends and doubled quotes.
+ */
+#include "data/example_parts.h"
+
+struct table {
+    struct oa_rows *rows;
+    const char *columns;
+    struct oa_text_file file;
+    int number; /* of the file */
+    struct oa_cells cells;
+    struct oa_column_plan plan; /* of count 0 until the first record */
+    struct oa_text joined;
+};
+
+static enum oa_error add_cell(struct oa_cells *cells, char *s, size_t n)
+{
+    if (!oa_reserve(cells->context, &cells->cell, &cells->capacity, cells->count + 1, sizeof *cells->cell))
+        return OA_NO_MEMORY;
+    cells->cell[cells->count++] = (struct oa_cell){ s, n };
+    return OA_OK;
+}
+
+/* ---- records --------------------------------------------------------------------------------------------------- */
+
+static enum oa_error check_width(const struct table *t, uint64_t line)
+{
+    size_t needed = 0, has = t->cells.count;
+    for (int i = 0; i < t->plan.count; i++)
+        for (int k = 0; k < t->plan.column[i].joined; k++)
+            if ((size_t)t->plan.column[i].at[k] >= needed)
+                needed = (size_t)t->plan.column[i].at[k] + 1;
+    bool exact = t->plan.width > 0;
+    if (exact ? has == t->plan.width : has >= needed)
+        return OA_OK;
+    return oa_fail(t->rows->context, OA_FORMAT, "%s, line %llu: %zu column%s, but %s %zu%s", t->file.name,
+                   (unsigned long long)line, has, has == 1 ? "" : "s", exact ? "line 1 has" : "what is read needs",
+                   exact ? t->plan.width : needed,
+                   exact ? "; if columns at the end may be left out, give the numbers of those to read (data.columns)"
+                         : "");
+}
+
+static enum oa_error add_column(struct table *t, const struct oa_column *column)
+{
+    const struct oa_cell *cell = &t->cells.cell[column->at[0]];
+    if (column->joined == 1)
+        return oa_rows_add_cell(t->rows, cell->s, cell->length);
+    oa_text_cut(&t->joined, 0);
+    for (int k = 0; k < column->joined; k++) {
+        cell = &t->cells.cell[column->at[k]];
+        oa_text_add(&t->joined, " ", k > 0);
+        oa_text_add(&t->joined, cell->s, cell->length);
+    }
+    return oa_rows_add_cell(t->rows, t->joined.s ? t->joined.s : "", t->joined.length);
+}
+
+static bool is_empty(const struct oa_cells *cells)
+{
+    return cells->count == 1 && cells->cell[0].length == 0;
+}
+
+static enum oa_error add_row(struct table *t, uint64_t line)
+{
+    if (is_empty(&t->cells)) {
+        oa_rows_leave_out(t->rows, line);
+        return OA_OK;
+    }
+    OA_TRY(check_width(t, line));
+    for (int i = 0; i < t->plan.count; i++)
+        OA_TRY(add_column(t, &t->plan.column[i]));
+    return oa_rows_end(t->rows, t->number, line);
+}
+
+static enum oa_error take_record(struct table *t, uint64_t line)
+{
+    if (t->plan.count == 0) {
+        OA_TRY(oa_columns_plan(t->rows->context, t->rows, t->file.name, t->columns, &t->cells, false, &t->plan));
+        if (t->plan.header)
+            return OA_OK;
+    }
+    return add_row(t, line);
+}
+
+/* ---- TSV ------------------------------------------------------------------------------------------------------- */
+
+static enum oa_error cut_line(struct table *t, char *line, size_t length)
+{
+    char *end = line + length;
+    t->cells.count = 0;
+    for (char *s = line;;) {
+        char *tab = memchr(s, '\t', (size_t)(end - s));
+        OA_TRY(add_cell(&t->cells, s, (size_t)((tab ? tab : end) - s)));
+        if (!tab)
+            return OA_OK;
+        s = tab + 1;
+    }
+}
+
+static enum oa_error read_lines(struct table *t)
+{
+    char *line;
+    size_t length;
+    while (oa_text_file_line(&t->file, &line, &length)) {
+        OA_TRY(cut_line(t, line, length));
+        OA_TRY(take_record(t, t->file.line - 1));
+    }
+    return OA_OK;
+}
+
+/* ---- CSV ------------------------------------------------------------------------------------------------------- */
+
+/* A cell in quotes, which is made shorter in its place. */
+static enum oa_error cut_quoted(struct table *t)
+{
+    struct oa_text_file *f = &t->file;
+    uint64_t began = f->line;
+    char *s = ++f->at, *to = s;
+    for (; f->at < f->end; *to++ = *f->at++) {
+        f->line += *f->at == '\n';
+        if (*f->at == '"' && (++f->at == f->end || *f->at != '"'))
+            return add_cell(&t->cells, s, (size_t)(to - s));
+    }
+    return oa_fail(t->rows->context, OA_FORMAT, "%s: the quote in line %llu is not closed", f->name,
+                   (unsigned long long)began);
+}
+
+static enum oa_error cut_bare(struct table *t)
+{
+    struct oa_text_file *f = &t->file;
+    char *s = f->at;
+    while (f->at < f->end && *f->at != ',' && *f->at != '\n')
+        f->at++;
+    size_t n = (size_t)(f->at - s);
+    bool feed = f->at < f->end && *f->at == '\n' && n > 0 && s[n - 1] == '\r';
+    f->carriage_returns += feed;
+    return add_cell(&t->cells, s, n - feed);
+}
+
+/* Behind a cell: a comma, or the end of the record. */
+static enum oa_error end_cell(struct table *t, bool *more)
+{
+    struct oa_text_file *f = &t->file;
+    if (f->end - f->at >= 2 && f->at[0] == '\r' && f->at[1] == '\n') {
+        f->carriage_returns++;
+        f->at++;
+    }
+    *more = f->at < f->end && *f->at == ',';
+    if (f->at < f->end && *f->at != ',' && *f->at != '\n')
+        return oa_fail(t->rows->context, OA_FORMAT,
+                       "%s, line %llu: text behind a closing quote; a quote within quotes is written twice", f->name,
+                       (unsigned long long)f->line);
+    if (f->at < f->end)
+        f->line += *f->at++ == '\n';
+    return OA_OK;
+}
+
+static enum oa_error read_record(struct table *t)
+{
+    bool more = true;
+    t->cells.count = 0;
+    while (more) {
+        bool quoted = t->file.at < t->file.end && *t->file.at == '"';
+        OA_TRY(quoted ? cut_quoted(t) : cut_bare(t));
+        OA_TRY(end_cell(t, &more));
+    }
+    return OA_OK;
+}
+
+static enum oa_error read_records(struct table *t)
+{
+    while (t->file.at < t->file.end) {
+        uint64_t line = t->file.line;
+        OA_TRY(read_record(t));
+        OA_TRY(take_record(t, line));
+    }
+    return OA_OK;
+}
+
+/* ---- both ------------------------------------------------------------------------------------------------------ */
+
+static enum oa_error read_table(struct oa_rows *rows, const char *file, const char *columns,
+                                enum oa_error (*records)(struct table *))
+{
+    struct table t = { .rows = rows, .columns = columns, .cells.context = rows->context };
+    oa_text_init(&t.joined, rows->context);
+    enum oa_error error = oa_text_file_open(rows->context, file, &t.file);
+    if (error == OA_OK)
+        error = (t.number = oa_rows_add_file(rows, file)) < 0 ? OA_NO_MEMORY : records(&t);
+    rows->carriage_returns += t.file.carriage_returns;
+    oa_text_file_close(&t.file);
+    oa_text_free(&t.joined);
+    oa_free(t.cells.cell);
+    return error;
+}
+
+enum oa_error oa_read_tsv(struct oa_rows *rows, const char *file, const char *columns)
+{
+    return read_table(rows, file, columns, read_lines);
+}
+
+enum oa_error oa_read_csv(struct oa_rows *rows, const char *file, const char *columns)
+{
+    return read_table(rows, file, columns, read_records);
+}

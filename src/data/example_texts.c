@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The sides of the data: read, held out, compared; their labels; the notices about them; the tokenizer of their texts.
+ */
+#include "data/example_parts.h"
+
+static bool is_given(const char *files)
+{
+    return files && files[strspn(files, " ")];
+}
+
+/* ---- notices --------------------------------------------------------------------------------------------------- */
+
+static void print_lines(const struct oa_rows *rows, struct oa_text *out)
+{
+    for (uint64_t i = 0; i < rows->left_out && i < OA_ROWS_SHOWN; i++)
+        oa_text_printf(out, "%s%llu", i ? ", " : "", (unsigned long long)rows->left_out_line[i]);
+    oa_text_printf(out, "%s", rows->left_out > OA_ROWS_SHOWN ? " …" : "");
+}
+
+static void tell_rows(const struct oa_rows *rows)
+{
+    struct oa_text lines;
+    oa_text_init(&lines, rows->context);
+    print_lines(rows, &lines);
+    if (rows->left_out)
+        oa_log(rows->context, 0,
+               "%s examples: %llu of %llu were left out because a text of theirs is empty (line%s %s)", rows->name,
+               (unsigned long long)rows->left_out, (unsigned long long)(rows->count + rows->left_out),
+               rows->left_out == 1 ? "" : "s", lines.s);
+    if (rows->kept_empty)
+        oa_log(rows->context, 0, "%s examples: %llu of %zu have an empty text and are kept, for a score is of them all",
+               rows->name, (unsigned long long)rows->kept_empty, rows->count);
+    if (rows->carriage_returns)
+        oa_log(rows->context, 0, "%s examples: %llu line%s ended with CR LF; the CR was taken off", rows->name,
+               (unsigned long long)rows->carriage_returns, rows->carriage_returns == 1 ? "" : "s");
+    oa_text_free(&lines);
+}
+
+static void tell_overlap(const struct oa_rows *side, const struct oa_overlap *o)
+{
+    if (o->sources)
+        oa_log(side->context, 0,
+               "warning: of the %zu %s examples %llu have a %s that is among the training examples, %llu with the same "
+               "%s: what is measured on them is memory as well",
+               side->count, side->name, (unsigned long long)o->sources,
+               side->pictures                   ? "picture"
+               : side->answer == OA_ANSWER_TEXT ? "source"
+                                                : "text",
+               (unsigned long long)o->rows, side->answer == OA_ANSWER_TEXT ? "target" : "label");
+}
+
+/* ---- sides ----------------------------------------------------------------------------------------------------- */
+
+static enum oa_error read_side(const struct oa_example_request *r, const char *files, struct oa_rows *rows)
+{
+    OA_TRY(oa_rows_read(rows, files, r->columns));
+    tell_rows(rows);
+    return OA_OK;
+}
+
+static enum oa_error check_request(oa_context *c, const struct oa_example_request *r)
+{
+    if (!is_given(r->train))
+        return oa_fail(c, OA_ARGUMENT, "no training examples: data.train names no file");
+    if (!(r->valid_fraction >= 0 && r->valid_fraction < 1))
+        return oa_fail(c, OA_ARGUMENT, "the validation fraction is %g; it must be at least 0 and below 1",
+                       r->valid_fraction);
+    return OA_OK;
+}
+
+static enum oa_error hold_out(const struct oa_example_request *r, struct oa_example_texts *t)
+{
+    OA_TRY(oa_rows_hold_out(&t->train, r->valid_fraction, r->split_seed, &t->valid));
+    if (t->train.count)
+        return OA_OK;
+    return oa_fail(t->train.context, OA_ARGUMENT,
+                   "with data.valid_fraction = %g all %zu examples of %s are for validation and none is for training",
+                   r->valid_fraction, t->valid.count, r->train);
+}
+
+static enum oa_error read_sides(const struct oa_example_request *r, struct oa_example_texts *t)
+{
+    t->test.whole = true;
+    OA_TRY(read_side(r, r->train, &t->train));
+    if (is_given(r->valid))
+        OA_TRY(read_side(r, r->valid, &t->valid));
+    else if (r->valid_fraction > 0)
+        OA_TRY(hold_out(r, t));
+    if (is_given(r->test))
+        OA_TRY(read_side(r, r->test, &t->test));
+    return OA_OK;
+}
+
+/* ---- labels ---------------------------------------------------------------------------------------------------- */
+
+static enum oa_error check_labels(const struct oa_example_texts *t, const struct oa_rows *rows)
+{
+    int32_t label;
+    double value;
+    for (size_t i = 0; i < rows->count; i++)
+        OA_TRY(rows->answer == OA_ANSWER_CLASS ? oa_row_class(&t->classes, rows, i, &label)
+                                               : oa_row_value(rows, i, &value));
+    if (rows->count && (oa_rows_cells(rows, 0) != oa_rows_cells(&t->train, 0) || rows->pictures != t->train.pictures))
+        return oa_fail(rows->context, OA_FORMAT, "%s has %s and %s has %s", t->train.file[0],
+                       t->train.pictures                 ? "pictures"
+                       : oa_rows_cells(&t->train, 0) > 2 ? "pairs of texts"
+                                                         : "single texts",
+                       rows->file[0],
+                       rows->pictures               ? "pictures"
+                       : oa_rows_cells(rows, 0) > 2 ? "pairs of texts"
+                                                    : "single texts");
+    return OA_OK;
+}
+
+static enum oa_error take_labels(oa_context *c, struct oa_example_texts *t)
+{
+    if (t->train.answer == OA_ANSWER_TEXT)
+        return OA_OK;
+    if (t->train.answer == OA_ANSWER_CLASS)
+        OA_TRY(oa_labels_make(c, &t->train, &t->classes));
+    OA_TRY(check_labels(t, &t->train));
+    OA_TRY(check_labels(t, &t->valid));
+    return check_labels(t, &t->test);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------- */
+
+static enum oa_error compare_side(const struct oa_rows *train, struct oa_rows *side, struct oa_overlap *out)
+{
+    oa_rows_seal(side);
+    OA_TRY(oa_rows_overlap(train, side, out));
+    tell_overlap(side, out);
+    return OA_OK;
+}
+
+static enum oa_error open_texts(oa_context *c, const struct oa_example_request *r, struct oa_example_texts *t)
+{
+    OA_TRY(check_request(c, r));
+    OA_TRY(read_sides(r, t));
+    OA_TRY(take_labels(c, t));
+    oa_rows_seal(&t->train);
+    OA_TRY(compare_side(&t->train, &t->valid, &t->valid_overlap));
+    return compare_side(&t->train, &t->test, &t->test_overlap);
+}
+
+enum oa_error oa_example_texts_open(oa_context *c, const struct oa_example_request *request,
+                                    struct oa_example_texts *out)
+{
+    *out = (struct oa_example_texts){ 0 };
+    oa_rows_init(&out->train, c, "training", request->answer);
+    oa_rows_init(&out->valid, c, "validation", request->answer);
+    oa_rows_init(&out->test, c, "test", request->answer);
+    enum oa_error error = open_texts(c, request, out);
+    if (error != OA_OK)
+        oa_example_texts_close(out);
+    return error;
+}
+
+void oa_example_texts_close(struct oa_example_texts *texts)
+{
+    oa_rows_free(&texts->train);
+    oa_rows_free(&texts->valid);
+    oa_rows_free(&texts->test);
+    oa_labels_free(&texts->classes);
+}
+
+/* ---- the tokenizer --------------------------------------------------------------------------------------------- */
+
+/* A line each. */
+static void add_texts(const struct oa_rows *rows, struct oa_text *out)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        for (int k = oa_rows_first_text(rows); k < oa_rows_cells(rows, i); k++) {
+            size_t n;
+            const char *s = oa_rows_cell(rows, i, k, &n);
+            oa_text_add(out, s, n);
+            oa_text_add(out, "\n", 1);
+        }
+}
+
+enum oa_error oa_example_texts_tokenizer(oa_context *c, const struct oa_example_texts *texts, const char *spec,
+                                         struct oa_tokenizer **out)
+{
+    struct oa_text train, others;
+    *out = NULL;
+    if (texts->train.pictures && strcmp(spec, "byte") != 0)
+        return oa_fail(c, OA_ARGUMENT,
+                       "the tokenizer of pictures is \"byte\", whose tokens are the 256 values of a "
+                       "pixel, not \"%s\"",
+                       spec);
+    oa_text_init(&train, c);
+    oa_text_init(&others, c);
+    add_texts(&texts->train, &train);
+    add_texts(&texts->valid, &others);
+    add_texts(&texts->test, &others);
+    enum oa_error error =
+        oa_status(c) == OA_NO_MEMORY ? OA_NO_MEMORY : oa_tokenizer_open_texts(c, spec, &train, &others, out);
+    oa_text_free(&train);
+    oa_text_free(&others);
+    return error;
+}

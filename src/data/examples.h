@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Examples: pairs of texts, texts with a class or a number, pictures with a class. Files → rows of texts → tokenizer →
+ * rows of ids → batches. A run does
+ *
+ *     oa_example_texts_open(c, &request, &texts);
+ *     oa_example_texts_tokenizer(c, &texts, "bpe:8000", &tok);
+ *     oa_examples_encode(tok, &texts, &texts.train, &layout, &train);      and so for texts.valid, texts.test
+ *     oa_example_batches_open(c, &train, &batching, &batches);             struct oa_batches_kind has the functions
+ *
+ * docs/data.md says for users which files are read and how; what is left out, cut or there twice is counted here and
+ * said in notices of the log. Nothing is dropped in silence.
+ */
+#ifndef ORTHANT_DATA_EXAMPLES_H
+#define ORTHANT_DATA_EXAMPLES_H
+
+#include "data/data.h"
+
+/* ---- rows of texts ------------------------------------------------------------------------------------------- */
+
+/* What a model answers, and so what the cells of a row are:
+ * text    source, target; behind them further targets, which only measures read
+ * class   label, text, or label, text, text
+ * number  the same with a number for a label */
+enum oa_answer { OA_ANSWER_TEXT, OA_ANSWER_CLASS, OA_ANSWER_NUMBER };
+
+enum { OA_ROWS_SHOWN = 5 };
+
+struct oa_row_place {
+    int file;
+    uint64_t line; /* from 1; of a picture its number */
+};
+
+/* One side of the data as it stands in its files. */
+struct oa_rows {
+    oa_context *context;
+    const char *name; /* "training", "validation", "test": for messages */
+    enum oa_answer answer;
+    bool pictures; /* each text is a picture: a byte a pixel */
+    bool whole;    /* rows with an empty text are kept: a score is of all of a test set */
+    size_t count;
+    struct oa_text pool; /* the cells end to end */
+    size_t *cell;        /* cell k: pool.s[cell[k]] … cell[k + 1] - 1 */
+    size_t *row;         /* row i: cells row[i] … row[i + 1] - 1 */
+    struct oa_row_place *place;
+    size_t cells, cell_capacity, row_capacity, place_capacity;
+    char **file;
+    int files;
+    size_t file_capacity;
+    struct oa_digest digest; /* of the texts, wherever they stood: checkpoints and contests notice others */
+    uint64_t left_out;       /* rows with an empty text */
+    uint64_t left_out_line[OA_ROWS_SHOWN];
+    uint64_t kept_empty;       /* the same where they are kept */
+    uint64_t carriage_returns; /* lines that ended with CR LF; the CR is no part of them */
+};
+/* Cell `cell` of row `row`, not ended by a 0; NULL where the row has not as many. */
+const char *oa_rows_cell(const struct oa_rows *rows, size_t row, int cell, size_t *length);
+int oa_rows_cells(const struct oa_rows *rows, size_t row);
+void oa_rows_print_place(const struct oa_rows *rows, size_t row, struct oa_text *out); /* "FILE, line N" */
+
+/* The labels of the training rows, in the order of their numbers if all of them are numbers, else in that of their
+ * bytes; a class is the place in it. */
+struct oa_labels {
+    char **name;
+    long count;
+    bool numeric;
+};
+long oa_labels_find(const struct oa_labels *classes, const char *label, size_t length); /* -1 when absent */
+
+struct oa_example_request {
+    const char *train, *valid, *test; /* lists of files; valid and test may be empty or NULL */
+    const char *columns;              /* data.columns: names or numbers of columns, keys; empty or NULL: found out */
+    enum oa_answer answer;
+    double valid_fraction; /* without valid: so much of the training rows, drawn with split_seed */
+    uint64_t split_seed;
+};
+
+/* Rows of a side that are in the training side as well. */
+struct oa_overlap {
+    uint64_t rows;    /* the same in all their cells */
+    uint64_t sources; /* the same text, whatever the answer */
+};
+
+struct oa_example_texts {
+    struct oa_rows train, valid, test;
+    struct oa_labels classes; /* of OA_ANSWER_CLASS */
+    struct oa_overlap valid_overlap, test_overlap;
+};
+/* Reads, holds out and compares. What a file cannot be is refused with file and line, a class of the other sides that
+ * is not one of the training side with its place as well, and a number that is not finite. */
+enum oa_error oa_example_texts_open(oa_context *c, const struct oa_example_request *request,
+                                    struct oa_example_texts *out);
+void oa_example_texts_close(struct oa_example_texts *texts);
+/* oa_tokenizer_open on the texts of the rows, of sources and targets alike, labels apart: bpe is trained on the
+ * training rows, char collects the characters of all sides. Pictures need "byte". */
+enum oa_error oa_example_texts_tokenizer(oa_context *c, const struct oa_example_texts *texts, const char *spec,
+                                         struct oa_tokenizer **out);
+
+/* ---- rows of ids --------------------------------------------------------------------------------------------- */
+
+/* What stands around the ids: special tokens, NULL for none. A source is begin, text, end, and of a pair text, end
+ * again; a target is begin, ids, end: a decoder reads all of it but the last token and predicts all but the first. */
+struct oa_example_layout {
+    const char *source_begin, *source_end, *target_begin, *target_end;
+    long source_limit, target_limit; /* most tokens that an encoder, a decoder reads; 0: any number */
+    bool refuse_long;                /* a row beyond the limit is refused, else cut */
+    bool words;                      /* numbers of words are wanted */
+};
+
+/* Sequences of ids end to end: i is ids[start[i]] … ids[start[i + 1] - 1]. */
+struct oa_id_lists {
+    int32_t *ids, *words; /* words: oa_tokenizer_encode_text, special tokens are words of their own; NULL: unasked */
+    size_t *start;        /* [count + 1]; NULL: there are none */
+    long longest;
+    uint64_t cut; /* how many were longer than the limit */
+};
+
+struct oa_examples {
+    const struct oa_rows *rows; /* borrowed */
+    size_t count;
+    struct oa_id_lists source, target; /* target: of OA_ANSWER_TEXT */
+    int32_t *split;                    /* [count] ids of a source before its second text; NULL: there are no pairs */
+    int32_t *label;                    /* [count] of OA_ANSWER_CLASS */
+    double *value;                     /* [count] of OA_ANSWER_NUMBER */
+};
+/* Adds the special tokens to the tokenizer where they are not in it. A pair that is too long loses the end of its
+ * longer text, token by token; a source keeps its end token, a target does not, for it has not come to its end. */
+enum oa_error oa_examples_encode(struct oa_tokenizer *tok, const struct oa_example_texts *texts,
+                                 const struct oa_rows *rows, const struct oa_example_layout *layout,
+                                 struct oa_examples *out);
+void oa_examples_close(struct oa_examples *e);
+
+/* ---- batches --------------------------------------------------------------------------------------------------- */
+
+struct oa_example_batching {
+    long rows;   /* of a batch */
+    long tokens; /* not 0: instead, as many rows as have at most so many tokens, padding included, on either side */
+    uint64_t seed;
+};
+
+/* Batches of rows of like length. Training goes through all rows once an epoch: sorted by length (of the target, then
+ * of the source; from 24 tokens on in steps of about 1/24), rows of the same length in an order of the
+ * epoch's own, cut into batches, and these in an order of the epoch's own. Micro-batch `micro` of step `step` is number
+ * (step - 1)·accumulate + micro of the endless sequence of epochs: a function of it and the seed alone, so that a
+ * resumed run goes on as if it had not stopped. The last rows of an epoch may be a smaller batch. Validation goes
+ * through all rows once, in the order of their lengths; with a limit on the targets, through rows that are drawn with a
+ * fixed seed, as many as stay within it, at least one. Rows with a target are a decoder's: input and target, and the
+ * source beside them. Others are an encoder's: the source is the input, and there is a label or a value. The examples
+ * are borrowed. */
+struct oa_example_batches;
+enum oa_error oa_example_batches_open(oa_context *c, const struct oa_examples *examples,
+                                      const struct oa_example_batching *how, struct oa_example_batches **out);
+extern const struct oa_batches_kind oa_example_batches_kind; /* self: struct oa_example_batches */
+
+/* No batch is larger in any of these. */
+struct oa_example_extent {
+    long rows, length, source_length;
+    size_t places, source_places; /* rows × length */
+};
+struct oa_example_extent oa_example_batches_extent(const struct oa_example_batches *b);
+/* The share of the positions of an epoch, from 0, of both sides, that are padding. */
+double oa_example_batches_padding(struct oa_example_batches *b, uint64_t epoch);
+
+#endif

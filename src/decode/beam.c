@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Beam search (Graves 2012, Sutskever et al. 2014) with length-normalised ranks (Wu et al. 2016; Murray and Chiang
+ * 2018, "length reward" apart). Every open sequence of a source is followed by every token; of these candidates the
+ * 2·width likeliest are looked at: those that end and stand among the first `width` are finished, and the first `width`
+ * that do not end stay open. log p is summed in double from a log-softmax in double. */
+#include "decode/beam.h"
+
+#include <math.h>
+#include <string.h>
+
+/* An open sequence: its tokens stand in a row of the ids of its source. */
+struct open {
+    double score;
+    int row; /* of the newest call of the model */
+};
+
+struct candidate {
+    double score;
+    int parent; /* number among the open ones of the source */
+    int32_t id;
+};
+
+struct source {
+    struct open *open;           /* [width] */
+    int32_t *ids, *next;         /* [width][longest] */
+    int count;                   /* open ones */
+    int longest;                 /* tokens at most */
+    struct oa_hypothesis *ended; /* [best], ranked */
+    int endings;                 /* so many ended, kept or not */
+};
+
+struct search {
+    oa_context *c;
+    const struct oa_beam *how;
+    struct source *source;
+    int sources, length;         /* tokens of every open sequence */
+    struct candidate *candidate; /* [2·width + 1] */
+    int *of, *parent;            /* of the rows of the next call: source, row of the call before */
+    int32_t *ids;                /* and what they go on with */
+    float *logits;               /* [rows][vocabulary] */
+};
+
+/* ---- ranks ---- */
+
+static double rank_of(const struct oa_beam *how, double score, int tokens)
+{
+    return how->length_penalty == 0 ? score : score / pow(tokens, how->length_penalty);
+}
+
+/* Takes a place among the best of its source, if its rank has one. */
+static enum oa_error finish(struct search *s, struct source *x, const int32_t *ids, int count, double score, bool cut)
+{
+    struct oa_hypothesis h = { .count = count, .score = score, .cut = cut };
+    int best = s->how->best, place = best;
+    h.rank = rank_of(s->how, score, cut ? count : count + 1);
+    x->endings++;
+    while (place > 0 && (x->ended[place - 1].count < 0 || x->ended[place - 1].rank < h.rank))
+        place--;
+    if (place == best)
+        return OA_OK;
+    h.ids = oa_alloc(s->c, ((size_t)count + 1) * sizeof *h.ids);
+    if (!h.ids)
+        return OA_NO_MEMORY;
+    memcpy(h.ids, ids, (size_t)count * sizeof *h.ids);
+    oa_free(x->ended[best - 1].ids);
+    memmove(&x->ended[place + 1], &x->ended[place], (size_t)(best - 1 - place) * sizeof h);
+    x->ended[place] = h;
+    return OA_OK;
+}
+
+/* ---- candidates ---- */
+
+/* Likelier first, then the earlier parent, then the lower id: candidates come in that order, so equals stay behind. */
+static void offer(struct candidate *best, int *count, int room, struct candidate x)
+{
+    int place = *count;
+    while (place > 0 && best[place - 1].score < x.score)
+        place--;
+    if (place == room)
+        return;
+    if (*count < room)
+        ++*count;
+    memmove(&best[place + 1], &best[place], (size_t)(*count - 1 - place) * sizeof x);
+    best[place] = x;
+}
+
+/* log Σ exp(logits), NaN where that makes no sense. */
+static double log_sum(const float *logits, long n)
+{
+    double most = (double)-INFINITY, sum = 0;
+    for (long i = 0; i < n; i++) {
+        if (isnan(logits[i]) || (double)logits[i] == (double)INFINITY)
+            return (double)NAN;
+        most = fmax(most, (double)logits[i]);
+    }
+    for (long i = 0; i < n; i++)
+        sum += exp((double)logits[i] - most);
+    return isfinite(most) ? most + log(sum) : (double)NAN;
+}
+
+static enum oa_error collect(struct search *s, const struct source *x, int *count)
+{
+    *count = 0;
+    for (int k = 0; k < x->count; k++) {
+        const float *logits = s->logits + (size_t)x->open[k].row * (size_t)s->how->vocabulary;
+        double all = log_sum(logits, s->how->vocabulary);
+        if (isnan(all))
+            return oa_fail(s->c, OA_DIVERGED, "the model's log-odds after %d tokens are not finite", s->length);
+        for (long id = 0; id < s->how->vocabulary; id++)
+            if (isfinite((double)logits[id]))
+                offer(s->candidate, count, 2 * s->how->width,
+                      (struct candidate){ x->open[k].score + ((double)logits[id] - all), k, (int32_t)id });
+    }
+    return OA_OK;
+}
+
+static void keep_open(struct search *s, struct source *x, const struct candidate *k, struct open *open, int *count)
+{
+    size_t longest = (size_t)x->longest;
+    int32_t *to = x->next + (size_t)*count * longest;
+    memcpy(to, x->ids + (size_t)k->parent * longest, (size_t)s->length * sizeof *to);
+    to[s->length] = k->id;
+    open[(*count)++] = (struct open){ k->score, x->open[k->parent].row };
+}
+
+/* One token further. Sequences that have the greatest length end without an end when none of theirs has one. */
+static enum oa_error advance(struct search *s, struct source *x, struct open *open)
+{
+    int count, kept = 0, width = s->how->width;
+    bool full = s->length == x->longest;
+    OA_TRY(collect(s, x, &count));
+    for (int i = 0; i < count && kept < width; i++) {
+        const struct candidate *k = &s->candidate[i];
+        const int32_t *ids = x->ids + (size_t)k->parent * (size_t)x->longest;
+        if (k->id != s->how->end) {
+            if (!full)
+                keep_open(s, x, k, open, &kept);
+        } else if (i < width || full) {
+            OA_TRY(finish(s, x, ids, s->length, k->score, false));
+        }
+    }
+    bool cut = full && !x->endings;
+    for (int k = 0; cut && k < x->count; k++)
+        OA_TRY(finish(s, x, x->ids + (size_t)k * (size_t)x->longest, s->length, x->open[k].score, true));
+    int32_t *ids = x->ids;
+    x->ids = x->next;
+    x->next = ids;
+    memcpy(x->open, open, (size_t)kept * sizeof *open);
+    x->count = kept;
+    return OA_OK;
+}
+
+/* Can none of the open sequences come to stand among the best? A log p only falls, so the best rank that one can have
+ * is that of its log p at the greatest length (at no penalty: its log p). */
+static bool settled(const struct search *s, const struct source *x)
+{
+    const struct oa_hypothesis *last = &x->ended[s->how->best - 1];
+    if (!s->how->patient)
+        return x->endings >= s->how->width;
+    if (last->count < 0)
+        return false;
+    for (int k = 0; k < x->count; k++)
+        if (rank_of(s->how, x->open[k].score, x->longest + 1) > last->rank)
+            return false;
+    return true;
+}
+
+/* ---- the search ---- */
+
+static int rows_of(struct search *s)
+{
+    int rows = 0;
+    for (int i = 0; i < s->sources; i++) {
+        struct source *x = &s->source[i];
+        for (int k = 0; k < x->count; k++, rows++) {
+            s->of[rows] = i;
+            s->parent[rows] = s->length ? x->open[k].row : -1;
+            s->ids[rows] = s->length ? x->ids[(size_t)k * (size_t)x->longest + (size_t)s->length - 1] : s->how->begin;
+            x->open[k].row = rows;
+        }
+    }
+    return rows;
+}
+
+static enum oa_error run(struct search *s, oa_beam_model *model, void *argument, struct open *open)
+{
+    for (int rows; (rows = rows_of(s)) > 0; s->length++) {
+        if (oa_stop_requested(s->c))
+            return oa_fail(s->c, OA_INTERRUPTED, "stopped by signal %d", oa_stop_requested(s->c));
+        OA_TRY(model(argument, rows, s->of, s->parent, s->ids, s->logits));
+        for (int i = 0; i < s->sources; i++) {
+            struct source *x = &s->source[i];
+            if (x->count)
+                OA_TRY(advance(s, x, open));
+            if (x->count && settled(s, x))
+                x->count = 0;
+        }
+    }
+    return OA_OK;
+}
+
+static enum oa_error open_source(struct search *s, struct source *x, int longest, struct oa_hypothesis *out)
+{
+    size_t width = (size_t)s->how->width, ids = width * ((size_t)longest + 1) * sizeof(int32_t);
+    *x = (struct source){ .longest = longest, .ended = out, .count = 1 };
+    for (int k = 0; k < s->how->best; k++)
+        out[k] = (struct oa_hypothesis){ .count = -1 };
+    x->open = oa_alloc(s->c, width * sizeof *x->open);
+    x->ids = oa_alloc(s->c, ids);
+    x->next = oa_alloc(s->c, ids);
+    return x->open && x->ids && x->next ? OA_OK : OA_NO_MEMORY;
+}
+
+static enum oa_error search(struct search *s, const int *longest, oa_beam_model *model, void *argument,
+                            struct oa_hypothesis *out)
+{
+    size_t rows = (size_t)s->sources * (size_t)s->how->width;
+    struct open *open = oa_alloc(s->c, (size_t)s->how->width * sizeof *open);
+    s->candidate = oa_alloc(s->c, (2 * (size_t)s->how->width + 1) * sizeof *s->candidate);
+    s->of = oa_alloc(s->c, rows * sizeof *s->of);
+    s->parent = oa_alloc(s->c, rows * sizeof *s->parent);
+    s->ids = oa_alloc(s->c, rows * sizeof *s->ids);
+    s->logits = oa_alloc(s->c, rows * (size_t)s->how->vocabulary * sizeof *s->logits);
+    s->source = oa_alloc(s->c, (size_t)s->sources * sizeof *s->source);
+    enum oa_error e =
+        open && s->candidate && s->of && s->parent && s->ids && s->logits && s->source ? OA_OK : OA_NO_MEMORY;
+    for (int i = 0; i < s->sources && e == OA_OK; i++)
+        e = open_source(s, &s->source[i], longest[i], out + (size_t)i * (size_t)s->how->best);
+    if (e == OA_OK)
+        e = run(s, model, argument, open);
+    oa_free(open);
+    return e;
+}
+
+enum oa_error oa_beam_search(oa_context *c, const struct oa_beam *how, int sources, const int *longest,
+                             oa_beam_model *model, void *argument, struct oa_hypothesis *out)
+{
+    struct search s = { .c = c, .how = how, .sources = sources };
+    memset(out, 0, (size_t)sources * (size_t)how->best * sizeof *out);
+    enum oa_error e = search(&s, longest, model, argument, out);
+    for (int i = 0; i < sources && s.source; i++) {
+        oa_free(s.source[i].open);
+        oa_free(s.source[i].ids);
+        oa_free(s.source[i].next);
+    }
+    oa_free(s.source);
+    oa_free(s.candidate);
+    oa_free(s.of);
+    oa_free(s.parent);
+    oa_free(s.ids);
+    oa_free(s.logits);
+    return e;
+}
+
+void oa_hypotheses_free(struct oa_hypothesis *h, int count)
+{
+    for (int i = 0; i < count; i++) {
+        oa_free(h[i].ids);
+        h[i].ids = NULL;
+    }
+}

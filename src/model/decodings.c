@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Several decodings side by side, a token of each at a time. Their states are slots: a row has its own, of the tokens
+ * it has read, and the one where its source was read, which it may share with others. The first step, in which sources
+ * are read, goes row by row, so that what a row sees does not depend on the lengths of other sources.
+ */
+#include "model/source.h"
+
+enum oa_error oa_decodings_open(struct oa_model *m, int most, struct oa_decodings *out)
+{
+    size_t count = (size_t)most;
+    *out = (struct oa_decodings){ .model = m, .most = most };
+    oa_tape_init(&out->tape, m->device);
+    oa_ids_init(&out->source, m->context);
+    if (!m->form.decoder || m->form.output != OA_OUTPUT_TOKENS)
+        return oa_fail(m->context, OA_UNSUPPORTED,
+                       "the model has the architecture %s and gives %s: only decoders of tokens read on token by token",
+                       oa_architecture_name(&m->form), oa_output_name(m->form.output));
+    out->slot = oa_alloc(m->context, count * sizeof *out->slot);
+    out->row = oa_alloc(m->context, count * sizeof *out->row);
+    out->self = oa_alloc(m->context, count * sizeof *out->self);
+    out->cross = oa_alloc(m->context, count * sizeof *out->cross);
+    out->kept = oa_alloc(m->context, count * sizeof *out->kept);
+    out->source_length = oa_alloc(m->context, count * sizeof *out->source_length);
+    OA_TRY(oa_status(m->context));
+    for (int i = 0; i < most; i++)
+        OA_TRY(oa_stack_state_open(&m->decoder, &out->slot[i]));
+    return OA_OK;
+}
+
+void oa_decodings_close(struct oa_decodings *r)
+{
+    if (!r->model)
+        return;
+    for (int i = 0; r->slot && i < r->most; i++)
+        oa_stack_state_close(&r->model->decoder, &r->slot[i]);
+    oa_free(r->slot);
+    oa_free(r->row);
+    oa_free(r->self);
+    oa_free(r->cross);
+    oa_free(r->kept);
+    oa_free(r->source_length);
+    oa_ids_free(&r->source);
+    oa_tape_free(&r->tape);
+    *r = (struct oa_decodings){ 0 };
+}
+
+/* Rows as what reads on sees them. */
+static void arrange(struct oa_decodings *r)
+{
+    for (int i = 0; i < r->rows; i++)
+        r->row[i] = (struct oa_stack_state){ .self = r->slot[r->self[i]].self,
+                                             .cross = r->slot[r->cross[i]].cross,
+                                             .memory_length = r->source_length[r->cross[i]] };
+}
+
+static enum oa_error check_rows(const struct oa_decodings *r, int rows)
+{
+    if (rows < 1 || rows > r->most)
+        return oa_fail(r->model->context, OA_INTERNAL, "%d rows side by side, and there is room for 1 to %d", rows,
+                       r->most);
+    return OA_OK;
+}
+
+static enum oa_error take_sources(struct oa_decodings *r, const struct oa_sequences *source)
+{
+    r->source.count = 0;
+    if (!source != !r->model->form.encoder)
+        return oa_fail(r->model->context, OA_INTERNAL, "sources are %s", source ? "not read by this model" : "missing");
+    for (int i = 0; source && i < r->rows; i++) {
+        r->source_length[i] = source->lengths ? source->lengths[i] : source->length;
+        OA_TRY(oa_source_add(r->model, &r->source, source->ids + i * source->length, r->source_length[i]));
+    }
+    return OA_OK;
+}
+
+enum oa_error oa_decodings_begin(struct oa_decodings *r, int rows, const struct oa_sequences *source)
+{
+    OA_TRY(check_rows(r, rows));
+    r->rows = rows;
+    r->tokens = 0;
+    for (int i = 0; i < rows; i++) {
+        r->self[i] = r->cross[i] = i;
+        oa_stack_state_reset(&r->model->decoder, &r->slot[i]);
+    }
+    OA_TRY(take_sources(r, source));
+    arrange(r);
+    return OA_OK;
+}
+
+/* ---- reading ---- */
+
+/* Rows first … first+count−1; a memory is of one row. */
+static enum oa_error step(struct oa_decodings *r, int first, int count, const struct oa_memory *memory,
+                          const int32_t *ids, float *logits)
+{
+    struct oa_sequences in = { .rows = count, .length = 1, .ids = ids + first };
+    const oa_tensor *hidden = oa_model_hidden_rows(&r->tape, r->model, &in, memory, r->row + first);
+    OA_TRY(oa_status(r->model->context));
+    if (!logits)
+        return OA_OK;
+    r->tape.apart = true;
+    enum oa_error e =
+        oa_decoding_logits(&r->tape, r->model, hidden, 0, count, logits + (size_t)first * (size_t)r->model->vocabulary);
+    r->tape.apart = false;
+    return e;
+}
+
+static void start(struct oa_decodings *r)
+{
+    oa_tape_reset(&r->tape, false, false, (struct oa_stream){ 0 });
+}
+
+static enum oa_error first_step(struct oa_decodings *r, const int32_t *ids, float *logits)
+{
+    const int32_t *source = r->source.id;
+    for (int i = 0; i < r->rows; i++) {
+        struct oa_memory memory;
+        start(r);
+        OA_TRY(oa_source_read(&r->tape, r->model, source, r->source_length[i], &memory));
+        OA_TRY(step(r, i, 1, &memory, ids, logits));
+        source += r->source_length[i];
+    }
+    return OA_OK;
+}
+
+enum oa_error oa_decodings_read(struct oa_decodings *r, const int32_t *ids, float *logits)
+{
+    start(r);
+    if (r->model->form.encoder && r->tokens == 0)
+        OA_TRY(first_step(r, ids, logits));
+    else
+        OA_TRY(step(r, 0, r->rows, NULL, ids, logits));
+    r->tokens++;
+    return OA_OK;
+}
+
+/* ---- choosing ---- */
+
+/* A slot that no row has, new rows 0 … made−1 and those whose first heir is still to come included. */
+static int free_slot(const struct oa_decodings *r, int made)
+{
+    for (int slot = 0; slot < r->most; slot++) {
+        bool taken = false;
+        for (int i = 0; i < made; i++)
+            taken |= r->kept[i] == slot;
+        if (!taken)
+            return slot;
+    }
+    return -1;
+}
+
+/* The first heir of a row takes its states, the others copies. kept: slots of the new rows; −1: not yet. */
+static enum oa_error give_states(struct oa_decodings *r, const int *from, int rows)
+{
+    for (int i = 0; i < rows; i++) {
+        r->kept[i] = r->self[from[i]];
+        for (int j = 0; j < i; j++)
+            if (from[j] == from[i])
+                r->kept[i] = -1;
+    }
+    for (int i = 0; i < rows; i++) {
+        if (r->kept[i] >= 0)
+            continue;
+        int slot = free_slot(r, rows), was = r->self[from[i]];
+        struct oa_stack_state source = { .self = r->slot[was].self }, target = { .self = r->slot[slot].self };
+        OA_TRY(oa_stack_state_copy(&r->model->decoder, &source, &target));
+        r->kept[i] = slot;
+    }
+    return OA_OK;
+}
+
+enum oa_error oa_decodings_choose(struct oa_decodings *r, const int *from, int rows)
+{
+    OA_TRY(check_rows(r, rows));
+    for (int i = 0; i < rows; i++)
+        if (from[i] < 0 || from[i] >= r->rows)
+            return oa_fail(r->model->context, OA_INTERNAL, "row %d of %d is chosen", from[i], r->rows);
+    OA_TRY(give_states(r, from, rows));
+    for (int i = 0; i < rows; i++)
+        r->self[i] = r->kept[i];
+    for (int i = 0; i < rows; i++)
+        r->kept[i] = r->cross[from[i]];
+    for (int i = 0; i < rows; i++)
+        r->cross[i] = r->kept[i];
+    r->rows = rows;
+    arrange(r);
+    return OA_OK;
+}

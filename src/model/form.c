@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a model is for: its stacks and its output, their names in files, and which options say something about them. */
+#include "model/model.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const output_name[] = { "tokens", "classes", "number" };
+enum { OUTPUTS = sizeof output_name / sizeof *output_name };
+
+struct oa_model_form oa_language_model_form(long vocabulary)
+{
+    return (struct oa_model_form){ .decoder = true, .output = OA_OUTPUT_TOKENS, .vocabulary = vocabulary };
+}
+
+bool oa_is_language_model(const struct oa_model_form *f)
+{
+    return f->decoder && !f->encoder && f->output == OA_OUTPUT_TOKENS;
+}
+
+const char *oa_architecture_name(const struct oa_model_form *f)
+{
+    return !f->encoder ? "decoder" : f->decoder ? "encoder-decoder" : "encoder";
+}
+
+const char *oa_output_name(enum oa_model_output output)
+{
+    return output_name[output];
+}
+
+unsigned oa_form_stacks(const struct oa_model_form *f)
+{
+    unsigned encoder = f->encoder ? OA_STACK(OA_STACK_ENCODER) : 0,
+             decoder = f->decoder ? OA_STACK(OA_STACK_DECODER) : 0;
+    return encoder | decoder | (encoder && decoder ? OA_STACK(OA_STACK_CROSS) : 0);
+}
+
+bool oa_architecture_parse(const char *name, struct oa_model_form *out)
+{
+    bool both = strcmp(name, "encoder-decoder") == 0;
+    out->encoder = both || strcmp(name, "encoder") == 0;
+    out->decoder = both || strcmp(name, "decoder") == 0;
+    return out->encoder || out->decoder;
+}
+
+bool oa_output_parse(const char *name, enum oa_model_output *out)
+{
+    for (int i = 0; i < OUTPUTS; i++)
+        if (strcmp(name, output_name[i]) == 0) {
+            *out = (enum oa_model_output)i;
+            return true;
+        }
+    return false;
+}
+
+double oa_embedding_deviation(const struct oa_options *o)
+{
+    return o->model_scale_embedding ? 1 / sqrt((double)o->model_width) : OA_EMBEDDING_DEVIATION;
+}
+
+/* ---- what does not go together ---- */
+
+static enum oa_error check_stacks(oa_context *c, const struct oa_model_form *f)
+{
+    bool both = f->encoder && f->decoder;
+    if (!f->encoder && !f->decoder)
+        return oa_fail(c, OA_INTERNAL, "a model needs an encoder, a decoder or both");
+    if (both && (f->output != OA_OUTPUT_TOKENS || f->segments))
+        return oa_fail(
+            c, OA_UNSUPPORTED,
+            "an encoder with a decoder gives tokens and has no segments: classes, numbers and pairs take one "
+            "stack");
+    if (f->output == OA_OUTPUT_CLASSES && f->classes < 2)
+        return oa_fail(c, OA_SHAPE, "a choice among classes needs 2 of them or more, there are %ld", f->classes);
+    return OA_OK;
+}
+
+static enum oa_error refuse(oa_context *c, const struct oa_model_form *f, const char *option, const char *value,
+                            const char *only)
+{
+    return oa_fail(c, OA_ARGUMENT,
+                   "%s = %s is about %s, and this model has the architecture %s and gives %s: leave it out", option,
+                   value, only, oa_architecture_name(f), oa_output_name(f->output));
+}
+
+static enum oa_error refuse_number(oa_context *c, const struct oa_model_form *f, const char *option, double value,
+                                   const char *only)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%g", value);
+    return refuse(c, f, option, text, only);
+}
+
+static enum oa_error check_source(oa_context *c, const struct oa_model_form *f, const struct oa_options *o)
+{
+    static const char both[] = "an encoder beside a decoder";
+    if (o->model_encoder_layers)
+        return refuse_number(c, f, "model.encoder_layers", (double)o->model_encoder_layers, both);
+    if (o->model_source_context)
+        return refuse_number(c, f, "model.source_context", (double)o->model_source_context, both);
+    if (!o->model_share_embeddings)
+        return refuse(c, f, "model.share_embeddings", "false", both);
+    return OA_OK;
+}
+
+static enum oa_error check_pool(oa_context *c, const struct oa_model_form *f, const struct oa_options *o)
+{
+    bool first = o->model_pool == OA_POOL_CLS;
+    if (f->output == OA_OUTPUT_TOKENS && !first)
+        return refuse(c, f, "model.pool", oa_option_word("model.pool", (int)o->model_pool).s, "classes and numbers");
+    if (f->output != OA_OUTPUT_TOKENS && f->decoder && first)
+        return oa_fail(c, OA_ARGUMENT,
+                       "model.pool = cls: in a decoder the first token sees nothing but itself; choose last or mean");
+    return OA_OK;
+}
+
+enum oa_error oa_check_form(oa_context *c, const struct oa_model_form *f, const struct oa_options *o)
+{
+    OA_TRY(check_stacks(c, f));
+    OA_TRY(check_pool(c, f, o));
+    if (f->output == OA_OUTPUT_NUMBER && o->train_label_smoothing > 0)
+        return refuse_number(c, f, "train.label_smoothing", o->train_label_smoothing, "classes and tokens");
+    return f->encoder && f->decoder ? OA_OK : check_source(c, f, o);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tasks/example_task.h"
+
+#include <math.h>
+
+/* ---- reading ---- */
+
+static enum oa_error encode(struct oa_workload *w, const struct oa_rows *rows, const struct oa_example_layout *layout,
+                            struct oa_examples *out)
+{
+    return rows->count ? oa_examples_encode(w->tokenizer, &w->texts, rows, layout, out) : OA_OK;
+}
+
+enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, enum oa_answer answer,
+                                   struct oa_example_layout layout, struct oa_workload *out)
+{
+    struct oa_example_request r = { .train = o->data_train,
+                                    .valid = o->data_valid,
+                                    .test = o->data_test,
+                                    .columns = o->data_columns,
+                                    .answer = answer,
+                                    .valid_fraction = o->data_valid_fraction,
+                                    .split_seed = oa_chance_seed(o, OA_CHANCE_SPLIT) };
+    bool writes = answer == OA_ANSWER_TEXT;
+    layout.source_limit = writes ? oa_model_source_context(o) : o->model_context;
+    layout.target_limit = writes ? o->model_context : 0;
+    layout.refuse_long = o->data_long == OA_TOO_LONG_REFUSED;
+    OA_TRY(oa_example_texts_open(c, &r, &out->texts));
+    OA_TRY(oa_example_texts_tokenizer(c, &out->texts, o->data_tokenizer, &out->tokenizer));
+    OA_TRY(encode(out, &out->texts.train, &layout, &out->train));
+    OA_TRY(encode(out, &out->texts.valid, &layout, &out->valid));
+    OA_TRY(encode(out, &out->texts.test, &layout, &out->test));
+    out->form = (struct oa_model_form){ .encoder = true,
+                                        .decoder = writes,
+                                        .output = writes                       ? OA_OUTPUT_TOKENS
+                                                  : answer == OA_ANSWER_NUMBER ? OA_OUTPUT_NUMBER
+                                                                               : OA_OUTPUT_CLASSES,
+                                        .vocabulary = oa_tokenizer_size(out->tokenizer),
+                                        .classes = answer == OA_ANSWER_CLASS ? out->texts.classes.count : 0,
+                                        .segments = out->train.split != NULL };
+    return oa_status(c);
+}
+
+/* ---- batches ---- */
+
+enum oa_error oa_example_task_batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                                      enum oa_side side, uint64_t seed, struct oa_batches **out)
+{
+    struct oa_example_batching how = { .rows = o->train_batch, .tokens = o->train_batch_tokens, .seed = seed };
+    struct oa_example_batches *b;
+    OA_TRY(oa_example_batches_open(c, oa_workload_examples(w, side), &how, &b));
+    return oa_batches_wrap(c, &oa_example_batches_kind, b, out);
+}
+
+static double mean_length(const struct oa_id_lists *x, size_t count)
+{
+    return x->start && count ? (double)x->start[count] / (double)count : 0;
+}
+
+static struct oa_batch batch_of(bool writes, double rows, double source, double target)
+{
+    struct oa_batch b = { .rows = (int)fmax(1, rows) };
+    b.length = (int)ceil(writes ? target : source);
+    b.source_length = writes ? (int)ceil(source) : 0;
+    return b;
+}
+
+/* Rows that a budget of padded tokens has, at these lengths. */
+static double rows_of(const struct oa_options *o, double source, double target)
+{
+    return o->train_batch_tokens ? floor((double)o->train_batch_tokens / fmax(source, target)) : (double)o->train_batch;
+}
+
+void oa_example_task_shape(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out)
+{
+    const struct oa_examples *e = &w->train;
+    bool writes = e->target.start != NULL;
+    double source = mean_length(&e->source, e->count), target = writes ? mean_length(&e->target, e->count) - 1 : 0;
+    double longest = (double)e->source.longest, longest_target = writes ? (double)e->target.longest - 1 : 0;
+    double rows = rows_of(o, source, target);
+    out->typical = batch_of(writes, rows, source, target);
+    out->largest = batch_of(writes, rows_of(o, longest, longest_target), longest, longest_target);
+    out->tokens = rows * (double)o->train_accumulate * (source + target);
+}
+
+/* ---- outputs ---- */
+
+enum oa_error oa_example_outputs(const struct oa_judging *j, long width, struct oa_outputs *out)
+{
+    const struct oa_examples *e = oa_workload_examples(j->workload, j->side);
+    *out = (struct oa_outputs){ .width = width };
+    out->out = oa_alloc(j->context, e->count * (size_t)width * sizeof *out->out);
+    out->label = oa_alloc(j->context, e->count * sizeof *out->label);
+    out->value = oa_alloc(j->context, e->count * sizeof *out->value);
+    if (!out->out || !out->label || !out->value)
+        return OA_NO_MEMORY;
+    for (long i = 0; i < j->cover->batches; i++) {
+        struct oa_batch batch;
+        if (j->progress && j->progress(j->argument, i, j->cover->batches))
+            return OA_INTERRUPTED;
+        OA_TRY(oa_batches_window(j->batches, i, &batch));
+        oa_tape_reset(j->tape, false, false, (struct oa_stream){ 0 });
+        OA_TRY(oa_model_outputs(j->tape, j->model, &batch, out->out + out->rows * width));
+        for (int r = 0; r < batch.rows; r++, out->rows++) {
+            out->label[out->rows] = batch.label ? batch.label[r] : 0;
+            out->value[out->rows] = batch.value ? batch.value[r] : 0;
+        }
+    }
+    return OA_OK;
+}
+
+void oa_outputs_free(struct oa_outputs *o)
+{
+    oa_free(o->out);
+    oa_free(o->label);
+    oa_free(o->value);
+}

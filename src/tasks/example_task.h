@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What tasks on examples have in common: how they read, cut and batch. Private to tasks/.
+ */
+#ifndef ORTHANT_TASKS_EXAMPLE_TASK_H
+#define ORTHANT_TASKS_EXAMPLE_TASK_H
+
+#include "metrics/metrics.h"
+#include "tasks/tasks.h"
+
+/* Reads data.train, data.valid and data.test; the limits of `layout` are filled in from the options. */
+enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, enum oa_answer answer,
+                                   struct oa_example_layout layout, struct oa_workload *out);
+enum oa_error oa_example_task_batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                                      enum oa_side side, uint64_t seed, struct oa_batches **out);
+void oa_example_task_shape(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out);
+
+/* What an encoder with a classifier says of all rows of a side: out [rows][width], in the order of the batches, and
+ * beside it what was right: label or value [rows], NULL where it is not asked for. Freed by oa_free; also after an
+ * error. */
+struct oa_outputs {
+    long rows, width;
+    double *out, *value;
+    int32_t *label;
+};
+enum oa_error oa_example_outputs(const struct oa_judging *j, long width, struct oa_outputs *out);
+void oa_outputs_free(struct oa_outputs *o);
+
+/* What an encoder with a decoder writes for every row of a side (writing.c): texts [count], freed by oa_texts_free. */
+struct oa_written {
+    long count;
+    char **text;
+};
+enum oa_error oa_write_side(const struct oa_judging *j, struct oa_written *out);
+void oa_written_free(struct oa_written *w);
+/* Scores of such texts by a metric of segments, against all references of each row, times `factor`. */
+enum oa_error oa_written_score(const struct oa_judging *j, const struct oa_written *w, const struct oa_metric *metric,
+                               double factor, double *score);
+
+#endif

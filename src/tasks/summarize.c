@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Summaries of texts, and replies in dialogues: a long source, a short target, and n-grams in common (Lin 2004). */
+#include "tasks/example_task.h"
+
+static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
+{
+    struct oa_example_layout layout = {
+        .source_end = "</s>", .target_begin = "<s>", .target_end = "</s>", .words = true
+    };
+    return oa_example_task_open(c, o, OA_ANSWER_TEXT, layout, out);
+}
+
+static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES])
+{
+    static const struct oa_metric *const metrics[] = { &oa_rouge1, &oa_rouge2, &oa_rouge_l, &oa_bleu };
+    struct oa_written w;
+    enum oa_error e = oa_write_side(j, &w);
+    for (int i = 0; e == OA_OK && i < 4; i++)
+        e = oa_written_score(j, &w, metrics[i], i < 3 ? 100 : 1, &scores[1 + i]);
+    oa_written_free(&w);
+    return e;
+}
+
+static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false },
+                                              { "rouge1", "ROUGE-1", "F x 100", 2, true },
+                                              { "rouge2", "ROUGE-2", "F x 100", 2, true },
+                                              { "rougeL", "ROUGE-L", "F x 100", 2, true },
+                                              { "bleu", "BLEU", "BLEU", 2, true },
+                                              { NULL } };
+
+const struct oa_task oa_task_summarize = {
+    .name = "summarize",
+    .what = "summaries, or replies in a dialogue: a short text from a long one",
+    .citation = "Rush et al. 2015, arXiv 1509.00685",
+    .measures = measures,
+    .metric = "rouge1",
+    .open = open,
+    .batches = oa_example_task_batches,
+    .shape = oa_example_task_shape,
+    .judge = judge,
+    .slow = true,
+};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Translation: a sentence of one language from that of another, by an encoder and a decoder. */
+#include "tasks/example_task.h"
+
+static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
+{
+    struct oa_example_layout layout = {
+        .source_end = "</s>", .target_begin = "<s>", .target_end = "</s>", .words = true
+    };
+    return oa_example_task_open(c, o, OA_ANSWER_TEXT, layout, out);
+}
+
+static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES])
+{
+    struct oa_written w;
+    enum oa_error e = oa_write_side(j, &w);
+    if (e == OA_OK)
+        e = oa_written_score(j, &w, &oa_bleu, 1, &scores[1]);
+    if (e == OA_OK)
+        e = oa_written_score(j, &w, &oa_chrf, 1, &scores[2]);
+    oa_written_free(&w);
+    return e;
+}
+
+static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false },
+                                              { "bleu", "BLEU", "BLEU", 2, true },
+                                              { "chrf", "chrF2", "chrF2", 2, true },
+                                              { NULL } };
+
+const struct oa_task oa_task_translate = {
+    .name = "translate",
+    .what = "translation: the text of a target from that of a source",
+    .citation = "Vaswani et al. 2017, arXiv 1706.03762",
+    .measures = measures,
+    .metric = "bleu",
+    .open = open,
+    .batches = oa_example_task_batches,
+    .shape = oa_example_task_shape,
+    .judge = judge,
+    .slow = true,
+};

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Beam search over a model that is a table: a beam that is wide enough finds what an enumeration of all sequences
+ * finds, a beam of one is greedy, and a source's result does not depend on those beside it. */
+#include "testing.h"
+
+#include "decode/beam.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { V = 4, END = 3, BEGIN = 0, LONGEST = 4, ALL = 120 };
+
+/* A model that remembers the whole prefix of each row as a number in base V + 1. */
+struct table {
+    long prefix[3 * ALL];
+    int rows;
+};
+
+static double logit(int source, long prefix, int id)
+{
+    return 3 * sin(1.7 * (double)prefix + 2.3 * id + 0.9 * source * id) - (id == END ? 0.3 : 0);
+}
+
+static enum oa_error next(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
+                          float *logits)
+{
+    struct table *t = argument;
+    long prefix[3 * ALL];
+    assert_in_range(rows, 1, 3 * ALL);
+    for (int r = 0; r < rows; r++) {
+        assert_in_range(parent[r] + 1, 0, t->rows);
+        prefix[r] = parent[r] < 0 ? 0 : t->prefix[parent[r]] * (V + 1) + ids[r] + 1;
+        assert_true(parent[r] >= 0 || ids[r] == BEGIN);
+        for (int id = 0; id < V; id++)
+            logits[r * V + id] = (float)logit(source[r], prefix[r], id);
+    }
+    memcpy(t->prefix, prefix, sizeof prefix);
+    t->rows = rows;
+    return OA_OK;
+}
+
+/* ---- the enumeration ---- */
+
+static double log_p(int source, long prefix, int id)
+{
+    double sum = 0;
+    for (int k = 0; k < V; k++)
+        sum += exp((double)(float)logit(source, prefix, k));
+    return (double)(float)logit(source, prefix, id) - log(sum);
+}
+
+struct best {
+    int ids[LONGEST], count;
+    double rank, score;
+};
+
+static void enumerate(int source, double penalty, int longest, int *ids, int count, long prefix, double score,
+                      struct best *best)
+{
+    double whole = score + log_p(source, prefix, END), rank = whole / pow(count + 1, penalty);
+    if (rank > best->rank) {
+        *best = (struct best){ .count = count, .rank = rank, .score = whole };
+        memcpy(best->ids, ids, (size_t)count * sizeof *ids);
+    }
+    for (int id = 0; id < V && count < longest; id++) {
+        if (id == END)
+            continue;
+        ids[count] = id;
+        enumerate(source, penalty, longest, ids, count + 1, prefix * (V + 1) + id + 1,
+                  score + log_p(source, prefix, id), best);
+    }
+}
+
+static void search(oa_context *c, struct oa_beam how, int sources, const int *longest, struct oa_hypothesis *out)
+{
+    struct table t = { .rows = 0 };
+    assert_int_equal(oa_beam_search(c, &how, sources, longest, next, &t, out), OA_OK);
+}
+
+static void test_a_wide_beam_finds_the_likeliest(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    for (int i = 0; i < 4; i++) {
+        double penalty = 0.5 * i;
+        struct oa_hypothesis h[3];
+        int longest[3] = { LONGEST, 2, LONGEST - 1 };
+        search(c, (struct oa_beam){ ALL, 1, penalty, true, BEGIN, END, V }, 3, longest, h);
+        for (int source = 0; source < 3; source++) {
+            struct best best = { .rank = (double)-INFINITY };
+            int ids[LONGEST];
+            enumerate(source, penalty, longest[source], ids, 0, 0, 0, &best);
+            assert_int_equal(h[source].count, best.count);
+            for (int k = 0; k < best.count; k++)
+                assert_int_equal(h[source].ids[k], best.ids[k]);
+            assert_true(fabs(h[source].score - best.score) < 1e-12);
+            assert_true(fabs(h[source].rank - best.rank) < 1e-12);
+            assert_false(h[source].cut);
+        }
+        oa_hypotheses_free(h, 3);
+    }
+    oa_close(c);
+}
+
+static void test_one_is_greedy(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    struct oa_hypothesis h[3];
+    int longest[3] = { LONGEST, LONGEST, LONGEST };
+    search(c, (struct oa_beam){ 1, 1, 1, false, BEGIN, END, V }, 3, longest, h);
+    for (int source = 0; source < 3; source++) {
+        long prefix = 0;
+        double score = 0;
+        int count = 0;
+        for (;; count++) {
+            int id = 0;
+            for (int k = 1; k < V; k++)
+                if (logit(source, prefix, k) > logit(source, prefix, id))
+                    id = k;
+            if (count == LONGEST && id != END)
+                break;
+            score += log_p(source, prefix, id);
+            if (id == END)
+                break;
+            assert_int_equal(h[source].ids[count], id);
+            prefix = prefix * (V + 1) + id + 1;
+        }
+        assert_int_equal(h[source].count, count);
+        if (!h[source].cut)
+            assert_true(fabs(h[source].score - score) < 1e-12);
+    }
+    oa_hypotheses_free(h, 3);
+    oa_close(c);
+}
+
+/* Also where sources end at different lengths, and for all of the n best, which are ranked and differ. */
+static void test_neighbours_do_not_matter(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    struct oa_beam how = { 3, 3, 0.6, false, BEGIN, END, V };
+    struct oa_hypothesis all[9], first[3];
+    int longest[3] = { LONGEST, 3, LONGEST };
+    search(c, how, 3, longest, all);
+    search(c, how, 1, longest, first);
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(all[k].count, first[k].count);
+        assert_true(all[k].score == first[k].score);
+        if (all[k].count > 0)
+            assert_memory_equal(all[k].ids, first[k].ids, (size_t)all[k].count * sizeof(int32_t));
+    }
+    for (int i = 0; i < 9; i++)
+        if (i % 3 && all[i].count >= 0) {
+            assert_true(all[i].rank <= all[i - 1].rank);
+            assert_true(all[i].count != all[i - 1].count ||
+                        memcmp(all[i].ids, all[i - 1].ids, (size_t)all[i].count * sizeof(int32_t)) != 0);
+        }
+    oa_hypotheses_free(all, 9);
+    oa_hypotheses_free(first, 3);
+    oa_close(c);
+}
+
+/* A model that never ends gives what it has at the greatest length, and says so. */
+static enum oa_error endless(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
+                             float *logits)
+{
+    enum oa_error e = next(argument, rows, source, parent, ids, logits);
+    for (int r = 0; r < rows; r++)
+        logits[r * V + END] = -INFINITY;
+    return e;
+}
+
+static void test_the_greatest_length_cuts(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    struct oa_beam how = { 2, 2, 1, true, BEGIN, END, V };
+    struct table t = { .rows = 0 };
+    struct oa_hypothesis h[2];
+    int longest = LONGEST;
+    assert_int_equal(oa_beam_search(c, &how, 1, &longest, endless, &t, h), OA_OK);
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(h[k].count, LONGEST);
+        assert_true(h[k].cut);
+        assert_true(fabs(h[k].rank - h[k].score / LONGEST) < 1e-15);
+    }
+    assert_true(h[0].rank > h[1].rank);
+    oa_hypotheses_free(h, 2);
+    oa_close(c);
+}
+
+static enum oa_error nonsense(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
+                              float *logits)
+{
+    enum oa_error e = next(argument, rows, source, parent, ids, logits);
+    logits[1] = NAN;
+    return e;
+}
+
+static void test_nonsense_is_refused(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    struct oa_beam how = { 2, 1, 1, true, BEGIN, END, V };
+    struct table t = { .rows = 0 };
+    struct oa_hypothesis h;
+    int longest = LONGEST;
+    assert_int_equal(oa_beam_search(c, &how, 1, &longest, nonsense, &t, &h), OA_DIVERGED);
+    oa_hypotheses_free(&h, 1);
+    oa_close(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_wide_beam_finds_the_likeliest),
+        cmocka_unit_test(test_one_is_greedy),
+        cmocka_unit_test(test_neighbours_do_not_matter),
+        cmocka_unit_test(test_the_greatest_length_cuts),
+        cmocka_unit_test(test_nonsense_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

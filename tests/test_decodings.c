@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Decoders that read a source, token by token against the whole; and several side by side: a row has the bits that it
+ * has alone, whatever rows there are beside it, and rows that are chosen go on as what they were. */
+#include "testing.h"
+
+#include "model/model.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { ROWS = 8, STEPS = 7, SOURCE = 9, VOCABULARY = 1601 };
+
+struct rig {
+    oa_context *c;
+    struct oa_device *device;
+    struct oa_model *model;
+    int32_t source[ROWS * SOURCE], lengths[ROWS], tokens[ROWS][STEPS];
+};
+
+static void assert_ok(oa_context *c, const char *what)
+{
+    const char *sentence;
+    if (oa_last_error(c, &sentence) != OA_OK)
+        fail_msg("%s: %s", what, sentence);
+}
+
+static void fill_texts(struct rig *r)
+{
+    struct oa_stream s = oa_stream_named(3, "test_decodings");
+    for (int i = 0; i < ROWS * SOURCE; i++)
+        r->source[i] = (int32_t)(oa_random_uniform(s, (uint64_t)i) * VOCABULARY);
+    for (int i = 0; i < ROWS; i++) {
+        r->lengths[i] = 1 + (i * 5 + 3) % SOURCE;
+        for (int t = 0; t < STEPS; t++)
+            r->tokens[i][t] = (int32_t)(oa_random_uniform(s, (uint64_t)(1000 + i * STEPS + t)) * VOCABULARY);
+    }
+}
+
+static void open_rig(struct rig *r, const char *attention, const char *norm, bool encoder, enum oa_precision p,
+                     int threads)
+{
+    struct oa_options o;
+    struct oa_model_form form = oa_language_model_form(VOCABULARY);
+    form.encoder = encoder;
+    memset(r, 0, sizeof *r);
+    r->c = oa_open(&(struct oa_settings){ .threads = threads });
+    oa_options_default(&o);
+    snprintf(o.model_attention, sizeof o.model_attention, "%s", attention);
+    o.model_norm = (enum oa_norm_place)oa_option_choice("model.norm", norm);
+    o.model_layers = 2;
+    o.model_width = 64;
+    o.model_heads = 4;
+    o.model_context = STEPS;
+    o.model_source_context = encoder ? SOURCE : 0;
+    o.model_bias = true;
+    o.model_scale_embedding = true;
+    oa_device_open(r->c, p, false, &r->device);
+    oa_model_open(r->device, &o, &form, false, &r->model);
+    assert_ok(r->c, attention);
+    fill_texts(r);
+}
+
+static void close_rig(struct rig *r)
+{
+    oa_model_close(r->model);
+    oa_device_close(r->device);
+    oa_close(r->c);
+}
+
+/* ---- one after the other, against the whole ---- */
+
+static void whole_logits(struct rig *r, int row, float *logits)
+{
+    oa_tape t;
+    struct oa_sequences source = { .rows = 1, .length = r->lengths[row], .ids = r->source + row * SOURCE };
+    struct oa_sequences in = { .rows = 1, .length = STEPS, .ids = r->tokens[row] };
+    oa_tape_init(&t, r->device);
+    oa_tape_reset(&t, false, false, (struct oa_stream){ 0 });
+    struct oa_memory m = { .x = oa_model_encode(&t, r->model, &source), .length = source.length };
+    oa_tensor *hidden = oa_model_hidden(&t, r->model, &in, &m, NULL);
+    oa_decoding_logits(&t, r->model, hidden, 0, STEPS, logits);
+    assert_ok(r->c, "the whole");
+    oa_tape_free(&t);
+}
+
+static void assert_near(const char *what, const float *a, const float *b, long n)
+{
+    for (long i = 0; i < n; i++)
+        if (!(fabsf(a[i] - b[i]) <= 1e-5f * (1 + fabsf(b[i]))))
+            fail_msg("%s: %.9g where the whole has %.9g", what, (double)a[i], (double)b[i]);
+}
+
+/* A copy goes its own way; sources are read once. */
+static void check_steps(const char *attention, const char *norm)
+{
+    static struct rig r;
+    static float whole[STEPS * VOCABULARY], logits[VOCABULARY], other[VOCABULARY];
+    struct oa_decoding a, b;
+    open_rig(&r, attention, norm, true, OA_PRECISION_F64, 1);
+    assert_int_equal(oa_decoding_open(r.model, &a), OA_OK);
+    assert_int_equal(oa_decoding_open(r.model, &b), OA_OK);
+    for (int row = 0; row < 2; row++) {
+        whole_logits(&r, row, whole);
+        assert_int_equal(oa_decoding_source(&a, r.source + row * SOURCE, r.lengths[row]), OA_OK);
+        for (int t = 0; t < STEPS; t++) {
+            oa_decoding_read(&a, &r.tokens[row][t], 1, logits);
+            assert_ok(r.c, attention);
+            assert_near(attention, logits, whole + t * VOCABULARY, VOCABULARY);
+            if (t == 3) {
+                assert_int_equal(oa_decoding_copy(&a, &b), OA_OK);
+                oa_decoding_read(&b, &r.tokens[row][0], 1, other);
+            }
+        }
+        oa_decoding_reset(&b); /* the source stays */
+        oa_decoding_read(&b, r.tokens[row], STEPS, other);
+        assert_near(attention, other, whole + (STEPS - 1) * VOCABULARY, VOCABULARY);
+    }
+    oa_decoding_close(&a);
+    oa_decoding_close(&b);
+    close_rig(&r);
+}
+
+static const char *const attentions[] = { "softmax", "decoder: linear & cross: linear",
+                                          "decoder: local(window=3) & cross: performer",
+                                          "encoder: pattern(previous) & decoder: random + softmax & cross: cosformer",
+                                          "decoder: softmax:2 | dense:2 & cross: random" };
+enum { ATTENTIONS = sizeof attentions / sizeof *attentions };
+
+static void steps_equal_the_whole(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ATTENTIONS; i++)
+        check_steps(attentions[i], i % 2 ? "post" : "pre");
+}
+
+/* ---- side by side ---- */
+
+static void begin(struct rig *r, struct oa_decodings *d, int first, int rows)
+{
+    struct oa_sequences source = {
+        .rows = rows, .length = SOURCE, .ids = r->source + first * SOURCE, .lengths = r->lengths + first
+    };
+    oa_decodings_begin(d, rows, r->model->form.encoder ? &source : NULL);
+    assert_ok(r->c, "begin");
+}
+
+static void read_step(struct rig *r, struct oa_decodings *d, int first, int step, float *logits)
+{
+    int32_t ids[ROWS];
+    for (int i = 0; i < d->rows; i++)
+        ids[i] = r->tokens[first + i][step];
+    oa_decodings_read(d, ids, logits);
+    assert_ok(r->c, "a step");
+}
+
+static void check_rows(struct rig *r, const char *name)
+{
+    static float all[STEPS][ROWS * VOCABULARY], some[ROWS * VOCABULARY];
+    static const int sizes[] = { 1, 3 };
+    struct oa_decodings d;
+    assert_int_equal(oa_decodings_open(r->model, ROWS, &d), OA_OK);
+    begin(r, &d, 0, ROWS);
+    for (int t = 0; t < STEPS; t++)
+        read_step(r, &d, 0, t, all[t]);
+    for (int s = 0; s < 2; s++)
+        for (int first = 0; first + sizes[s] <= ROWS; first += sizes[s]) {
+            begin(r, &d, first, sizes[s]);
+            for (int t = 0; t < STEPS; t++) {
+                read_step(r, &d, first, t, some);
+                if (memcmp(some, all[t] + first * VOCABULARY, (size_t)(sizes[s] * VOCABULARY) * sizeof *some) != 0)
+                    fail_msg("%s: row %d, token %d: %d rows give other bits than %d", name, first, t, sizes[s], ROWS);
+            }
+        }
+    oa_decodings_close(&d);
+}
+
+static void rows_have_the_bits_of_one_alone(void **state)
+{
+    static struct rig r;
+    static const enum oa_precision precisions[] = { OA_PRECISION_F32, OA_PRECISION_BF16, OA_PRECISION_F64 };
+    (void)state;
+    for (int i = 0; i < ATTENTIONS * 3; i++) {
+        open_rig(&r, attentions[i / 3], i % 2 ? "post" : "pre", true, precisions[i % 3], 1 + i % 2);
+        check_rows(&r, attentions[i / 3]);
+        close_rig(&r);
+    }
+    open_rig(&r, "softmax ; linear", "pre", false, OA_PRECISION_F32, 2);
+    check_rows(&r, "a language model");
+    close_rig(&r);
+}
+
+/* The bits of a decoding alone, too. */
+static void rows_equal_one_decoding(void **state)
+{
+    static struct rig r;
+    static float all[STEPS][ROWS * VOCABULARY], one[VOCABULARY];
+    struct oa_decodings d;
+    struct oa_decoding a;
+    (void)state;
+    open_rig(&r, "softmax", "pre", true, OA_PRECISION_F32, 2);
+    assert_int_equal(oa_decodings_open(r.model, ROWS, &d), OA_OK);
+    assert_int_equal(oa_decoding_open(r.model, &a), OA_OK);
+    begin(&r, &d, 0, ROWS);
+    for (int t = 0; t < STEPS; t++)
+        read_step(&r, &d, 0, t, all[t]);
+    for (int row = 0; row < ROWS; row++) {
+        assert_int_equal(oa_decoding_source(&a, r.source + row * SOURCE, r.lengths[row]), OA_OK);
+        for (int t = 0; t < STEPS; t++) {
+            assert_int_equal(oa_decoding_read(&a, &r.tokens[row][t], 1, one), OA_OK);
+            assert_memory_equal(one, all[t] + row * VOCABULARY, sizeof one);
+        }
+    }
+    oa_decoding_close(&a);
+    oa_decodings_close(&d);
+    close_rig(&r);
+}
+
+/* ---- chosen rows ---- */
+
+/* A beam over two sources: rows part, swap and end; each must be what it is when it is read from the start. */
+static void check_choice(const char *attention)
+{
+    static struct rig r;
+    static float beam[ROWS * VOCABULARY], alone[VOCABULARY];
+    static const int choices[][ROWS] = { { 0, 0, 1, 1, 0, 1, 1, 1 },
+                                         { 5, 2, 2, 7, 0, 1, 5, 4 },
+                                         { 7, 6, 5, 4, 3, 2, 1, 0 },
+                                         { 3, 3, 3, 3, 6, 6, 6, 6 },
+                                         { 0, 7, 1 } };
+    static const int rows[] = { 8, 8, 8, 8, 3 };
+    enum { CHOICES = sizeof rows / sizeof *rows };
+    struct oa_decodings d, single;
+    int source[ROWS] = { 0, 1 };
+    int32_t text[ROWS][STEPS], before[ROWS][STEPS];
+    open_rig(&r, attention, "pre", true, OA_PRECISION_F32, 2);
+    assert_int_equal(oa_decodings_open(r.model, ROWS, &d), OA_OK);
+    assert_int_equal(oa_decodings_open(r.model, 1, &single), OA_OK);
+    begin(&r, &d, 0, 2);
+    read_step(&r, &d, 0, 0, beam);
+    memcpy(text[0], r.tokens[0], sizeof *text);
+    memcpy(text[1], r.tokens[1], sizeof *text);
+    for (int step = 1; step <= CHOICES; step++) {
+        int old[ROWS];
+        const int *from = choices[step - 1];
+        memcpy(before, text, sizeof text);
+        memcpy(old, source, sizeof old);
+        assert_int_equal(oa_decodings_choose(&d, from, rows[step - 1]), OA_OK);
+        int32_t ids[ROWS];
+        for (int i = 0; i < d.rows; i++) {
+            memcpy(text[i], before[from[i]], sizeof *text);
+            source[i] = old[from[i]];
+            ids[i] = text[i][step] = r.tokens[i][step];
+        }
+        oa_decodings_read(&d, ids, beam);
+        for (int i = 0; i < d.rows; i++) {
+            begin(&r, &single, source[i], 1);
+            for (int t = 0; t <= step; t++)
+                oa_decodings_read(&single, &text[i][t], alone);
+            assert_ok(r.c, attention);
+            if (memcmp(alone, beam + i * VOCABULARY, sizeof alone) != 0)
+                fail_msg("%s: row %d of choice %d is not what it was", attention, i, step);
+        }
+    }
+    oa_decodings_close(&single);
+    oa_decodings_close(&d);
+    close_rig(&r);
+}
+
+static void chosen_rows_go_on(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ATTENTIONS; i++)
+        check_choice(attentions[i]);
+}
+
+/* ---- refusals ---- */
+
+static void assert_refusal(struct rig *r, enum oa_error e, const char *part)
+{
+    const char *sentence;
+    assert_int_not_equal(e, OA_OK);
+    oa_last_error(r->c, &sentence);
+    if (!strstr(sentence, part))
+        fail_msg("\"%s\" does not say \"%s\"", sentence, part);
+    oa_clear_error(r->c);
+}
+
+static void what_cannot_be_read_is_refused(void **state)
+{
+    static struct rig r;
+    struct oa_decoding a;
+    struct oa_decodings d;
+    const int32_t ids[SOURCE + 1] = { 0 };
+    float logits[VOCABULARY];
+    (void)state;
+    open_rig(&r, "softmax", "pre", true, OA_PRECISION_F32, 1);
+    oa_decoding_open(r.model, &a);
+    assert_refusal(&r, oa_decoding_read(&a, ids, 1, logits), "source");
+    assert_refusal(&r, oa_decoding_source(&a, ids, SOURCE + 1), "1 to 9");
+    assert_int_equal(oa_decoding_source(&a, ids, SOURCE), OA_OK);
+    assert_refusal(&r, oa_decoding_continue(&a, ids, STEPS + 1, logits), "ends at 7 tokens");
+    oa_decodings_open(r.model, 2, &d);
+    assert_refusal(&r, oa_decodings_begin(&d, 3, NULL), "1 to 2");
+    assert_refusal(&r, oa_decodings_begin(&d, 2, NULL), "sources are missing");
+    oa_decodings_close(&d);
+    oa_decoding_close(&a);
+    close_rig(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_equal_the_whole),          cmocka_unit_test(rows_have_the_bits_of_one_alone),
+        cmocka_unit_test(rows_equal_one_decoding),        cmocka_unit_test(chosen_rows_go_on),
+        cmocka_unit_test(what_cannot_be_read_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
