@@ -5,6 +5,7 @@
  */
 #include "results_reader.h"
 #include "results_fields.h"
+#include "train/run_scores.h"
 
 #include <math.h>
 
@@ -31,7 +32,28 @@ static double curve_value(const json_t *column, int i)
     return json_is_null(value) ? NAN : json_number_value(value);
 }
 
-static enum oa_error read_curve(oa_context *c, const json_t *run, const char *run_place, struct oa_run *r)
+static enum oa_error read_curve_scores(oa_context *c, const json_t *curve, const char *place,
+                                       const struct oa_contest *k, struct oa_run *r)
+{
+    const json_t *scores, *column;
+    const struct oa_measure *m;
+    char below[PLACE];
+    for (int i = 0; i < r->points; i++)
+        oa_scores_clear(r->curve[i].scores);
+    if (!oa_contest_measure(k, 1))
+        return OA_OK;
+    snprintf(below, sizeof below, "%.85s.scores", place);
+    OA_TRY(get_object(c, curve, place, "scores", &scores));
+    for (int i = 1; (m = oa_contest_measure(k, i)); i++) {
+        OA_TRY(curve_column(c, scores, below, m->name, r->points, &column));
+        for (int p = 0; p < r->points; p++)
+            r->curve[p].scores[i] = curve_value(column, p);
+    }
+    return OA_OK;
+}
+
+static enum oa_error read_curve(oa_context *c, const json_t *run, const char *run_place, const struct oa_contest *k,
+                                struct oa_run *r)
 {
     const json_t *curve, *column;
     char place[PLACE];
@@ -55,7 +77,7 @@ static enum oa_error read_curve(oa_context *c, const json_t *run, const char *ru
         r->curve[i].field = curve_value(column, i);
     OA_CURVE_NUMBERS(COLUMN)
 #undef COLUMN
-    return OA_OK;
+    return read_curve_scores(c, curve, place, k, r);
 }
 
 /* ---- runs and entries ---- */
@@ -81,7 +103,23 @@ static void read_optional(const json_t *object, const char *key, char *out, size
     snprintf(out, size, "%s", value ? value : "");
 }
 
-static enum oa_error read_run(oa_context *c, const json_t *run, const char *place, struct oa_run *r)
+/* Every measure that the contest has, and none where it has the loss alone. */
+static enum oa_error read_scores(oa_context *c, const json_t *run, const char *place, const struct oa_contest *k,
+                                 struct oa_run *r)
+{
+    const json_t *scores;
+    const struct oa_measure *m;
+    oa_scores_clear(r->scores);
+    if (!oa_contest_measure(k, 1))
+        return OA_OK;
+    OA_TRY(get_object(c, run, place, "scores", &scores));
+    for (int i = 1; (m = oa_contest_measure(k, i)); i++)
+        OA_TRY(get_number(c, scores, place, m->name, &r->scores[i]));
+    return OA_OK;
+}
+
+static enum oa_error read_run(oa_context *c, const json_t *run, const char *place, const struct oa_contest *k,
+                              struct oa_run *r)
 {
     long seed;
     if (!json_is_object(run))
@@ -95,7 +133,9 @@ static enum oa_error read_run(oa_context *c, const json_t *run, const char *plac
 #define NUMBER(field) OA_TRY(get_number(c, run, place, #field, &r->field));
     OA_RUN_NUMBERS(NUMBER)
 #undef NUMBER
-    return read_curve(c, run, place, r);
+    OA_TRY(read_scores(c, run, place, k, r));
+    OA_TRY(oa_parts_read(c, "results", run, r));
+    return read_curve(c, run, place, k, r);
 }
 
 /* The runs of one column are paired: they must have the same seed in every entry that has them. */
@@ -141,7 +181,8 @@ static enum oa_error read_tuning(oa_context *c, const json_t *root, struct oa_co
     return get_number(c, tuning, "tuning", "valid_tokens", &k->tuning.valid_tokens);
 }
 
-static enum oa_error read_trial(oa_context *c, const json_t *trial, const char *place, struct oa_run *r)
+static enum oa_error read_trial(oa_context *c, const json_t *trial, const char *place, const struct oa_contest *k,
+                                struct oa_run *r)
 {
     long seed;
     OA_TRY(get_count(c, trial, place, "seed", &seed));
@@ -151,18 +192,20 @@ static enum oa_error read_trial(oa_context *c, const json_t *trial, const char *
 #define NUMBER(field) OA_TRY(get_number(c, trial, place, #field, &r->field));
     OA_TRIAL_NUMBERS(NUMBER)
 #undef NUMBER
-    return OA_OK;
+    return read_scores(c, trial, place, k, r);
 }
 
-static enum oa_error read_cell(oa_context *c, const json_t *cell, const char *place, int seeds, struct oa_run *trials)
+static enum oa_error read_cell(oa_context *c, const json_t *cell, const char *place, const struct oa_contest *k,
+                               struct oa_run *trials)
 {
     const json_t *runs;
+    int seeds = k->tuning.seeds;
     OA_TRY(get_array(c, cell, place, "runs", &runs));
     if (json_array_size(runs) != (size_t)seeds)
         return oa_fail(c, OA_FORMAT, "results: %s has %zu runs where tuning.seeds says %d", place,
                        json_array_size(runs), seeds);
     for (int s = 0; s < seeds; s++)
-        OA_TRY(read_trial(c, json_array_get(runs, (size_t)s), place, &trials[s]));
+        OA_TRY(read_trial(c, json_array_get(runs, (size_t)s), place, k, &trials[s]));
     return OA_OK;
 }
 
@@ -187,7 +230,7 @@ static enum oa_error read_trials(oa_context *c, const json_t *entry, int number,
     e->trials = oa_alloc(c, (size_t)all * (size_t)seeds * sizeof *e->trials);
     for (int i = 0; i < all && e->trials; i++) {
         snprintf(place, sizeof place, "entries[%d].tuning.cells[%d]", number, i);
-        OA_TRY(read_cell(c, json_array_get(cells, (size_t)i), place, seeds, e->trials + (long)i * seeds));
+        OA_TRY(read_cell(c, json_array_get(cells, (size_t)i), place, k, e->trials + (long)i * seeds));
     }
     return oa_status(c);
 }
@@ -232,7 +275,7 @@ static enum oa_error read_entry(oa_context *c, const json_t *entry, int number, 
         e->runs[r].absent = true;
     for (int r = 0; r < (int)json_array_size(runs) && e->runs; r++) {
         snprintf(place, sizeof place, "entries[%d].runs[%d]", number, r);
-        OA_TRY(read_run(c, json_array_get(runs, (size_t)r), place, &e->runs[r]));
+        OA_TRY(read_run(c, json_array_get(runs, (size_t)r), place, k, &e->runs[r]));
         OA_TRY(check_pairing(c, k, number, r));
     }
     OA_TRY(read_trials(c, entry, number, k));
@@ -350,6 +393,7 @@ static enum oa_error read_root(oa_context *c, const json_t *root, struct oa_cont
     const json_t *entries;
     OA_TRY(check_schema(c, root));
     OA_TRY(read_head(c, root, k));
+    OA_TRY(oa_measures_read(c, root, k));
     OA_TRY(read_until(c, root, &k->until));
     OA_TRY(read_tuning(c, root, k));
     OA_TRY(get_array(c, root, "", "entries", &entries));

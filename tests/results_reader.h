@@ -10,6 +10,8 @@
 
 /* OA_FORMAT in the context for a field that is not what a contest writes. Free the contest in any case. */
 enum oa_error oa_contest_from_json(oa_context *c, const char *json, struct oa_contest *out);
+/* results_measures_reader.c: "metric" and "measures"; before the entries. */
+enum oa_error oa_measures_read(oa_context *c, const json_t *root, struct oa_contest *k);
 /* results_vary.c: the runs of "vary". */
 enum oa_error oa_variances_read(oa_context *c, const json_t *root, struct oa_contest *k);
 

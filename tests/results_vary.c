@@ -28,14 +28,14 @@ static enum oa_error read_names(oa_context *c, const json_t *vary, const char *k
     return OA_OK;
 }
 
-static enum oa_error read_runs(oa_context *c, const json_t *seeds, const json_t *losses, int entry, enum oa_chance s,
+static enum oa_error read_runs(oa_context *c, const json_t *seeds, const json_t *scores, int entry, enum oa_chance s,
                                struct oa_vary *v)
 {
-    const json_t *seed = json_object_get(seeds, oa_chance_name(s)), *loss = json_object_get(losses, oa_chance_name(s));
-    if (json_array_size(seed) != (size_t)v->values || json_array_size(loss) != (size_t)v->values)
+    const json_t *seed = json_object_get(seeds, oa_chance_name(s)), *score = json_object_get(scores, oa_chance_name(s));
+    if (json_array_size(seed) != (size_t)v->values || json_array_size(score) != (size_t)v->values)
         return refuse(c, oa_chance_name(s));
     for (int i = 0; i < v->values; i++) {
-        const json_t *x = json_array_get(loss, (size_t)i), *n = json_array_get(seed, (size_t)i);
+        const json_t *x = json_array_get(score, (size_t)i), *n = json_array_get(seed, (size_t)i);
         if (!json_is_integer(n) || (!json_is_number(x) && !json_is_null(x)))
             return refuse(c, oa_chance_name(s));
         oa_varied_of(v, entry, s)[i] =
@@ -46,12 +46,13 @@ static enum oa_error read_runs(oa_context *c, const json_t *seeds, const json_t 
 
 static enum oa_error read_entry(oa_context *c, const json_t *vary, int entry, struct oa_contest *k)
 {
-    const json_t *losses = json_object_get(json_array_get(json_object_get(vary, "entries"), (size_t)entry), "losses");
+    const json_t *scores = json_object_get(json_array_get(json_object_get(vary, "entries"), (size_t)entry),
+                                           k->metric ? "scores" : "losses");
     if (k->entries[entry].floor)
         return OA_OK;
     for (int s = 0; s < OA_CHANCES; s++)
         if (k->vary.varied[s])
-            OA_TRY(read_runs(c, json_object_get(vary, "seeds"), losses, entry, s, &k->vary));
+            OA_TRY(read_runs(c, json_object_get(vary, "seeds"), scores, entry, s, &k->vary));
     return OA_OK;
 }
 

@@ -257,7 +257,7 @@ static void test_what_failed_is_not_judged(void **state)
     struct oa_contest k;
     struct oa_variances x;
     make_varied(&k);
-    oa_varied_of(&k.vary, 1, OA_CHANCE_ORDER)[2].loss = NAN;
+    oa_varied_of(&k.vary, 1, OA_CHANCE_ORDER)[2].score = NAN;
     assert_true(oa_variances_of(&k, 1, &x));
     assert_true(isnan(x.source[OA_CHANCE_ORDER].sd) && isnan(x.sum) && isnan(x.ratio));
     assert_true(isnan(x.source[OA_CHANCE_INIT].share));
@@ -343,7 +343,7 @@ static void test_results_come_back(void **state)
     make_varied(&k);
     k.vary.varied[OA_CHANCE_DROPOUT] = false;
     k.vary.idle[OA_CHANCE_DROPOUT] = true;
-    oa_varied_of(&k.vary, 1, OA_CHANCE_ORDER)[2].loss = NAN;
+    oa_varied_of(&k.vary, 1, OA_CHANCE_ORDER)[2].score = NAN;
     oa_text_init(&first, c);
     oa_text_init(&second, c);
     assert_int_equal(oa_summary_make(c, &k, &s), OA_OK);

@@ -110,9 +110,9 @@ static void expect_run(oa_context *c, const struct oa_contest *k, int i, int ent
     const struct oa_varied *v = oa_varied_of(&k->vary, entry, sources[i].source);
     differing(first, run, keys);
     assert_string_equal(keys, sources[i].differs);
-    assert_true(v[value].loss == json_number_value(json_object_get(run, "valid_loss")));
-    assert_true(v[0].loss == k->entries[entry].runs[0].valid_loss);
-    assert_true(v[value].loss != v[0].loss && v[1].loss != v[2].loss);
+    assert_true(v[value].score == json_number_value(json_object_get(run, "valid_loss")));
+    assert_true(v[0].score == k->entries[entry].runs[0].valid_loss);
+    assert_true(v[value].score != v[0].score && v[1].score != v[2].score);
     json_decref(first);
     json_decref(run);
 }
@@ -170,14 +170,14 @@ static void test_it_goes_on(void **state)
     lines = 0;
     assert_int_equal(contest(c, &o, &k), OA_OK);
     assert_true(lines > 0);
-    assert_true(oa_varied_of(&k.vary, 1, OA_CHANCE_ORDER)[2].loss == loss);
+    assert_true(oa_varied_of(&k.vary, 1, OA_CHANCE_ORDER)[2].score == loss);
     assert_false(k.vary.varied[OA_CHANCE_INIT] || k.vary.varied[OA_CHANCE_SPLIT]);
     oa_contest_free(&k);
 
     o.compare_vary_seeds = 4; /* one more of each */
     assert_int_equal(contest(c, &o, &k), OA_OK);
     assert_int_equal(count_folders("vary/attention-01"), 10);
-    assert_true(oa_varied_of(&k.vary, 1, OA_CHANCE_ORDER)[2].loss == loss);
+    assert_true(oa_varied_of(&k.vary, 1, OA_CHANCE_ORDER)[2].score == loss);
     oa_contest_free(&k);
 
     snprintf(o.compare_vary, sizeof o.compare_vary, "together"); /* the extra runs are in nobody's way */

@@ -31,7 +31,7 @@ static double seconds_a_run(const struct oa_contest *k, int entry)
     int n = 0;
     for (int i = 0; i < k->count; i++)
         for (int s = 0; s < k->seeds && (entry < 0 || i == entry); s++)
-            if (oa_run_finished(&k->entries[i].runs[s])) {
+            if (oa_run_finished(k, &k->entries[i].runs[s])) {
                 sum += k->entries[i].runs[s].seconds;
                 n++;
             }

@@ -67,7 +67,7 @@ static enum oa_error write_flat(const struct oa_model *m, const struct flat *f, 
     snprintf(seconds, sizeof seconds, "%.17g", p->seconds);
     snprintf(processor, sizeof processor, "%.17g", p->processor);
     snprintf(tokens, sizeof tokens, "%.17g", p->tokens);
-    snprintf(best, sizeof best, "%ld %.17g %ld", p->best.step, p->best.loss, p->best.stale);
+    snprintf(best, sizeof best, "%ld %.17g %ld", p->best.step, p->best.score, p->best.stale);
     const char *metadata[] = { "orthant.checkpoint",
                                VERSION,
                                "step",
@@ -164,7 +164,7 @@ static struct oa_digest digest(const struct oa_tensors *f, const char *key)
 static struct oa_best read_best(const struct oa_tensors *f)
 {
     struct oa_best b;
-    bool there = sscanf(text_of(f, "best"), "%ld %lg %ld", &b.step, &b.loss, &b.stale) == 3;
+    bool there = sscanf(text_of(f, "best"), "%ld %lg %ld", &b.step, &b.score, &b.stale) == 3;
     return there ? b : (struct oa_best){ 0 };
 }
 

@@ -195,11 +195,11 @@ struct oa_origin {
     struct oa_digest training_text, validation_text, tokenizer; /* of tokenizer.json */
 };
 
-/* The lowest validation loss of a run so far. */
+/* The best validation of a run so far. */
 struct oa_best {
-    long step; /* of the model that had it; 0: there was no validation yet */
-    double loss;
-    long stale; /* validations since */
+    long step;    /* of the model that had it; 0: there was no validation yet */
+    double score; /* in the measure that the best model is chosen by (train/best.h) */
+    long stale;   /* validations since */
 };
 
 /* Everything that training needs to go on bit for bit: parameters and moments as they are in memory, and a few numbers.

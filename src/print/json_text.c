@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
 
 static void add(const json_t *value, int depth, struct oa_text *out);
 
@@ -121,4 +122,23 @@ void oa_json_text(const json_t *value, struct oa_text *out)
 void oa_json_line_text(const json_t *value, struct oa_text *out)
 {
     print(value, ONE_LINE, out);
+}
+
+json_t *oa_json_string(const char *s)
+{
+    if (!s)
+        return json_null();
+    json_t *value = json_string(s);
+    if (value)
+        return value;
+    char *copy = strdup(s);
+    for (utf8proc_ssize_t i = 0, n; copy && copy[i]; i += n > 0 ? n : 1) {
+        utf8proc_int32_t code;
+        n = utf8proc_iterate((const utf8proc_uint8_t *)copy + i, -1, &code);
+        if (n <= 0)
+            copy[i] = '?';
+    }
+    value = copy ? json_string(copy) : NULL;
+    free(copy);
+    return value;
 }

@@ -79,7 +79,8 @@ static bool is_corner(const struct oa_point_chart *c, int i)
     for (int j = 0; j < c->count; j++) {
         const struct oa_point *q = &c->points[j];
         double ahead = c->x_low_is_better ? p->x - q->x : q->x - p->x;
-        if (q->front && drawable(c, j) && q->y <= p->y && ahead >= 0 && (q->y < p->y || ahead > 0))
+        double better = c->y_high_is_better ? q->y - p->y : p->y - q->y;
+        if (q->front && drawable(c, j) && better >= 0 && ahead >= 0 && (better > 0 || ahead > 0))
             return false;
     }
     return p->front && drawable(c, i);
@@ -241,6 +242,13 @@ static void draw_all(struct oa_svg *g, const struct oa_point_chart *c, const str
                         "middle", c->points[i].name, c->points[i].color);
 }
 
+static const char *better_corner(const struct oa_point_chart *c)
+{
+    if (c->y_high_is_better)
+        return c->x_low_is_better ? "↖ better" : "↗ better";
+    return c->x_low_is_better ? "↙ better" : "↘ better";
+}
+
 void oa_svg_points(const struct oa_point_chart *c, struct oa_text *out)
 {
     struct oa_svg g = { .out = out, .width = c->width ? c->width : 470, .height = c->height ? c->height : 400 };
@@ -253,7 +261,7 @@ void oa_svg_points(const struct oa_point_chart *c, struct oa_text *out)
     place_all(&g, c, &x, &y, all);
     oa_svg_begin(&g, c->title, c->description, c->standalone);
     oa_svg_axes(&g, &x, &y, c->x_label, c->y_label);
-    oa_svg_text(&g, g.right, g.top - 18, "end", "hint", c->x_low_is_better ? "↙ better" : "↘ better");
+    oa_svg_text(&g, g.right, g.top - 18, "end", "hint", better_corner(c));
     draw_all(&g, c, all);
     oa_svg_end(&g);
     oa_free(all);

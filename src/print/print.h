@@ -56,6 +56,9 @@ void oa_text_add_short(struct oa_text *out, const char *utf8, int width);
  * number that reads back as the same double; a line end behind it. NULL is memory that was not there. */
 void oa_json_text(const json_t *value, struct oa_text *out);
 void oa_json_line_text(const json_t *value, struct oa_text *out); /* the same on one line */
+/* Text as a value, null for NULL. jansson refuses what is not UTF-8, e.g. a sentence that was cut in the middle of a
+ * letter: such bytes become "?". */
+json_t *oa_json_string(const char *text);
 
 /* ---- charts (svg.c, axes.c, line_chart.c, point_chart.c, interval_chart.c)
  * ------------------------------------------- */
@@ -95,7 +98,7 @@ struct oa_point {
 };
 struct oa_point_chart {
     const char *title, *description, *x_label, *y_label;
-    bool x_log, x_low_is_better; /* low y is better always */
+    bool x_log, x_low_is_better, y_high_is_better;
     const struct oa_point *points;
     int count;
     int width, height; /* 0: 470 x 400 */

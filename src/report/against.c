@@ -104,6 +104,12 @@ enum oa_error oa_judge_family(oa_context *c, struct oa_against *a, int n, double
     return oa_status(c);
 }
 
+void oa_check_identical(const struct oa_contest *k, int i, int j, struct oa_against *a)
+{
+    if (k->metric && a->verdict == OA_AGAINST_IDENTICAL && !oa_same_runs(k, i, j))
+        a->verdict = OA_AGAINST_UNJUDGED;
+}
+
 /* ---- against one that is fixed ---- */
 
 static bool compared(const struct oa_summary *s, int i, int fixed)
@@ -120,9 +126,12 @@ enum oa_error oa_compare_against(oa_context *c, const struct oa_contest *k, cons
         out[i] = oa_against_nothing();
         others += i != fixed && i != s->floor;
         if (fixed >= 0 && compared(s, i, fixed))
-            out[i].difference = oa_paired(&k->entries[i], &k->entries[fixed], s->seeds, scratch);
+            out[i].difference = oa_paired(k, i, fixed, s->seeds, scratch);
     }
     oa_free(scratch);
     OA_TRY(oa_status(c));
-    return oa_judge_family(c, out, s->count, margin, any_looks ? others : 0);
+    OA_TRY(oa_judge_family(c, out, s->count, margin, any_looks ? others : 0));
+    for (int i = 0; i < s->count; i++)
+        oa_check_identical(k, i, fixed, &out[i]);
+    return OA_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a contest says, in a few sentences, made from the verdicts alone. */
+#include "report/metric_words.h"
 #include "report/tuning.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ static int count_with(const struct oa_summary *s, enum oa_verdict v)
     return count_of(s, v, anyone);
 }
 
-/* "a", "a and b", "a, b and c", "a, b, c and 4 others": the attentions with this verdict, by rising loss; with a twin,
+/* "a", "a and b", "a, b and c", "a, b, c and 4 others": the attentions with this verdict, by rising cost; with a twin,
  * those that are identical with it. */
 static void add_names_of(const struct oa_contest *k, const struct oa_summary *s, enum oa_verdict v, int twin,
                          struct oa_text *out)
@@ -51,7 +52,7 @@ static void add_names(const struct oa_contest *k, const struct oa_summary *s, en
     add_names_of(k, s, v, anyone, out);
 }
 
-static void add_nats(double x, struct oa_text *out)
+static void add_amount(double x, struct oa_text *out)
 {
     char number[OA_NUMBER];
     oa_text_printf(out, "%s", oa_number(number, x, 2));
@@ -59,7 +60,7 @@ static void add_nats(double x, struct oa_text *out)
 
 /* ---- sentences ---- */
 
-/* ", by 0.05 nats a token" or ", by 0.05 to 0.3 nats a token". */
+/* ", by 0.05 nats a token" or ", by 1.2 to 3.4 % points": differences of costs, so that worse is above 0. */
 static void add_margin(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     double least = INFINITY, most = 0;
@@ -69,12 +70,13 @@ static void add_margin(const struct oa_contest *k, const struct oa_summary *s, s
             most = fmax(most, s->entries[i].difference.mean);
         }
     oa_text_printf(out, ", by ");
-    add_nats(least, out);
+    add_amount(least, out);
     if (most > least) {
         oa_text_printf(out, " to ");
-        add_nats(most, out);
+        add_amount(most, out);
     }
-    oa_text_printf(out, " nats a token (%s)",
+    oa_add_unit(oa_difference_unit(k), out);
+    oa_text_printf(out, " (%s)",
                    k->any_looks ? "95 % intervals of all pairs, at any number of looks" : "Holm-corrected p < 0.05");
 }
 
@@ -140,7 +142,8 @@ static void say_worse(const struct oa_contest *k, const struct oa_summary *s, st
 
 static void say_unresolved(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_text_printf(out, "%s has the lowest loss, but ", k->entries[s->reference].attention);
+    oa_text_printf(out, "%s has the %s %s, but ", k->entries[s->reference].attention, oa_metric_best(k),
+                   oa_metric_word(k));
     add_names(k, s, OA_VERDICT_UNRESOLVED, out);
     oa_text_printf(out, " cannot be told from it with ");
     add_seeds(s, out);
@@ -152,23 +155,28 @@ static void say_unresolved(const struct oa_contest *k, const struct oa_summary *
 static void say_one_seed(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     oa_text_printf(out,
-                   "%s has the lowest loss, but one seed cannot tell quality from luck: no verdict. "
+                   "%s has the %s %s, but one seed cannot tell quality from luck: no verdict. "
                    "Three seeds are the least that give an interval worth reading.",
-                   k->entries[s->reference].attention);
+                   k->entries[s->reference].attention, oa_metric_best(k), oa_metric_word(k));
 }
 
 static void say_alone(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     char number[OA_NUMBER];
-    const struct oa_standing *e = &s->entries[s->reference];
-    oa_text_printf(out, "%s reached a validation loss of %s nats a token; there is %s to compare it with.",
-                   k->entries[s->reference].attention, oa_number(number, e->loss.mean, 5),
-                   s->floor < 0 ? "nothing" : "only the floor");
+    const struct oa_measure *m = oa_metric(k);
+    const char *name = k->entries[s->reference].attention;
+    oa_number(number, oa_standing_score(k, &s->entries[s->reference])->mean, 5);
+    if (oa_about_loss(k))
+        oa_text_printf(out, "%s reached a validation loss of %s", name, number);
+    else
+        oa_text_printf(out, "%s reached this %s: %s", name, m->title, number);
+    oa_add_unit(strcmp(m->unit, m->title) == 0 ? "" : m->unit, out);
+    oa_text_printf(out, "; there is %s to compare it with.", s->floor < 0 ? "nothing" : "only the floor");
 }
 
 static void say_lowest(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_text_printf(out, "%s has the lowest loss.", k->entries[s->reference].attention);
+    oa_text_printf(out, "%s has the %s %s.", k->entries[s->reference].attention, oa_metric_best(k), oa_metric_word(k));
     say_worse(k, s, out);
 }
 
@@ -205,8 +213,10 @@ static void say_equivalent(const struct oa_contest *k, const struct oa_summary *
         return;
     oa_text_printf(out, " ");
     add_names(k, s, OA_VERDICT_EQUIVALENT, out);
-    oa_text_printf(out, " %s as good as %s: within %g nats a token.", equivalent == 1 ? "is" : "are",
-                   k->entries[s->reference].attention, k->margin);
+    oa_text_printf(out, " %s as good as %s: within ", equivalent == 1 ? "is" : "are",
+                   k->entries[s->reference].attention);
+    oa_add_margin(k, out);
+    oa_text_printf(out, ".");
 }
 
 /* Why no more seeds were added. */
@@ -276,8 +286,8 @@ static void say_machines(const struct oa_contest *k, struct oa_text *out)
     for (int i = 0; i < k->count * k->seeds; i++)
         machines += first_of_machine(k, i);
     if (machines > 1)
-        oa_text_printf(out, " The runs were trained on %d machines: their losses compare, their %s do not.", machines,
-                       k->rounds ? "times" : "speeds and times");
+        oa_text_printf(out, " The runs were trained on %d machines: their %s compare, their %s do not.", machines,
+                       oa_about_loss(k) ? "losses" : "scores", k->rounds ? "times" : "speeds and times");
 }
 
 static const struct oa_against *against(const struct oa_standing *e, bool baseline)
@@ -285,7 +295,7 @@ static const struct oa_against *against(const struct oa_standing *e, bool baseli
     return baseline ? &e->baseline : &e->floor;
 }
 
-/* " a, b and c": all attentions with this verdict against the baseline or the floor, by rising loss; how many. */
+/* " a, b and c": all attentions with this verdict against the baseline or the floor, by rising cost; how many. */
 static int add_against(const struct oa_contest *k, const struct oa_summary *s, enum oa_against_verdict v, bool baseline,
                        struct oa_text *out)
 {
@@ -314,9 +324,11 @@ static void say_baseline(const struct oa_contest *k, const struct oa_summary *s,
     if (n)
         oa_text_printf(out, " %s better than the baseline, %s.", n == 1 ? "is" : "are", name);
     n = add_against(k, s, OA_AGAINST_EQUIVALENT, true, out);
-    if (n)
-        oa_text_printf(out, " %s as good as the baseline, %s: within %g nats a token.", n == 1 ? "is" : "are", name,
-                       k->margin);
+    if (n) {
+        oa_text_printf(out, " %s as good as the baseline, %s: within ", n == 1 ? "is" : "are", name);
+        oa_add_margin(k, out);
+        oa_text_printf(out, ".");
+    }
     n = add_against(k, s, OA_AGAINST_WORSE, true, out);
     if (n)
         oa_text_printf(out, " %s worse than the baseline, %s.", n == 1 ? "is" : "are", name);
@@ -325,11 +337,17 @@ static void say_baseline(const struct oa_contest *k, const struct oa_summary *s,
         oa_text_printf(out, " %s not resolved from the baseline, %s.", n == 1 ? "is" : "are", name);
 }
 
+static double cost_of(const struct oa_contest *k, const struct oa_summary *s, int entry)
+{
+    return oa_cost(oa_metric(k), oa_standing_score(k, &s->entries[entry])->mean);
+}
+
 /* What is no better than an average is named in full: it is what a reader must not miss. */
 static void say_floor(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    if (s->floor >= 0 && s->entries[s->floor].loss.mean < s->entries[s->reference].loss.mean)
-        oa_text_printf(out, " The floor, which is no contestant, has a lower loss than all of them.");
+    if (s->floor >= 0 && cost_of(k, s, s->floor) < cost_of(k, s, s->reference))
+        oa_text_printf(out, " The floor, which is no contestant, has a %s %s than all of them.", oa_metric_better(k),
+                       oa_metric_word(k));
     if (s->floor < 0 || s->seeds < 2)
         return;
     int open = add_against(k, s, OA_AGAINST_UNRESOLVED, false, out);

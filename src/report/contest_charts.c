@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The charts of a contest that have one mark an attention: differences with their intervals, quality against cost. */
+#include "report/metric_words.h"
 #include "report/page.h"
 
 #include <math.h>
@@ -7,15 +8,18 @@
 /* ---- differences ---- */
 
 /* "+0.0353  [+0.0192, +0.0513]" and "not resolved", "failed 1 of 3": two texts for each span. */
-static void add_notes(const struct oa_standing *e, struct oa_text *note, struct oa_text *verdict)
+static void add_notes(const struct oa_contest *k, const struct oa_standing *e, struct oa_text *note,
+                      struct oa_text *verdict)
 {
-    char a[OA_NUMBER], b[OA_NUMBER];
-    const struct oa_estimate *d = &e->difference;
-    oa_text_printf(note, "%s", oa_number_signed(a, d->mean, 4));
-    if (isfinite(d->half))
-        oa_text_printf(note, " [%s, %s]", oa_number_signed(a, d->mean - d->half, 4),
-                       oa_number_signed(b, d->mean + d->half, 4));
-    oa_text_printf(verdict, "%s", e->verdict == OA_VERDICT_ONE_SEED ? "one seed" : oa_verdict_name(e->verdict));
+    char a[OA_NUMBER], b[OA_NUMBER], says[OA_VERDICT];
+    struct oa_estimate d = oa_shown(k, e->difference);
+    int decimals = oa_decimals(k);
+    oa_text_printf(note, "%s", oa_number_signed(a, d.mean, decimals));
+    if (isfinite(d.half))
+        oa_text_printf(note, " [%s, %s]", oa_number_signed(a, d.mean - d.half, decimals),
+                       oa_number_signed(b, d.mean + d.half, decimals));
+    oa_text_printf(verdict, "%s",
+                   e->verdict == OA_VERDICT_ONE_SEED ? "one seed" : oa_verdict_says(k, e->verdict, says));
     if (e->verdict == OA_VERDICT_FAILED)
         oa_text_printf(verdict, " %d of %d", e->failed, e->made);
 }
@@ -26,21 +30,38 @@ static int collect_spans(const struct oa_contest *k, const struct oa_summary *s,
     int n = 0;
     for (int o = 0; o < s->count; o++) {
         int i = s->order[o];
-        const struct oa_estimate *d = &s->entries[i].difference;
-        if (i == s->reference || d->n == 0)
+        struct oa_estimate d = oa_shown(k, s->entries[i].difference);
+        if (i == s->reference || d.n == 0)
             continue;
         struct oa_text *note = &notes[2 * n], *verdict = note + 1;
-        add_notes(&s->entries[i], note, verdict);
-        spans[n++] = (struct oa_span){ oa_entry_name(&k->entries[i]), note->s, verdict->s, d->mean, d->half, i };
+        add_notes(k, &s->entries[i], note, verdict);
+        spans[n++] = (struct oa_span){ oa_entry_name(&k->entries[i]), note->s, verdict->s, d.mean, d.half, i };
     }
     return n;
 }
 
-static struct oa_interval_chart differences_chart(const struct oa_summary *s, const struct oa_span *spans, int n)
+/* What the chart borrows. */
+struct titles {
+    char title[OA_LABEL], x[OA_LABEL];
+};
+
+/* "difference in nats a token →  worse", "worse  ← difference in % points": the arrow points to where worse is. */
+static void name_axis(const struct oa_contest *k, char out[OA_LABEL])
 {
-    return (struct oa_interval_chart){ .title = "Differences of validation loss to the lowest",
+    bool left = oa_metric(k)->higher;
+    const char *unit = oa_difference_unit(k);
+    snprintf(out, OA_LABEL, "%sdifference%s%s%s", left ? "worse  ← " : "", *unit ? " in " : "", unit,
+             left ? "" : " →  worse");
+}
+
+static struct oa_interval_chart differences_chart(const struct oa_contest *k, const struct oa_summary *s,
+                                                  const struct oa_span *spans, int n, struct titles *titles)
+{
+    snprintf(titles->title, OA_LABEL, "Differences of %s to the %s", oa_metric_long(k), oa_metric_best(k));
+    name_axis(k, titles->x);
+    return (struct oa_interval_chart){ .title = titles->title,
                                        .description = s->conclusion,
-                                       .x_label = "difference in nats a token →  worse",
+                                       .x_label = titles->x,
                                        .spans = spans,
                                        .count = n,
                                        .width = 980 };
@@ -49,15 +70,18 @@ static struct oa_interval_chart differences_chart(const struct oa_summary *s, co
 static void add_figure(const struct oa_contest *k, const struct oa_summary *s, const struct oa_span *spans, int n,
                        struct oa_text *out)
 {
-    struct oa_interval_chart chart = differences_chart(s, spans, n);
+    struct titles titles;
+    struct oa_interval_chart chart = differences_chart(k, s, spans, n, &titles);
     if (n == 0)
         return;
     oa_text_printf(out, "<figure id=\"differences\">\n<figcaption><b>How much worse than ");
     oa_html_text(out, k->entries[s->reference].attention);
-    oa_text_printf(out, "?</b>%s</figcaption>\n",
-                   s->seeds > 1 ? "Difference of validation loss, taken seed by seed, with the 95 % interval of its "
+    oa_text_printf(out, "?</b>Difference of ");
+    oa_html_text(out, oa_metric_long(k));
+    oa_text_printf(out, "%s</figcaption>\n",
+                   s->seeds > 1 ? ", taken seed by seed, with the 95 % interval of its "
                                   "mean. A bar that reaches 0 leaves the order open."
-                                : "Difference of validation loss. One seed gives no interval.");
+                                : ". One seed gives no interval.");
     oa_text_printf(out, "<div class=\"wide\">");
     oa_svg_intervals(&chart, out);
     oa_text_printf(out, "</div>\n<div class=\"narrow\">");
@@ -69,8 +93,8 @@ static void add_figure(const struct oa_contest *k, const struct oa_summary *s, c
 static void add_picture(const struct oa_contest *k, const struct oa_summary *s, const struct oa_span *spans, int n,
                         struct oa_text *out)
 {
-    struct oa_interval_chart chart = differences_chart(s, spans, n);
-    (void)k;
+    struct titles titles;
+    struct oa_interval_chart chart = differences_chart(k, s, spans, n, &titles);
     chart.standalone = true;
     oa_svg_intervals(&chart, out);
 }
@@ -127,8 +151,8 @@ static int collect_points(const struct oa_contest *k, const struct oa_summary *s
                                              .x = cost_of(k, s, i, speed),
                                              .x_low = speed ? e->tokens / e->steps / e->step.high : NAN,
                                              .x_high = speed ? e->tokens / e->steps / e->step.low : NAN,
-                                             .y = e->loss.mean,
-                                             .half = e->loss.half,
+                                             .y = oa_standing_score(k, e)->mean,
+                                             .half = oa_standing_score(k, e)->half,
                                              .color = i,
                                              .front = speed ? e->front_speed : e->front_parameters };
     }
@@ -147,17 +171,20 @@ static bool spread_out(const struct oa_point *points, int n)
     return least > 0 && most > 8 * least;
 }
 
-static void draw_trade_off(const struct trade_off *t, const struct oa_point *points, int n, struct oa_text *out)
+static void draw_trade_off(const struct oa_contest *k, const struct trade_off *t, const struct oa_point *points, int n,
+                           struct oa_text *out)
 {
+    char label[OA_LABEL];
     struct oa_point_chart chart = {
         .title = t->heading,
         .description = t->caption,
         .x_label = t->x_label,
-        .y_label = "validation loss, nats/token",
+        .y_label = oa_axis_of(oa_metric(k), oa_metric_long(k), label),
         .points = points,
         .x_log = spread_out(points, n),
         .count = n,
         .x_low_is_better = !t->speed,
+        .y_high_is_better = oa_metric(k)->higher,
     };
     oa_text_printf(out, "<figure id=\"%s\">\n<figcaption><b>%s</b>%s</figcaption>\n<div class=\"wide half\">", t->id,
                    t->heading, t->caption);
@@ -184,7 +211,7 @@ void oa_page_trade_offs(const struct oa_contest *k, const struct oa_summary *s, 
     if (points && collect_points(k, s, true, points) > 1) {
         oa_text_printf(out, "<section id=\"trade-offs\">\n<h2>What quality costs</h2>\n<div class=\"pair\">\n");
         for (int i = 0; i < 2; i++)
-            draw_trade_off(&both[i], points, collect_points(k, s, both[i].speed, points), out);
+            draw_trade_off(k, &both[i], points, collect_points(k, s, both[i].speed, points), out);
         oa_text_printf(out, "</div>\n</section>\n");
     }
     oa_free(points);

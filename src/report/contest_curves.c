@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The loss curves of a contest: validation and training loss against steps and time, a bold line for the mean of each
- * attention over a thin one for each seed; and the same numbers as a table.
+ * The curves of a contest: validation and training loss against steps and time, a bold line for the mean of each
+ * attention over a thin one for each seed; and the same numbers as a table. Where the contest is about another measure
+ * that was taken along the way, that one against steps before them.
  */
+#include "report/metric_words.h"
 #include "report/page.h"
 
 #include <math.h>
@@ -11,37 +13,38 @@ enum { LONGEST = 150 }; /* points of a drawn curve; longer ones are averaged in 
 
 struct view {
     const char *title, *x_label, *y_label;
+    int measure; /* number of the measure of the validations */
     bool training, time;
     double unit; /* seconds of one unit of time */
 };
 
 /* ---- the points of one run ---- */
 
-static double loss_at(const struct oa_curve_point *p, bool training)
+static double value_at(const struct oa_curve_point *p, const struct view *v)
 {
-    return training ? p->train_loss : p->valid_loss;
+    return v->training ? p->train_loss : oa_point_measured(p, v->measure);
 }
 
-static int usable_points(const struct oa_run *r, bool training)
+static int usable_points(const struct oa_run *r, const struct view *v)
 {
     int n = 0;
     for (int i = 0; i < r->points; i++)
-        n += isfinite(loss_at(&r->curve[i], training));
+        n += isfinite(value_at(&r->curve[i], v));
     return n;
 }
 
 /* Means of blocks of so many points that at most LONGEST are left. */
 static int collect_run(const struct oa_run *r, const struct view *v, double *x, double *y)
 {
-    int usable = usable_points(r, v->training), block = (usable + LONGEST - 1) / LONGEST, n = 0, held = 0;
+    int usable = usable_points(r, v), block = (usable + LONGEST - 1) / LONGEST, n = 0, held = 0;
     for (int i = 0; i < r->points; i++) {
-        double loss = loss_at(&r->curve[i], v->training);
-        if (!isfinite(loss))
+        double value = value_at(&r->curve[i], v);
+        if (!isfinite(value))
             continue;
         if (held == 0)
             x[n] = y[n] = 0;
         x[n] += v->time ? r->curve[i].seconds / v->unit : (double)r->curve[i].step;
-        y[n] += loss;
+        y[n] += value;
         if (++held == block) {
             x[n] /= held;
             y[n++] /= held;
@@ -58,17 +61,18 @@ static int collect_run(const struct oa_run *r, const struct view *v, double *x, 
 /* ---- the series of one view ---- */
 
 /* The runs of an entry share their steps, so point i of the mean is the mean of their points i. */
-static int average(const struct oa_series *runs, const struct oa_run *source, int seeds, double *x, double *y)
+static int average(const struct oa_contest *k, const struct oa_series *runs, const struct oa_run *source, double *x,
+                   double *y)
 {
     int n = -1, used = 0;
-    for (int r = 0; r < seeds; r++)
-        if (oa_run_finished(&source[r])) {
+    for (int r = 0; r < k->seeds; r++)
+        if (oa_run_finished(k, &source[r])) {
             n = n < 0 || runs[r].count < n ? runs[r].count : n;
             used++;
         }
     for (int i = 0; i < n; i++)
-        for (int r = 0; r < seeds; r++)
-            if (oa_run_finished(&source[r])) {
+        for (int r = 0; r < k->seeds; r++)
+            if (oa_run_finished(k, &source[r])) {
                 x[i] += runs[r].x[i] / used;
                 y[i] += runs[r].y[i] / used;
             }
@@ -84,7 +88,7 @@ static void fill_entry(const struct oa_contest *k, int entry, const struct view 
         if (r < k->seeds)
             out[r].count = collect_run(&k->entries[entry].runs[r], v, x, y);
         else
-            out[r].count = average(out, k->entries[entry].runs, k->seeds, x, y);
+            out[r].count = average(k, out, k->entries[entry].runs, x, y);
     }
     struct oa_series *mean = &out[k->seeds];
     mean->name = oa_entry_name(&k->entries[entry]);
@@ -116,19 +120,19 @@ static void draw_view(const struct view *v, const struct oa_series *series, int 
         .description = "One line for each attention; the table below has the same numbers",
         .x_label = v->x_label,
         .y_label = v->y_label,
-        .y_top = top_of_interest(series, count),
+        .y_top = v->measure ? 0 : top_of_interest(series, count),
         .series = series,
         .count = count,
         .width = 980,
         .height = 430,
     };
-    oa_text_printf(out, "<div class=\"plot p%d\"><div class=\"wide\">", 2 * v->training + v->time);
+    oa_text_printf(out, "<div class=\"wide\">");
     oa_svg_lines(&chart, out);
     oa_text_printf(out, "</div>\n<div class=\"narrow\">");
     chart.width = 380;
     chart.height = 330;
     oa_svg_lines(&chart, out);
-    oa_text_printf(out, "</div></div>\n");
+    oa_text_printf(out, "</div>");
 }
 
 static void add_view(const struct oa_contest *k, const struct view *v, struct oa_text *out)
@@ -147,29 +151,29 @@ static void add_view(const struct oa_contest *k, const struct view *v, struct oa
 
 /* ---- the table ---- */
 
-/* Mean validation loss of the runs that did not fail at a step; NaN: none was made there. */
-static double valid_loss_at(const struct oa_entry *e, int seeds, long step)
+/* Mean of the measure over the runs that did not fail at a step; NaN: no validation was made there. */
+static double mean_at(const struct oa_entry *e, int seeds, long step, int measure)
 {
     double sum = 0;
     int n = 0;
     for (int r = 0; r < seeds; r++)
         for (int i = 0; i < e->runs[r].points && !e->runs[r].failed; i++)
-            if (e->runs[r].curve[i].step == step && isfinite(e->runs[r].curve[i].valid_loss)) {
-                sum += e->runs[r].curve[i].valid_loss;
+            if (e->runs[r].curve[i].step == step && isfinite(oa_point_measured(&e->runs[r].curve[i], measure))) {
+                sum += oa_point_measured(&e->runs[r].curve[i], measure);
                 n++;
             }
     return n ? sum / n : NAN;
 }
 
-/* The first step after `step` at which some run was validated, or -1. */
-static long next_step(const struct oa_contest *k, long step)
+/* The first step after `step` at which some run has the measure, or -1. */
+static long next_step(const struct oa_contest *k, long step, int measure)
 {
     long next = -1;
     for (int e = 0; e < k->count; e++)
         for (int r = 0; r < k->seeds; r++) {
             const struct oa_run *run = &k->entries[e].runs[r];
             for (int i = 0; i < run->points && !run->failed; i++)
-                if (isfinite(run->curve[i].valid_loss) && run->curve[i].step > step &&
+                if (isfinite(oa_point_measured(&run->curve[i], measure)) && run->curve[i].step > step &&
                     (next < 0 || run->curve[i].step < next))
                     next = run->curve[i].step;
         }
@@ -177,24 +181,26 @@ static long next_step(const struct oa_contest *k, long step)
 }
 
 /* A row for each validation; of very many only every second, third … one. */
-static void fill_table(const struct oa_contest *k, const struct oa_summary *s, struct oa_table *t)
+static void fill_table(const struct oa_contest *k, const struct oa_summary *s, int measure, struct oa_table *t)
 {
     char number[OA_NUMBER];
     long total = 0, row = 0;
-    for (long step = next_step(k, -1); step >= 0; step = next_step(k, step))
+    for (long step = next_step(k, -1, measure); step >= 0; step = next_step(k, step, measure))
         total++;
-    for (long step = next_step(k, -1); step >= 0; step = next_step(k, step), row++) {
+    for (long step = next_step(k, -1, measure); step >= 0; step = next_step(k, step, measure), row++) {
         if ((total - 1 - row) % (1 + total / 60) != 0)
             continue;
         oa_table_cell(t, "%ld", step);
         for (int i = 0; i < s->count; i++)
-            oa_table_cell(t, "%s", oa_number(number, valid_loss_at(&k->entries[s->order[i]], k->seeds, step), 5));
+            oa_table_cell(t, "%s", oa_number(number, mean_at(&k->entries[s->order[i]], k->seeds, step, measure), 5));
     }
 }
 
-static void add_table(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void add_table(const struct oa_contest *k, const struct oa_summary *s, int measure, struct oa_text *out)
 {
+    const struct oa_measure *m = oa_contest_measure(k, measure);
     struct oa_table t;
+    char caption[2 * OA_LABEL];
     struct oa_column *columns = oa_alloc(out->context, ((size_t)s->count + 1) * sizeof *columns);
     if (!columns)
         return;
@@ -202,9 +208,11 @@ static void add_table(const struct oa_contest *k, const struct oa_summary *s, st
     for (int i = 0; i < s->count; i++)
         columns[i + 1] = (struct oa_column){ oa_entry_name(&k->entries[s->order[i]]), true, false };
     oa_table_init(&t, out->context, columns, s->count + 1);
-    fill_table(k, s, &t);
-    oa_text_printf(out, "<details><summary>The validation losses as a table</summary>\n");
-    oa_table_html(&t, "Validation loss in nats a token, mean over the seeds", out);
+    fill_table(k, s, measure, &t);
+    snprintf(caption, sizeof caption, "%s%s%s, mean over the seeds", measure ? m->title : "Validation loss",
+             *m->unit ? " in " : "", m->unit);
+    oa_text_printf(out, "<details><summary>The %s as a table</summary>\n", measure ? "scores" : "validation losses");
+    oa_table_html(&t, caption, out);
     oa_text_printf(out, "</details>\n");
     oa_table_free(&t);
     oa_free(columns);
@@ -250,17 +258,48 @@ static void add_views(const struct oa_contest *k, struct oa_text *out)
     const char *time = unit == 3600 ? "training time, hours"
                        : unit == 60 ? "training time, minutes"
                                     : "training time, s";
+    char valid[OA_LABEL], train[OA_LABEL];
+    oa_axis_of(oa_contest_measure(k, 0), "validation loss", valid);
+    oa_axis_of(oa_contest_measure(k, 0), "training loss", train);
     for (int i = 0; i < 4; i++) {
         struct view v = {
             .title = i < 2 ? "Validation loss during training" : "Training loss",
             .x_label = i % 2 ? time : "training steps",
-            .y_label = i < 2 ? "validation loss, nats/token" : "training loss, nats/token",
+            .y_label = i < 2 ? valid : train,
             .training = i >= 2,
             .time = i % 2 == 1,
             .unit = unit,
         };
+        oa_text_printf(out, "<div class=\"plot p%d\">", 2 * v.training + v.time);
         add_view(k, &v, out);
+        oa_text_printf(out, "</div>\n");
     }
+}
+
+/* A line has two points at least. */
+static bool was_measured(const struct oa_contest *k, int measure)
+{
+    return next_step(k, next_step(k, -1, measure), measure) >= 0 && next_step(k, -1, measure) >= 0;
+}
+
+void oa_page_metric_curves(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    char label[OA_LABEL], title[OA_LABEL];
+    if (oa_about_loss(k) || !was_measured(k, k->metric))
+        return;
+    snprintf(title, sizeof title, "%s during training", oa_metric(k)->title);
+    struct view v = { .title = title,
+                      .x_label = "training steps",
+                      .y_label = oa_axis_of(oa_metric(k), oa_metric_word(k), label),
+                      .measure = k->metric };
+    oa_text_printf(out, "<section id=\"metric-curves\">\n<h2>");
+    oa_html_text(out, title);
+    oa_text_printf(out, "</h2>\n<figure>\n<figcaption>%s</figcaption>\n",
+                   s->seeds > 1 ? "Bold: the mean over the seeds. Thin: each seed." : "One seed.");
+    add_legend(k, s, out);
+    add_view(k, &v, out);
+    add_table(k, s, k->metric, out);
+    oa_text_printf(out, "</figure>\n</section>\n");
 }
 
 void oa_page_curves(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
@@ -277,6 +316,6 @@ void oa_page_curves(const struct oa_contest *k, const struct oa_summary *s, stru
     add_switches(out);
     add_legend(k, s, out);
     add_views(k, out);
-    add_table(k, s, out);
+    add_table(k, s, 0, out);
     oa_text_printf(out, "</figure>\n</section>\n");
 }

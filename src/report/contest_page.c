@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * report.html: the order of the page, its head, and the table of results. */
+#include "report/metric_words.h"
 #include "report/page.h"
 #include "report/tuning.h"
 
@@ -33,10 +34,12 @@ void oa_page_name(const struct oa_contest *k, int entry, struct oa_text *out)
     oa_text_printf(out, "</span>");
 }
 
-static void page_verdict(const struct oa_summary *s, int entry, struct oa_text *out)
+static void page_verdict(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
 {
     const struct oa_standing *e = &s->entries[entry];
-    oa_text_printf(out, "<span class=\"verdict v%d\">%s", (int)e->verdict, oa_verdict_name(e->verdict));
+    char says[OA_VERDICT];
+    oa_text_printf(out, "<span class=\"verdict v%d\">", (int)e->verdict);
+    oa_html_text(out, oa_verdict_says(k, e->verdict, says));
     if (e->verdict == OA_VERDICT_FAILED)
         oa_text_printf(out, " %d of %d", e->failed, e->made);
     oa_text_printf(out, "</span>");
@@ -157,28 +160,33 @@ static void pair_cell(double value, const char *above, const char *below, const 
     oa_text_printf(out, "%s<small>%s%s</small></td>", above, below, unit);
 }
 
-static void loss_cell(const struct oa_estimate *e, struct oa_text *out)
+static void score_cell(const struct oa_estimate *e, int decimals, struct oa_text *out)
 {
     char number[OA_NUMBER];
     begin_cell(e->mean, out);
-    oa_text_printf(out, "%s", oa_number_fixed(number, e->mean, 4));
+    oa_text_printf(out, "%s", oa_number_fixed(number, e->mean, decimals));
     if (isfinite(e->half))
-        oa_text_printf(out, "<small>± %s</small>", oa_number_fixed(number, e->half, 4));
+        oa_text_printf(out, "<small>± %s</small>", oa_number_fixed(number, e->half, decimals));
     oa_text_printf(out, "</td>");
 }
 
-static void difference_cell(const struct oa_standing *e, bool reference, struct oa_text *out)
+/* Behind a difference in % points percents of a percentage would be read wrongly. */
+static void difference_cell(const struct oa_contest *k, const struct oa_standing *e, bool reference,
+                            struct oa_text *out)
 {
-    const struct oa_estimate *d = &e->difference;
+    struct oa_estimate d = oa_shown(k, e->difference);
+    int decimals = oa_decimals(k);
     char a[OA_NUMBER], b[OA_NUMBER];
-    begin_cell(d->mean, out);
-    if (reference || isnan(d->mean))
+    begin_cell(d.mean, out);
+    if (reference || isnan(d.mean))
         oa_text_printf(out, "–");
+    else if (strcmp(oa_metric(k)->unit, "%") == 0)
+        oa_text_printf(out, "%s", oa_number_signed(a, d.mean, decimals));
     else
-        oa_text_printf(out, "%s (%s %%)", oa_number_signed(a, d->mean, 4), oa_number_signed(b, e->percent, 2));
-    if (!reference && isfinite(d->half))
-        oa_text_printf(out, "<small>%s … %s</small>", oa_number_signed(a, d->mean - d->half, 4),
-                       oa_number_signed(b, d->mean + d->half, 4));
+        oa_text_printf(out, "%s (%s %%)", oa_number_signed(a, d.mean, decimals), oa_number_signed(b, e->percent, 2));
+    if (!reference && isfinite(d.half))
+        oa_text_printf(out, "<small>%s … %s</small>", oa_number_signed(a, d.mean - d.half, decimals),
+                       oa_number_signed(b, d.mean + d.half, decimals));
     oa_text_printf(out, "</td>");
 }
 
@@ -188,11 +196,11 @@ static void against_note(const char *what, const struct oa_against *a, struct oa
         oa_text_printf(out, "<small>%s: %s</small>", what, oa_against_name(a->verdict));
 }
 
-static void verdict_cell(const struct oa_summary *s, int entry, struct oa_text *out)
+static void verdict_cell(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
 {
     const struct oa_standing *e = &s->entries[entry];
     oa_text_printf(out, "<td>");
-    page_verdict(s, entry, out);
+    page_verdict(k, s, entry, out);
     against_note("baseline", &e->baseline, out);
     against_note("floor", &e->floor, out);
     if (e->holm < 0.0001)
@@ -221,11 +229,21 @@ static void speed_cell(const struct oa_standing *e, struct oa_text *out)
     oa_text_printf(out, "</td>");
 }
 
+/* What the loss is in other words, or, where the contest is about another measure, the loss; and the rest. */
+static void beside_cells(const struct oa_contest *k, const struct oa_standing *e, struct oa_text *out)
+{
+    char above[OA_NUMBER], below[OA_NUMBER];
+    if (oa_about_loss(k))
+        pair_cell(e->perplexity, oa_number(above, e->perplexity, 4), oa_number(below, e->bits_per_character, 4),
+                  " bits/char", out);
+    for (int i = 0; oa_contest_measure(k, i); i++)
+        if (i != k->metric)
+            score_cell(oa_standing_measured(e, i), oa_contest_measure(k, i)->decimals, out);
+}
+
 static void cost_cells(const struct oa_entry *entry, const struct oa_standing *e, struct oa_text *out)
 {
     char above[OA_NUMBER], below[OA_NUMBER];
-    pair_cell(e->perplexity, oa_number(above, e->perplexity, 4), oa_number(below, e->bits_per_character, 4),
-              " bits/char", out);
     pair_cell(entry->trainable, oa_number_si(above, entry->trainable), oa_number_si(below, entry->frozen), " frozen",
               out);
     speed_cell(e, out);
@@ -244,21 +262,37 @@ static void add_row(const struct oa_contest *k, const struct oa_summary *s, int 
     if (k->tuning.grid.options)
         oa_text_printf(out, "<small>%s</small>", oa_tuned_values(k, i, tuned));
     oa_text_printf(out, "</th>");
-    loss_cell(&e->loss, out);
-    difference_cell(e, i == s->reference, out);
-    verdict_cell(s, i, out);
+    score_cell(oa_standing_score(k, e), oa_decimals(k), out);
+    difference_cell(k, e, i == s->reference, out);
+    verdict_cell(k, s, i, out);
+    beside_cells(k, e, out);
     cost_cells(&k->entries[i], e, out);
     oa_text_printf(out, "</tr>\n");
 }
 
-static void add_heads(struct oa_text *out)
+static void add_column(const char *title, bool number, struct oa_text *out)
 {
-    static const char *const heads[] = { "attention",       "loss\nnats/token", "difference\nto the lowest",
-                                         "verdict",         "perplexity",       "trained\nparameters",
-                                         "speed\ntokens/s", "peak\nmemory" };
+    oa_text_printf(out, "<th scope=\"col\"%s>", number ? " class=\"num\"" : "");
+    oa_html_text(out, title);
+    oa_text_printf(out, "</th>");
+}
+
+static void add_heads(const struct oa_contest *k, struct oa_text *out)
+{
+    char label[OA_LABEL];
     oa_text_printf(out, "<thead><tr>");
-    for (int i = 0; i < 8; i++)
-        oa_text_printf(out, "<th scope=\"col\"%s>%s</th>", i == 0 || i == 3 ? "" : " class=\"num\"", heads[i]);
+    add_column("attention", false, out);
+    add_column(oa_heading(oa_metric(k), oa_metric_word(k), label), true, out);
+    add_column(oa_to_the_best(k, label), true, out);
+    add_column("verdict", false, out);
+    if (oa_about_loss(k))
+        add_column("perplexity", true, out);
+    for (int i = 0; oa_contest_measure(k, i); i++)
+        if (i != k->metric)
+            add_column(oa_heading(oa_contest_measure(k, i), oa_contest_measure(k, i)->title, label), true, out);
+    add_column("trained\nparameters", true, out);
+    add_column("speed\ntokens/s", true, out);
+    add_column("peak\nmemory", true, out);
     oa_text_printf(out, "</tr></thead>\n");
 }
 
@@ -277,10 +311,9 @@ static void add_dropout(const struct oa_contest *k, const struct oa_summary *s, 
 
 static void page_results(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_text_printf(out,
-                   "<section id=\"results\">\n<h2>Results</h2>\n<p>Validation loss after the same %s, "
-                   "lowest first.",
-                   oa_budget_name(k->equal));
+    oa_text_printf(out, "<section id=\"results\">\n<h2>Results</h2>\n<p>");
+    oa_html_text(out, oa_about_loss(k) ? "Validation loss" : oa_metric(k)->title);
+    oa_text_printf(out, " after the same %s, %s first.", oa_budget_name(k->equal), oa_metric_best(k));
     if (k->any_looks)
         oa_text_printf(out, " Small: 95 %% intervals, of differences at any number of looks.");
     else if (s->seeds > 1)
@@ -288,7 +321,7 @@ static void page_results(const struct oa_contest *k, const struct oa_summary *s,
     oa_validation_sentence(k, out);
     oa_text_printf(out, "</p>\n<div class=\"panel results\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
                         "aria-label=\"Results\"><table class=\"sortable\">\n");
-    add_heads(out);
+    add_heads(k, out);
     oa_text_printf(out, "<tbody>\n");
     for (int i = 0; i < s->count; i++)
         add_row(k, s, s->order[i], out);
@@ -309,7 +342,10 @@ void oa_report_html(const struct oa_contest *k, const struct oa_summary *s, stru
     oa_page_trajectories(k, s, out);
     oa_page_pairs(k, s, out);
     oa_page_variances(k, out);
+    oa_page_metric_curves(k, s, out);
     oa_page_curves(k, s, out);
+    oa_page_parts(k, s, out);
+    oa_page_examples(k, s, out);
     oa_page_trade_offs(k, s, out);
     oa_page_runs(k, s, out);
     oa_page_method(k, s, out);

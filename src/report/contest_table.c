@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A contest as a table for the terminal and as Markdown. Attentions stand by rising loss; the conclusion comes first in
+ * A contest as a table for the terminal and as Markdown. Attentions stand by rising cost; the conclusion comes first in
  * Markdown and last in the terminal, where the eye is.
  */
+#include "report/metric_words.h"
+#include "report/page.h"
 #include "report/tuning.h"
 #include "report/variance.h"
 
 #include <math.h>
 #include <string.h>
 
-static const struct oa_column columns[] = {
-    { "attention", false, true },   { "valid loss\nnats/token", true, false },    { "\nppl", true, false },
-    { "bits/\nchar", true, false }, { "difference\nto the lowest", true, false }, { "Holm\np", true, false },
-    { "verdict", false, false },
-};
+static const struct oa_column attention_column = { "attention", false, true }, perplexity = { "\nppl", true, false },
+                              bits = { "bits/\nchar", true, false }, holm = { "Holm\np", true, false },
+                              verdict = { "verdict", false, false };
 static const struct oa_column against_baseline = { "against\nthe baseline", false, false },
                               against_floor = { "against\nthe floor", false, false },
                               seeds_made = { "\nseeds", true, false }, tuned = { "\ntuned", false, false };
-enum { COLUMNS = sizeof columns / sizeof *columns, MOST_COLUMNS = COLUMNS + 4 };
+enum { MOST_COLUMNS = 10 + OA_MEASURES };
+
+/* The columns of the results and what their titles are printed into. */
+struct columns {
+    struct oa_column column[MOST_COLUMNS];
+    int count;
+    char score[OA_LABEL], best[OA_LABEL], beside[OA_MEASURES][OA_LABEL];
+};
 
 /* What every run really got and took: means over the seeds. */
 static const struct oa_column cost_columns[] = {
@@ -30,15 +37,15 @@ static const struct oa_column cost_columns[] = {
 };
 enum { COST_COLUMNS = sizeof cost_columns / sizeof *cost_columns };
 
-static void add_estimate(struct oa_table *t, const struct oa_estimate *e, bool with_sign)
+static void add_estimate(struct oa_table *t, const struct oa_estimate *e, int decimals, bool with_sign)
 {
     char mean[OA_NUMBER], half[OA_NUMBER];
     if (with_sign)
-        oa_number_signed(mean, e->mean, 4);
+        oa_number_signed(mean, e->mean, decimals);
     else
-        oa_number_fixed(mean, e->mean, 4);
+        oa_number_fixed(mean, e->mean, decimals);
     if (isfinite(e->mean) && isfinite(e->half))
-        oa_table_cell(t, "%s ±%s", mean, oa_number_fixed(half, e->half, 4));
+        oa_table_cell(t, "%s ±%s", mean, oa_number_fixed(half, e->half, decimals));
     else
         oa_table_cell(t, "%s", mean);
 }
@@ -53,27 +60,29 @@ static void add_p(struct oa_table *t, double p)
         oa_table_cell(t, "%.4f", p);
 }
 
-static void add_verdict(struct oa_table *t, const struct oa_standing *e)
+static void add_verdict(const struct oa_contest *k, struct oa_table *t, const struct oa_standing *e)
 {
+    char says[OA_VERDICT];
     if (e->verdict == OA_VERDICT_FAILED)
         oa_table_cell(t, "failed %d of %d", e->failed, e->made);
     else if (e->verdict == OA_VERDICT_ONE_SEED)
         oa_table_cell(t, "one seed");
     else
-        oa_table_cell(t, "%s", oa_verdict_name(e->verdict));
+        oa_table_cell(t, "%s", oa_verdict_says(k, e->verdict, says));
 }
 
-static void add_against(struct oa_table *t, const struct oa_against *a)
+static void add_against(const struct oa_contest *k, struct oa_table *t, const struct oa_against *a)
 {
     char mean[OA_NUMBER], half[OA_NUMBER];
-    const struct oa_estimate *d = &a->difference;
+    struct oa_estimate d = oa_shown(k, a->difference);
+    int decimals = oa_decimals(k);
     if (a->verdict == OA_AGAINST_NONE)
         oa_table_cell(t, "–");
-    else if (isfinite(d->half))
-        oa_table_cell(t, "%s ±%s %s", oa_number_signed(mean, d->mean, 4), oa_number_fixed(half, d->half, 4),
+    else if (isfinite(d.half))
+        oa_table_cell(t, "%s ±%s %s", oa_number_signed(mean, d.mean, decimals), oa_number_fixed(half, d.half, decimals),
                       oa_against_name(a->verdict));
     else
-        oa_table_cell(t, "%s %s", oa_number_signed(mean, d->mean, 4), oa_against_name(a->verdict));
+        oa_table_cell(t, "%s %s", oa_number_signed(mean, d.mean, decimals), oa_against_name(a->verdict));
 }
 
 /* Do attentions have different numbers of seeds? */
@@ -82,50 +91,87 @@ static bool uneven(const struct oa_summary *s)
     return oa_fewest_seeds(s, true) < s->seeds;
 }
 
+/* What the loss is in other words, or, where the contest is about another measure, the loss; and the rest. */
+static void add_beside(const struct oa_contest *k, const struct oa_standing *e, struct oa_table *t)
+{
+    char number[OA_NUMBER];
+    if (oa_about_loss(k)) {
+        oa_table_cell(t, "%s", oa_number(number, e->perplexity, 4));
+        oa_table_cell(t, "%s", oa_number(number, e->bits_per_character, 4));
+    }
+    for (int i = 0; oa_contest_measure(k, i); i++)
+        if (i != k->metric)
+            add_estimate(t, oa_standing_measured(e, i), oa_contest_measure(k, i)->decimals, false);
+}
+
 static void add_row(const struct oa_contest *k, const struct oa_summary *s, int i, struct oa_table *t)
 {
-    char number[OA_NUMBER], values[OA_GRID_NAME];
+    char values[OA_GRID_NAME];
     const struct oa_standing *e = &s->entries[i];
+    struct oa_estimate difference = oa_shown(k, e->difference);
     oa_table_cell(t, "%s", oa_entry_name(&k->entries[i]));
-    add_estimate(t, &e->loss, false);
-    oa_table_cell(t, "%s", oa_number(number, e->perplexity, 4));
-    oa_table_cell(t, "%s", oa_number(number, e->bits_per_character, 4));
+    add_estimate(t, oa_standing_score(k, e), oa_decimals(k), false);
+    add_beside(k, e, t);
     if (i == s->reference)
         oa_table_cell(t, "–");
     else
-        add_estimate(t, &e->difference, true);
+        add_estimate(t, &difference, oa_decimals(k), true);
     add_p(t, e->holm);
-    add_verdict(t, e);
+    add_verdict(k, t, e);
     if (uneven(s))
         oa_table_cell(t, "%d", e->made);
     if (k->baseline)
-        add_against(t, &e->baseline);
+        add_against(k, t, &e->baseline);
     if (s->floor >= 0)
-        add_against(t, &e->floor);
+        add_against(k, t, &e->floor);
     if (k->tuning.grid.options)
         oa_table_cell(t, "%s", oa_tuned_values(k, i, values));
 }
 
-/* Which columns there are; the table borrows them. */
-static int choose_columns(const struct oa_contest *k, const struct oa_summary *s, struct oa_column out[MOST_COLUMNS])
+static void add_number_column(struct columns *to, const char *title)
 {
-    int count = COLUMNS;
-    memcpy(out, columns, sizeof columns);
-    if (uneven(s))
-        out[count++] = seeds_made;
-    if (k->baseline)
-        out[count++] = against_baseline;
-    if (s->floor >= 0)
-        out[count++] = against_floor;
-    if (k->tuning.grid.options)
-        out[count++] = tuned;
-    return count;
+    to->column[to->count++] = (struct oa_column){ title, true, false };
 }
 
-static void make_results(const struct oa_contest *k, const struct oa_summary *s, oa_context *c,
-                         struct oa_column room[MOST_COLUMNS], struct oa_table *t)
+static void add_beside_columns(const struct oa_contest *k, struct columns *to)
 {
-    oa_table_init(t, c, room, choose_columns(k, s, room));
+    if (oa_about_loss(k)) {
+        to->column[to->count++] = perplexity;
+        to->column[to->count++] = bits;
+    }
+    for (int i = 0; oa_contest_measure(k, i); i++) {
+        const struct oa_measure *m = oa_contest_measure(k, i);
+        if (i != k->metric)
+            add_number_column(to, oa_heading(m, m->title, to->beside[i]));
+    }
+}
+
+/* Which columns there are; the table borrows them. */
+static void choose_columns(const struct oa_contest *k, const struct oa_summary *s, struct columns *to)
+{
+    const struct oa_measure *m = oa_metric(k);
+    to->count = 0;
+    to->column[to->count++] = attention_column;
+    add_number_column(to, oa_heading(m, m->title, to->score));
+    add_beside_columns(k, to);
+    add_number_column(to, oa_to_the_best(k, to->best));
+    to->column[to->count++] = holm;
+    to->column[to->count++] = verdict;
+    if (uneven(s))
+        to->column[to->count++] = seeds_made;
+    if (k->baseline)
+        to->column[to->count++] = against_baseline;
+    if (s->floor >= 0)
+        to->column[to->count++] = against_floor;
+    if (k->tuning.grid.options)
+        to->column[to->count++] = tuned;
+}
+
+static void make_results(const struct oa_contest *k, const struct oa_summary *s, oa_context *c, struct columns *room,
+                         struct oa_table *t)
+{
+    choose_columns(k, s, room);
+    oa_table_init(t, c, room->column, room->count);
     for (int i = 0; i < s->count; i++)
         add_row(k, s, s->order[i], t);
 }
@@ -222,8 +268,11 @@ static void add_notes(const struct oa_contest *k, const struct oa_summary *s, st
     oa_text_printf(out, "\n");
     if (k->baseline)
         oa_text_printf(out, "Baseline: %s.", oa_entry_name(&k->entries[k->baseline - 1]));
-    if (k->margin > 0)
-        oa_text_printf(out, "%sAs good: within %g nats a token.", k->baseline ? " " : "", k->margin);
+    if (k->margin > 0) {
+        oa_text_printf(out, "%sAs good: within ", k->baseline ? " " : "");
+        oa_add_margin(k, out);
+        oa_text_printf(out, ".");
+    }
     if (k->any_looks)
         oa_text_printf(out, "%sVerdicts hold however often seeds are added and looked at%s.",
                        k->baseline || k->margin > 0 ? " " : "",
@@ -242,8 +291,8 @@ static void add_notes(const struct oa_contest *k, const struct oa_summary *s, st
 void oa_report_table(const struct oa_contest *k, const struct oa_summary *s, int limit, struct oa_text *out)
 {
     struct oa_table results, costs;
-    struct oa_column room[MOST_COLUMNS];
-    make_results(k, s, out->context, room, &results);
+    struct columns room;
+    make_results(k, s, out->context, &room, &results);
     make_costs(k, s, out->context, &costs);
     oa_table_text(&results, limit, out);
     add_notes(k, s, out);
@@ -275,10 +324,10 @@ static void add_escaped(struct oa_text *plain, struct oa_text *out)
 void oa_report_markdown(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     struct oa_table results, costs;
-    struct oa_column room[MOST_COLUMNS];
+    struct columns room;
     struct oa_text notes;
     oa_text_init(&notes, out->context);
-    make_results(k, s, out->context, room, &results);
+    make_results(k, s, out->context, &room, &results);
     make_costs(k, s, out->context, &costs);
     oa_markdown_text(out, s->conclusion);
     oa_text_printf(out, "\n\n");
@@ -291,6 +340,7 @@ void oa_report_markdown(const struct oa_contest *k, const struct oa_summary *s, 
     oa_text_printf(out, "%s\n\n", costs_title);
     oa_table_markdown(&costs, out);
     oa_variances_markdown(k, out);
+    oa_parts_markdown(k, s, out);
     oa_table_free(&results);
     oa_table_free(&costs);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of report.html, in the order of the page. Private to report/. Each adds one section; an attention keeps its
- * colour, its number in the contest, through the whole page.
+ * The parts of report.html, in the order of the page. Private to report/, but for its tests. Each adds one section; an
+ * attention keeps its colour, its number in the contest, through the whole page.
  */
 #ifndef ORTHANT_REPORT_PAGE_H
 #define ORTHANT_REPORT_PAGE_H
@@ -16,8 +16,20 @@ void oa_page_differences(const struct oa_contest *k, const struct oa_summary *s,
 void oa_page_trajectories(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_page_pairs(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_page_variances(const struct oa_contest *k, struct oa_text *out); /* nothing where nothing varied alone */
+/* Of what the contest is about where that is not the loss and was measured along the way; else nothing. */
+void oa_page_metric_curves(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_page_curves(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_page_trade_offs(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
+/* parts_section.c: nothing where runs have no parts. The estimate: over the finished runs of the entry. */
+void oa_page_parts(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
+void oa_parts_markdown(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
+struct oa_estimate oa_part_estimate(const struct oa_contest *k, int entry, const struct oa_breakdown *part,
+                                    double *scratch);
+/* examples_section.c: nothing where first runs have no examples. Chosen: rows that all have, the most different outputs
+ * first, of equal ones those that some have right, then the first. */
+void oa_page_examples(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
+enum { OA_EXAMPLES_SHOWN = 10 };
+int oa_examples_choose(const struct oa_contest *k, long rows[OA_EXAMPLES_SHOWN]);
 void oa_page_runs(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_page_method(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_page_settings(const struct oa_contest *k, struct oa_text *out);

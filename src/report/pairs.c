@@ -21,9 +21,17 @@ static int fill(const struct oa_contest *k, const struct oa_summary *s, double *
         for (int j = i + 1; j < s->count; j++, n++) {
             family[n] = oa_against_nothing();
             if (compared(s, i) && compared(s, j))
-                family[n].difference = oa_paired(&k->entries[i], &k->entries[j], s->seeds, scratch);
+                family[n].difference = oa_paired(k, i, j, s->seeds, scratch);
         }
     return n;
+}
+
+/* The pairs in the order of `fill`. */
+static void check_identical(const struct oa_contest *k, struct oa_against *family)
+{
+    for (int i = 0, n = 0; i < k->count; i++)
+        for (int j = i + 1; j < k->count; j++, n++)
+            oa_check_identical(k, i, j, &family[n]);
 }
 
 /* The same pair seen from the other side. */
@@ -60,8 +68,10 @@ enum oa_error oa_compare_pairs(oa_context *c, const struct oa_contest *k, const 
     struct oa_against *family = oa_alloc(c, most * sizeof *family);
     if (scratch && family) {
         int n = fill(k, s, scratch, family);
-        if (oa_judge_family(c, family, n, k->margin, k->any_looks ? oa_pairs_of(s) : 0) == OA_OK)
+        if (oa_judge_family(c, family, n, k->margin, k->any_looks ? oa_pairs_of(s) : 0) == OA_OK) {
+            check_identical(k, family);
             spread_out(family, s->count, out);
+        }
     }
     oa_free(scratch);
     oa_free(family);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The section of report.html with every attention against every other. Colours say what the words in the cells say. */
+#include "report/metric_words.h"
 #include "report/page.h"
 
 #include <math.h>
@@ -26,15 +27,16 @@ static void add_p(double p, struct oa_text *out)
         oa_text_printf(out, "<small>p = %.4f</small>", p);
 }
 
-static void add_cell(const struct oa_against *a, struct oa_text *out)
+static void add_cell(const struct oa_contest *k, const struct oa_against *a, struct oa_text *out)
 {
     char low[OA_NUMBER], high[OA_NUMBER];
-    const struct oa_estimate *d = &a->difference;
+    struct oa_estimate d = oa_shown(k, a->difference);
+    int decimals = oa_decimals(k);
     oa_text_printf(out, "<td class=\"%s\"><b>%s</b>%s", class_of(a->verdict), oa_against_name(a->verdict),
-                   oa_number_signed(low, d->mean, 4));
-    if (isfinite(d->half) && d->sd > 0)
-        oa_text_printf(out, "<small>%s … %s</small>", oa_number_signed(low, d->mean - d->half, 4),
-                       oa_number_signed(high, d->mean + d->half, 4));
+                   oa_number_signed(low, d.mean, decimals));
+    if (isfinite(d.half) && d.sd > 0)
+        oa_text_printf(out, "<small>%s … %s</small>", oa_number_signed(low, d.mean - d.half, decimals),
+                       oa_number_signed(high, d.mean + d.half, decimals));
     add_p(a->holm, out);
     oa_text_printf(out, "</td>");
 }
@@ -49,7 +51,7 @@ static void add_row(const struct oa_contest *k, const struct oa_summary *s, int 
         if (i == j)
             oa_text_printf(out, "<td class=\"self\">–</td>");
         else if (shown(s, j))
-            add_cell(&s->pairs[i * s->count + j], out);
+            add_cell(k, &s->pairs[i * s->count + j], out);
     }
     oa_text_printf(out, "</tr>\n");
 }
@@ -70,17 +72,21 @@ static int add_head(const struct oa_contest *k, const struct oa_summary *s, stru
 
 static void add_text(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_text_printf(out,
-                   "<section id=\"pairs\">\n<h2>Every two of them</h2>\n<p>The row’s loss minus the column’s, seed by "
-                   "seed: below 0 the row is better. ");
+    oa_text_printf(out, "<section id=\"pairs\">\n<h2>Every two of them</h2>\n<p>The row’s ");
+    oa_html_text(out, oa_metric_word(k));
+    oa_text_printf(out, " minus the column’s, seed by seed: %s 0 the row is better. ",
+                   oa_metric(k)->higher ? "above" : "below");
     if (k->any_looks)
         oa_text_printf(out, "Intervals are anytime-valid: all %d together, at all numbers of seeds, hold with 95 %%.",
                        oa_pairs_of(s));
     else
         oa_text_printf(out, "Small: the 95 %% interval, and the p of a paired t test, Holm-corrected over all pairs. "
                             "Corrected for more comparisons, p is larger here than in the table of results.");
-    if (k->margin > 0)
-        oa_text_printf(out, " As good: within %g nats a token.", k->margin);
+    if (k->margin > 0) {
+        oa_text_printf(out, " As good: within ");
+        oa_add_margin(k, out);
+        oa_text_printf(out, ".");
+    }
     oa_text_printf(out, "</p>\n");
 }
 

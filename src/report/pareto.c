@@ -3,7 +3,7 @@
  * Pareto fronts that respect intervals. An attention is off a front when another one is better in one of the two and
  * not worse in the other, where
  *
- *     lower loss        the 95 % interval of the paired difference lies below 0
+ *     lower cost        the 95 % interval of the paired difference lies below 0
  *     faster            the 95 % interval of the ratio of step times, round by round, lies below 1 (rounds.c)
  *     fewer parameters  they are counted
  *
@@ -27,9 +27,9 @@ static enum order compare_interval(double low, double high, double alike)
     return high < alike ? BETTER : low > alike ? WORSE : OPEN;
 }
 
-static enum order by_loss(const struct oa_contest *k, int a, int b, double *scratch)
+static enum order by_cost(const struct oa_contest *k, int a, int b, double *scratch)
 {
-    struct oa_estimate d = oa_paired(&k->entries[a], &k->entries[b], k->seeds, scratch);
+    struct oa_estimate d = oa_paired(k, a, b, k->seeds, scratch);
     if (!isfinite(d.half))
         return compare(d.mean, 0);
     return compare_interval(d.mean - d.half, d.mean + d.half, 0);
@@ -63,7 +63,7 @@ static bool on_front(const struct oa_contest *k, const struct oa_summary *s, int
             continue;
         enum order cost =
             speed ? by_speed(k, s, i, entry) : compare(k->entries[i].trainable, k->entries[entry].trainable);
-        if (beats(by_loss(k, i, entry, scratch), cost))
+        if (beats(by_cost(k, i, entry, scratch), cost))
             return false;
     }
     return true;

@@ -22,8 +22,8 @@
 /* ---- the summary of a contest (summary.c, against.c, pairs.c, conclusion.c) ---- */
 
 enum oa_verdict {
-    OA_VERDICT_BEST,       /* lowest loss, and every other attention without failures is worse */
-    OA_VERDICT_LOWEST,     /* lowest loss, but not everything else can be told from it (or there is nothing else) */
+    OA_VERDICT_BEST,       /* lowest cost, and every other attention without failures is worse */
+    OA_VERDICT_LOWEST,     /* lowest cost, but not everything else can be told from it (or there is nothing else) */
     OA_VERDICT_WORSE,      /* Holm-corrected p < 0.05, and the interval of the difference excludes 0 */
     OA_VERDICT_UNRESOLVED, /* the data do not say */
     OA_VERDICT_ONE_SEED,   /* no interval can be given */
@@ -31,14 +31,17 @@ enum oa_verdict {
     OA_VERDICT_IDENTICAL,  /* every run has exactly the loss of another attention's: the same model; not tested */
     OA_VERDICT_UNJUDGED,   /* the difference is the same with every seed, as no luck makes it; not tested */
     OA_VERDICT_FLOOR,      /* the uniform average: shown, and no contestant */
-    OA_VERDICT_EQUIVALENT  /* within the margin of the lowest loss (only where any number of looks is allowed) */
+    OA_VERDICT_EQUIVALENT  /* within the margin of the lowest cost (only where any number of looks is allowed) */
 };
-const char *oa_verdict_name(enum oa_verdict v);  /* "best", "lowest loss", "worse", "not resolved", … */
+const char *oa_verdict_name(enum oa_verdict v); /* "best", "lowest loss", "worse", "not resolved", … */
+enum { OA_VERDICT = 64 };
+/* The same in a contest about another measure: "highest accuracy" (metric_words.c). */
+const char *oa_verdict_says(const struct oa_contest *k, enum oa_verdict v, char out[OA_VERDICT]);
 const char *oa_budget_name(enum oa_equal equal); /* what the runs had the same of: "training tokens", … */
 
-/* Where an interval lies to a margin, declared beforehand, within which a difference of losses does not matter. */
+/* Where an interval lies to a margin, declared beforehand, within which a difference does not matter. */
 enum oa_relevance { OA_RELEVANCE_OPEN, OA_RELEVANCE_BETTER, OA_RELEVANCE_WORSE, OA_RELEVANCE_EQUIVALENT };
-enum oa_relevance oa_relevance_of(double mean, double half, double margin); /* losses: below 0 is better */
+enum oa_relevance oa_relevance_of(double mean, double half, double margin); /* costs: below 0 is better */
 
 struct oa_summary;
 
@@ -49,7 +52,7 @@ enum oa_against_verdict {
     OA_AGAINST_BETTER, /* Holm-corrected p < 0.05, and the interval of the difference excludes 0 */
     OA_AGAINST_WORSE,
     OA_AGAINST_EQUIVALENT, /* the difference is within the margin: Holm-corrected p of equivalence < 0.05 */
-    OA_AGAINST_IDENTICAL,  /* the same losses with every seed */
+    OA_AGAINST_IDENTICAL,  /* the same model with every seed */
     OA_AGAINST_UNRESOLVED,
     OA_AGAINST_UNJUDGED, /* the same difference with every seed, as no luck makes it */
     OA_AGAINST_ONE_SEED
@@ -57,20 +60,23 @@ enum oa_against_verdict {
 const char *oa_against_name(enum oa_against_verdict v); /* "better", "worse", "as good", "not resolved", … */
 struct oa_against {
     enum oa_against_verdict verdict;
-    struct oa_estimate difference; /* its loss minus the other's, paired: below 0 is better */
+    struct oa_estimate difference; /* its cost minus the other's, paired: below 0 is better */
     double p, holm;     /* two-sided paired t test; Holm-corrected over all that were compared with the same one */
     double equivalence; /* two one-sided tests, Holm-corrected likewise; NaN: there is no margin */
 };
 struct oa_against oa_against_nothing(void); /* of what was not compared */
 /* Judges n comparisons, of which `difference` is set, as one family. any_look 0: t tests, Holm-corrected over those
  * that have one. Otherwise anytime-valid intervals (anytime.c) at 0.05/any_look each: `half` of the differences
- * changes, there are no p-values, and better and worse are by more than the margin. margin: nats a token within which a
- * difference does not matter; 0: none. */
+ * changes, there are no p-values, and better and worse are by more than the margin. margin: within which a difference
+ * of costs does not matter; 0: none. */
 enum oa_error oa_judge_family(oa_context *c, struct oa_against *a, int n, double margin, int any_look);
+/* Two models may answer as many questions rightly with every seed and be different ones: where entries i and j were
+ * called identical by such a score, they cannot be judged. */
+void oa_check_identical(const struct oa_contest *k, int i, int j, struct oa_against *a);
 /* out [entries]: every contestant against the entry `fixed` (-1, or one that failed: OA_AGAINST_NONE throughout). */
 enum oa_error oa_compare_against(oa_context *c, const struct oa_contest *k, const struct oa_summary *s, int fixed,
                                  double margin, bool any_looks, struct oa_against *out);
-/* out [entries][entries]: the row's loss minus the column's, for every two contestants, by the margin and the looks of
+/* out [entries][entries]: the row's cost minus the column's, for every two contestants, by the margin and the looks of
  * the contest. */
 enum oa_error oa_compare_pairs(oa_context *c, const struct oa_contest *k, const struct oa_summary *s,
                                struct oa_against *out);
@@ -79,11 +85,12 @@ int oa_pairs_of(const struct oa_summary *s); /* so many pairs of contestants the
 /* What is said about one attention. Means are over its runs that did not fail, NaN when there are none. */
 struct oa_standing {
     enum oa_verdict verdict;
-    int twin;                      /* the first entry with exactly the same losses (verdict identical); -1: none */
-    int made, failed;              /* runs */
-    struct oa_estimate loss;       /* validation loss, nats a token */
-    struct oa_estimate difference; /* to the reference, paired over the seeds that both finished; n = 0: none */
-    double percent;                /* difference.mean in percent of the reference's loss on those seeds */
+    int twin;                /* the first entry with exactly the same losses (verdict identical); -1: none */
+    int made, failed;        /* runs */
+    struct oa_estimate loss; /* validation loss */
+    struct oa_estimate scores[OA_MEASURES]; /* the task's other measures, in their own direction; [0] is not used */
+    struct oa_estimate difference; /* of costs, to the reference, over the seeds that both finished; n = 0: none */
+    double percent;                /* the difference of scores in percent of the reference's score on those seeds */
     double p, holm;                /* two-sided paired t test against the reference; Holm-corrected. NaN: not tested */
     struct oa_against floor, baseline;
     int seeds_needed;                  /* of an unresolved entry, to have it resolved; 0: does not apply */
@@ -95,26 +102,32 @@ struct oa_standing {
     /* Where speeds were measured apart, seconds_per_step and tokens_per_second are from there. */
     struct oa_range step;               /* seconds a step, over the rounds */
     struct oa_range speed;              /* how many times as fast as the first contestant, round by round */
-    bool front_speed, front_parameters; /* no other beats it in loss and tokens/s (trainable parameters): pareto.c */
+    bool front_speed, front_parameters; /* no other beats it in cost and tokens/s (trainable parameters): pareto.c */
 };
 
 struct oa_summary {
     struct oa_standing *entries; /* in the order of the contest's entries */
-    int *order;                  /* entry numbers by rising loss; entries with failures come last */
+    int *order;                  /* entry numbers by rising cost; entries with failures come last */
     struct oa_against *pairs;    /* [entries][entries]: the row against the column */
     int count, seeds;
-    int reference;    /* the contestant with the lowest mean loss of those without failures; -1: all failed */
+    int reference;    /* the contestant with the lowest mean cost of those without failures; -1: all failed */
     int floor;        /* the entry that is the floor, or -1 */
     char *conclusion; /* one or two sentences of plain text */
 };
 enum oa_error oa_summary_make(oa_context *c, const struct oa_contest *contest, struct oa_summary *out);
 void oa_summary_free(struct oa_summary *s);
 int oa_fewest_seeds(const struct oa_summary *s, bool floor_too); /* that an attention has */
-/* Losses of a minus those of b over the seeds that both finished; scratch has room for one number a seed. */
-struct oa_estimate oa_paired(const struct oa_entry *a, const struct oa_entry *b, int seeds, double *scratch);
+/* What a contest compares, its measures as costs (train/contest.h): a's minus b's over the first `seeds` seeds that
+ * both finished; scratch has room for one number a seed. a and b: numbers of entries. */
+struct oa_estimate oa_paired(const struct oa_contest *k, int a, int b, int seeds, double *scratch);
+/* Do the two have the same loss and score with every seed that both have? No two models that differ do. */
+bool oa_same_runs(const struct oa_contest *k, int a, int b);
+/* Estimates of the measure with that number, in its own direction; the second: of what the contest is about. */
+const struct oa_estimate *oa_standing_measured(const struct oa_standing *e, int measure);
+const struct oa_estimate *oa_standing_score(const struct oa_contest *k, const struct oa_standing *e);
 /* ---- adding seeds until questions are answered (until.c, trajectory.c) ---- */
 
-/* Is it open how the entry stands to the baseline, or, where there is none, to the lowest loss? */
+/* Is it open how the entry stands to the baseline, or, where there is none, to the reference? */
 bool oa_question_open(const struct oa_contest *k, const struct oa_summary *s, int entry);
 /* The runs to make next, one at most of each entry (cells has room for them); none: all questions are answered, or the
  * seeds used up. s is not read while an entry has fewer seeds than each gets at least; it may be NULL then. */
@@ -123,12 +136,12 @@ enum oa_error oa_until_wanted(oa_context *c, const struct oa_contest *k, const s
 enum oa_ending oa_until_ending(const struct oa_contest *k, const struct oa_summary *s); /* when no run is wanted */
 const char *oa_ending_name(enum oa_ending ending); /* "resolved", "seeds used up", "budget used up" */
 
-/* At any number of looks: what an attention is held against (the baseline, or the lowest loss; -1: nothing is), and the
+/* At any number of looks: what an attention is held against (the baseline, or the reference; -1: nothing is), and the
  * number of comparisons that share the level. */
 int oa_held_against(const struct oa_contest *k, const struct oa_summary *s);
 int oa_comparisons(const struct oa_contest *k, const struct oa_summary *s);
-/* The intervals after 2, 3, … seeds; how many. out and scratch have room for one each a seed. None where not any number
- * of looks is allowed, and for what is not compared. */
+/* The intervals of differences of costs after 2, 3, … seeds; how many. out and scratch have room for one each a seed.
+ * None where not any number of looks is allowed, and for what is not compared. */
 int oa_trajectory(const struct oa_contest *k, const struct oa_summary *s, int entry, double *scratch,
                   struct oa_estimate *out);
 
@@ -156,7 +169,7 @@ void oa_report_markdown(const struct oa_contest *k, const struct oa_summary *s, 
 /* docs/results.md describes the file. The same contest gives the same bytes. */
 void oa_report_json(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_report_html(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
-/* The differences to the lowest loss with their intervals, as a file of its own. */
+/* The differences to the reference with their intervals, as a file of its own. */
 void oa_report_svg(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 
 #endif

@@ -39,5 +39,7 @@
 /* results_tuning.c: the members "tuning" of the contest and "trials" of an entry; null where nothing was tuned. */
 json_t *oa_results_tuning(oa_context *c, const struct oa_contest *k);
 json_t *oa_results_trials(oa_context *c, const struct oa_contest *k, int entry);
+/* results_measures.c: "metric" and "measures", where the task has more of these than the loss. */
+void oa_results_measures(const struct oa_contest *k, json_t *root);
 
 #endif

@@ -2,6 +2,7 @@
  * Of results.json: what each attention's own values of options were chosen from. */
 #include "report/results.h"
 #include "report/results_values.h"
+#include "train/run_scores.h"
 
 static json_t *cost_json(oa_context *c, const struct oa_trial_cost *cost)
 {
@@ -27,7 +28,7 @@ json_t *oa_results_tuning(oa_context *c, const struct oa_contest *k)
     oa_grid_text(&t->grid, &grid);
     for (int i = 0; i < k->count; i++)
         oa_trial_cost(k, i, &cost);
-    set(c, object, "grid", text(grid.s));
+    set(c, object, "grid", oa_json_string(grid.s));
     set(c, object, "seeds", json_integer(t->seeds));
     set(c, object, "fraction", number(t->fraction));
     set(c, object, "train_tokens", number(t->train_tokens));
@@ -45,21 +46,23 @@ static json_t *values_json(oa_context *c, const struct oa_grid *g, int cell)
         double x = 0;
         const char *value = oa_grid_value(g, cell, i);
         bool is_number = g->option[i].number && oa_parse_real(value, &x);
-        set(c, values, g->option[i].key, is_number ? number(x) : text(value));
+        set(c, values, g->option[i].key, is_number ? number(x) : oa_json_string(value));
     }
     return values;
 }
 
-static json_t *trial_json(oa_context *c, const struct oa_run *r)
+static json_t *trial_json(oa_context *c, const struct oa_contest *k, const struct oa_run *r)
 {
     json_t *trial = json_object();
     set(c, trial, "seed", json_integer((json_int_t)r->seed));
     set(c, trial, "failed", json_boolean(r->failed));
-    set(c, trial, "failure", r->failed ? text(r->failure) : json_null());
+    set(c, trial, "failure", r->failed ? oa_json_string(r->failure) : json_null());
     set(c, trial, "steps", json_integer(r->steps));
 #define NUMBER(field) set(c, trial, #field, number(r->field));
     OA_TRIAL_NUMBERS(NUMBER)
 #undef NUMBER
+    if (oa_contest_measure(k, 1))
+        set(c, trial, "scores", oa_run_scores_json(k->measures, r->scores));
     return trial;
 }
 
@@ -67,9 +70,11 @@ static json_t *cell_json(oa_context *c, const struct oa_contest *k, int entry, i
 {
     json_t *object = json_object(), *runs = json_array();
     set(c, object, "values", values_json(c, &k->tuning.grid, cell));
-    set(c, object, "loss", number(oa_trial_loss(k, entry, cell)));
+    set(c, object, "loss", number(oa_trial_mean(k, entry, cell, 0)));
+    if (k->metric)
+        set(c, object, "score", number(oa_trial_mean(k, entry, cell, k->metric)));
     for (int s = 0; s < k->tuning.seeds; s++)
-        append(c, runs, trial_json(c, &k->entries[entry].trials[cell * k->tuning.seeds + s]));
+        append(c, runs, trial_json(c, k, &k->entries[entry].trials[cell * k->tuning.seeds + s]));
     set(c, object, "runs", runs);
     return object;
 }
@@ -85,7 +90,7 @@ json_t *oa_results_trials(oa_context *c, const struct oa_contest *k, int entry)
     set(c, object, "values", values_json(c, g, k->entries[entry].chosen));
     for (int i = 0; i < g->options; i++)
         if (oa_trial_edge(k, entry, i))
-            set(c, edges, g->option[i].key, text(oa_trial_edge(k, entry, i) > 0 ? "largest" : "smallest"));
+            set(c, edges, g->option[i].key, oa_json_string(oa_trial_edge(k, entry, i) > 0 ? "largest" : "smallest"));
     set(c, object, "edges", edges);
     oa_trial_cost(k, entry, &cost);
     set(c, object, "cost", cost_json(c, &cost));

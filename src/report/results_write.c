@@ -3,9 +3,11 @@
  * results.json: the whole contest, every run with its curve, and what the statistics say. docs/results.md describes it.
  * Statistics are written for other programs; all else is enough to compute them again.
  */
+#include "report/metric_words.h"
 #include "report/results.h"
 #include "report/results_values.h"
 #include "report/variance.h"
+#include "train/run_scores.h"
 
 /* Text that is JSON already (options, machine). */
 static json_t *parsed(oa_context *c, const char *json, const char *what)
@@ -19,7 +21,21 @@ static json_t *parsed(oa_context *c, const char *json, const char *what)
 
 /* ---- runs ---- */
 
-static json_t *curve_json(oa_context *c, const struct oa_run *r)
+/* The measures behind the loss, a column each. */
+static json_t *curve_scores_json(oa_context *c, const struct oa_contest *k, const struct oa_run *r)
+{
+    json_t *scores = json_object();
+    const struct oa_measure *m;
+    for (int i = 1; (m = oa_contest_measure(k, i)); i++) {
+        json_t *column = json_array();
+        for (int p = 0; p < r->points; p++)
+            append(c, column, number(oa_point_measured(&r->curve[p], i)));
+        set(c, scores, m->name, column);
+    }
+    return scores;
+}
+
+static json_t *curve_json(oa_context *c, const struct oa_contest *k, const struct oa_run *r)
 {
     json_t *curve = json_object(), *steps = json_array();
     for (int i = 0; i < r->points; i++)
@@ -32,22 +48,27 @@ static json_t *curve_json(oa_context *c, const struct oa_run *r)
     set(c, curve, #field, field);
     OA_CURVE_NUMBERS(COLUMN)
 #undef COLUMN
+    if (oa_contest_measure(k, 1))
+        set(c, curve, "scores", curve_scores_json(c, k, r));
     return curve;
 }
 
-static json_t *run_json(oa_context *c, const struct oa_run *r)
+static json_t *run_json(oa_context *c, const struct oa_contest *k, const struct oa_run *r)
 {
     json_t *run = json_object();
     set(c, run, "seed", json_integer((json_int_t)r->seed));
     set(c, run, "failed", json_boolean(r->failed));
-    set(c, run, "failure", r->failed ? text(r->failure) : json_null());
-    set(c, run, "machine", *r->machine ? text(r->machine) : json_null());
-    set(c, run, "weights", *r->weights ? text(r->weights) : json_null());
+    set(c, run, "failure", r->failed ? oa_json_string(r->failure) : json_null());
+    set(c, run, "machine", *r->machine ? oa_json_string(r->machine) : json_null());
+    set(c, run, "weights", *r->weights ? oa_json_string(r->weights) : json_null());
     set(c, run, "steps", json_integer(r->steps));
 #define NUMBER(field) set(c, run, #field, number(r->field));
     OA_RUN_NUMBERS(NUMBER)
 #undef NUMBER
-    set(c, run, "curve", curve_json(c, r));
+    if (oa_contest_measure(k, 1))
+        set(c, run, "scores", oa_run_scores_json(k->measures, r->scores));
+    set(c, run, "curve", curve_json(c, k, r));
+    oa_parts_write(r, run);
     return run;
 }
 
@@ -64,10 +85,17 @@ static json_t *estimate_json(oa_context *c, const struct oa_estimate *e)
     return object;
 }
 
-static void fill_against(oa_context *c, const struct oa_against *a, json_t *object)
+/* What two attentions got in what the contest is about, one minus the other. */
+static json_t *difference_json(oa_context *c, const struct oa_contest *k, const struct oa_estimate *cost)
 {
-    set(c, object, "verdict", text(oa_against_name(a->verdict)));
-    set(c, object, "difference", estimate_json(c, &a->difference));
+    struct oa_estimate shown = oa_shown(k, *cost);
+    return estimate_json(c, &shown);
+}
+
+static void fill_against(oa_context *c, const struct oa_contest *k, const struct oa_against *a, json_t *object)
+{
+    set(c, object, "verdict", oa_json_string(oa_against_name(a->verdict)));
+    set(c, object, "difference", difference_json(c, k, &a->difference));
     set(c, object, "p", number(a->p));
     set(c, object, "p_holm", number(a->holm));
     set(c, object, "p_equivalence", number(a->equivalence));
@@ -86,17 +114,17 @@ static json_t *range_json(oa_context *c, const struct oa_range *x)
 }
 
 /* What is known of it against the floor or the baseline; null where there is none, and for that one itself. */
-static json_t *against_json(oa_context *c, const struct oa_against *a)
+static json_t *against_json(oa_context *c, const struct oa_contest *k, const struct oa_against *a)
 {
     if (a->verdict == OA_AGAINST_NONE)
         return json_null();
     json_t *object = json_object();
-    fill_against(c, a, object);
+    fill_against(c, k, a, object);
     return object;
 }
 
-/* Every two contestants once: a's loss minus b's. */
-static json_t *pairs_json(oa_context *c, const struct oa_summary *s)
+/* Every two contestants once: a's score minus b's. */
+static json_t *pairs_json(oa_context *c, const struct oa_contest *k, const struct oa_summary *s)
 {
     json_t *pairs = json_array();
     for (int i = 0; i < s->count; i++)
@@ -105,7 +133,7 @@ static json_t *pairs_json(oa_context *c, const struct oa_summary *s)
             if (a->verdict == OA_AGAINST_NONE)
                 continue;
             json_t *object = json_pack("{s:i, s:i}", "a", i, "b", j);
-            fill_against(c, a, object);
+            fill_against(c, k, a, object);
             append(c, pairs, object);
         }
     return pairs;
@@ -129,10 +157,11 @@ static json_t *trajectory_json(oa_context *c, const struct oa_contest *k, const 
     for (int i = 0; i < 4; i++)
         set(c, object, keys[i], columns[i] = json_array());
     for (int i = 0; i < n; i++) {
-        append(c, columns[0], json_integer(looks[i].n));
-        append(c, columns[1], number(looks[i].mean));
-        append(c, columns[2], number(looks[i].mean - looks[i].half));
-        append(c, columns[3], number(looks[i].mean + looks[i].half));
+        struct oa_estimate look = oa_shown(k, looks[i]);
+        append(c, columns[0], json_integer(look.n));
+        append(c, columns[1], number(look.mean));
+        append(c, columns[2], number(look.mean - look.half));
+        append(c, columns[3], number(look.mean + look.half));
     }
     oa_free(scratch);
     oa_free(looks);
@@ -142,15 +171,28 @@ static json_t *trajectory_json(oa_context *c, const struct oa_contest *k, const 
     return json_null();
 }
 
-static json_t *standing_json(oa_context *c, const struct oa_standing *s)
+/* Estimates of the measures behind the loss. */
+static json_t *scores_json(oa_context *c, const struct oa_contest *k, const struct oa_standing *s)
+{
+    json_t *scores = json_object();
+    const struct oa_measure *m;
+    for (int i = 1; (m = oa_contest_measure(k, i)); i++)
+        set(c, scores, m->name, estimate_json(c, &s->scores[i]));
+    return scores;
+}
+
+static json_t *standing_json(oa_context *c, const struct oa_contest *k, const struct oa_standing *s)
 {
     json_t *object = json_object();
-    set(c, object, "verdict", text(oa_verdict_name(s->verdict)));
+    char says[OA_VERDICT];
+    set(c, object, "verdict", oa_json_string(oa_verdict_says(k, s->verdict, says)));
     set(c, object, "identical_with", s->twin < 0 ? json_null() : json_integer(s->twin));
     set(c, object, "runs_made", json_integer(s->made));
     set(c, object, "failed_runs", json_integer(s->failed));
     set(c, object, "loss", estimate_json(c, &s->loss));
-    set(c, object, "difference", s->difference.n ? estimate_json(c, &s->difference) : json_null());
+    if (oa_contest_measure(k, 1))
+        set(c, object, "scores", scores_json(c, k, s));
+    set(c, object, "difference", s->difference.n ? difference_json(c, k, &s->difference) : json_null());
     set(c, object, "difference_percent", number(s->percent));
     set(c, object, "p", number(s->p));
     set(c, object, "p_holm", number(s->holm));
@@ -171,8 +213,8 @@ static json_t *standing_json(oa_context *c, const struct oa_standing *s)
     MEAN(flops_per_step);
     MEAN(peak_memory);
 #undef MEAN
-    set(c, object, "floor", against_json(c, &s->floor));
-    set(c, object, "baseline", against_json(c, &s->baseline));
+    set(c, object, "floor", against_json(c, k, &s->floor));
+    set(c, object, "baseline", against_json(c, k, &s->baseline));
     set(c, object, "step", range_json(c, &s->step));
     set(c, object, "speed", range_json(c, &s->speed));
     set(c, object, "front_speed", json_boolean(s->front_speed));
@@ -196,15 +238,15 @@ static json_t *rounds_json(oa_context *c, const double *seconds, int rounds)
 static json_t *entry_json(oa_context *c, const struct oa_contest *k, const struct oa_summary *s, int i)
 {
     json_t *entry = json_object(), *runs = json_array();
-    set(c, entry, "attention", text(k->entries[i].attention));
+    set(c, entry, "attention", oa_json_string(k->entries[i].attention));
     set(c, entry, "floor", json_boolean(k->entries[i].floor));
     set(c, entry, "trainable", number(k->entries[i].trainable));
     set(c, entry, "frozen", number(k->entries[i].frozen));
     set(c, entry, "step_seconds", rounds_json(c, k->entries[i].step_seconds, k->rounds));
-    set(c, entry, "statistics", standing_json(c, &s->entries[i]));
+    set(c, entry, "statistics", standing_json(c, k, &s->entries[i]));
     set(c, entry, "trajectory", trajectory_json(c, k, s, i));
     for (int r = 0; r < s->entries[i].made; r++)
-        append(c, runs, run_json(c, &k->entries[i].runs[r]));
+        append(c, runs, run_json(c, k, &k->entries[i].runs[r]));
     set(c, entry, "runs", runs);
     set(c, entry, "tuning", oa_results_trials(c, k, i));
     return entry;
@@ -216,7 +258,7 @@ static json_t *until_json(oa_context *c, const struct oa_until *u)
     if (u->ending == OA_ENDING_NONE)
         return json_null();
     json_t *object = json_object();
-    set(c, object, "ending", text(oa_ending_name(u->ending)));
+    set(c, object, "ending", oa_json_string(oa_ending_name(u->ending)));
     set(c, object, "least_seeds", json_integer(u->least));
     set(c, object, "most_seeds", json_integer(u->most));
     set(c, object, "rounds", json_integer(u->rounds));
@@ -228,9 +270,10 @@ static json_t *until_json(oa_context *c, const struct oa_until *u)
 static json_t *contest_json(oa_context *c, const struct oa_contest *k, const struct oa_summary *s)
 {
     json_t *root = json_object(), *valid = json_object(), *order = json_array(), *entries = json_array();
-    set(c, root, "schema", text(OA_RESULTS_SCHEMA));
-    set(c, root, "conclusion", text(s->conclusion));
-    set(c, root, "equal", text(oa_option_word("compare.equal", (int)k->equal).s));
+    set(c, root, "schema", oa_json_string(OA_RESULTS_SCHEMA));
+    set(c, root, "conclusion", oa_json_string(s->conclusion));
+    oa_results_measures(k, root);
+    set(c, root, "equal", oa_json_string(oa_option_word("compare.equal", (int)k->equal).s));
     set(c, root, "seeds", json_integer(k->seeds));
     set(c, valid, "characters", number(k->characters));
     set(c, valid, "bytes", number(k->bytes));
@@ -241,10 +284,10 @@ static json_t *contest_json(oa_context *c, const struct oa_contest *k, const str
     set(c, root, "options", parsed(c, k->options_json, "options"));
     set(c, root, "machine", parsed(c, k->machine_json, "machine's data"));
     set(c, root, "speed_rounds", json_integer(k->rounds));
-    set(c, root, "speed_machine", k->rounds ? text(k->speed_machine) : json_null());
+    set(c, root, "speed_machine", k->rounds ? oa_json_string(k->speed_machine) : json_null());
     set(c, root, "baseline", k->baseline ? json_integer(k->baseline - 1) : json_null());
     set(c, root, "margin", number(k->margin));
-    set(c, root, "looks", text(k->any_looks ? "any" : "one"));
+    set(c, root, "looks", oa_json_string(k->any_looks ? "any" : "one"));
     set(c, root, "until_resolved", until_json(c, &k->until));
     set(c, root, "tuning", oa_results_tuning(c, k));
     set(c, root, "reference", s->reference < 0 ? json_null() : json_integer(s->reference));
@@ -254,7 +297,7 @@ static json_t *contest_json(oa_context *c, const struct oa_contest *k, const str
     for (int i = 0; i < k->count; i++)
         append(c, entries, entry_json(c, k, s, i));
     set(c, root, "entries", entries);
-    set(c, root, "pairs", pairs_json(c, s));
+    set(c, root, "pairs", pairs_json(c, k, s));
     set(c, root, "vary", oa_variances_json(k));
     return root;
 }

@@ -5,33 +5,33 @@
 #include <math.h>
 
 /* The mean of the double at `offset` of the runs that finished. */
-static double mean_over_runs(const struct oa_entry *e, int seeds, size_t offset)
+static double mean_over_runs(const struct oa_contest *k, const struct oa_entry *e, size_t offset)
 {
     double sum = 0;
     int n = 0;
-    for (int i = 0; i < seeds; i++)
-        if (oa_run_finished(&e->runs[i])) {
+    for (int i = 0; i < k->seeds; i++)
+        if (oa_run_finished(k, &e->runs[i])) {
             sum += *(const double *)((const char *)&e->runs[i] + offset);
             n++;
         }
     return n ? sum / n : NAN;
 }
 
-static double mean_steps(const struct oa_entry *e, int seeds)
+static double mean_steps(const struct oa_contest *k, const struct oa_entry *e)
 {
     double sum = 0;
     int n = 0;
-    for (int i = 0; i < seeds; i++)
-        if (oa_run_finished(&e->runs[i])) {
+    for (int i = 0; i < k->seeds; i++)
+        if (oa_run_finished(k, &e->runs[i])) {
             sum += (double)e->runs[i].steps;
             n++;
         }
     return n ? sum / n : NAN;
 }
 
-static void fill_means(const struct oa_entry *e, int seeds, struct oa_standing *s)
+static void fill_means(const struct oa_contest *k, const struct oa_entry *e, struct oa_standing *s)
 {
-#define MEAN(field) s->field = mean_over_runs(e, seeds, offsetof(struct oa_run, field))
+#define MEAN(field) s->field = mean_over_runs(k, e, offsetof(struct oa_run, field))
     MEAN(bits_per_character);
     MEAN(bits_per_byte);
     MEAN(seconds);
@@ -43,38 +43,75 @@ static void fill_means(const struct oa_entry *e, int seeds, struct oa_standing *
     MEAN(flops_per_step);
     MEAN(peak_memory);
 #undef MEAN
-    s->steps = mean_steps(e, seeds);
+    s->steps = mean_steps(k, e);
     s->perplexity = exp(s->loss.mean);
 }
 
-void oa_standing_of(const struct oa_entry *e, int seeds, double *scratch, struct oa_standing *s)
+/* `scratch` has room for one number a seed, here and below. */
+static struct oa_estimate estimate(const struct oa_contest *k, const struct oa_entry *e, int measure, double *scratch)
 {
     int n = 0;
-    for (int i = 0; i < seeds; i++)
-        if (oa_run_finished(&e->runs[i]))
-            scratch[n++] = e->runs[i].valid_loss;
-    s->loss = oa_estimate_of(scratch, n);
-    s->made = oa_runs_made(e, seeds);
-    s->failed = s->made - n;
+    for (int i = 0; i < k->seeds; i++)
+        if (oa_run_finished(k, &e->runs[i]) && isfinite(oa_run_measured(&e->runs[i], measure)))
+            scratch[n++] = oa_run_measured(&e->runs[i], measure);
+    return oa_estimate_of(scratch, n);
+}
+
+void oa_standing_of(const struct oa_contest *k, const struct oa_entry *e, double *scratch, struct oa_standing *s)
+{
+    s->loss = estimate(k, e, 0, scratch);
+    for (int i = 1; i < OA_MEASURES; i++)
+        s->scores[i] = oa_contest_measure(k, i) ? estimate(k, e, i, scratch) : oa_estimate_of(NULL, 0);
+    s->made = oa_runs_made(e, k->seeds);
+    s->failed = s->made - s->loss.n;
     s->difference = oa_estimate_of(scratch, 0);
     s->percent = s->p = s->holm = NAN;
     s->twin = -1;
-    fill_means(e, seeds, s);
+    fill_means(k, e, s);
+}
+
+const struct oa_estimate *oa_standing_measured(const struct oa_standing *e, int measure)
+{
+    return measure ? &e->scores[measure] : &e->loss;
+}
+
+const struct oa_estimate *oa_standing_score(const struct oa_contest *k, const struct oa_standing *e)
+{
+    return oa_standing_measured(e, k->metric);
 }
 
 /* Differences that spread no more than rounding does have no spread. */
-static struct oa_estimate without_rounding(struct oa_estimate e, double loss)
+static struct oa_estimate without_rounding(struct oa_estimate e, double cost)
 {
-    if (e.sd <= 1e-13 * fabs(loss))
+    if (e.sd <= 1e-13 * fabs(cost))
         e.sd = e.half = 0;
     return e;
 }
 
-struct oa_estimate oa_paired(const struct oa_entry *a, const struct oa_entry *b, int seeds, double *scratch)
+static double cost_of(const struct oa_contest *k, const struct oa_run *r)
 {
+    return oa_cost(oa_metric(k), oa_run_score(k, r));
+}
+
+/* Of the first `seeds` runs. */
+static double mean_cost(const struct oa_contest *k, const struct oa_entry *e, int seeds)
+{
+    double sum = 0;
     int n = 0;
     for (int i = 0; i < seeds; i++)
-        if (oa_run_finished(&a->runs[i]) && oa_run_finished(&b->runs[i]))
-            scratch[n++] = a->runs[i].valid_loss - b->runs[i].valid_loss;
-    return without_rounding(oa_estimate_of(scratch, n), mean_over_runs(a, seeds, offsetof(struct oa_run, valid_loss)));
+        if (oa_run_finished(k, &e->runs[i])) {
+            sum += cost_of(k, &e->runs[i]);
+            n++;
+        }
+    return n ? sum / n : NAN;
+}
+
+struct oa_estimate oa_paired(const struct oa_contest *k, int a, int b, int seeds, double *scratch)
+{
+    const struct oa_run *x = k->entries[a].runs, *y = k->entries[b].runs;
+    int n = 0;
+    for (int i = 0; i < seeds; i++)
+        if (oa_run_finished(k, &x[i]) && oa_run_finished(k, &y[i]))
+            scratch[n++] = cost_of(k, &x[i]) - cost_of(k, &y[i]);
+    return without_rounding(oa_estimate_of(scratch, n), mean_cost(k, &k->entries[a], seeds));
 }

@@ -7,6 +7,6 @@
 
 /* What is true of an attention alone: means over the runs that finished, how many failed; not compared with any yet.
  * `scratch` has room for one number a seed. */
-void oa_standing_of(const struct oa_entry *e, int seeds, double *scratch, struct oa_standing *s);
+void oa_standing_of(const struct oa_contest *k, const struct oa_entry *e, double *scratch, struct oa_standing *s);
 
 #endif

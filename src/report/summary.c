@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The summary of a contest: means over the seeds, paired differences to the attention with the lowest loss, verdicts.
+ * The summary of a contest: means over the seeds, paired differences to the attention with the lowest cost, verdicts.
+ * A cost is the validation loss, or the measure that the contest is about, turned over where more is better (oa_cost):
+ * nothing here knows another direction than "lower is better". metric_words.c turns differences back for readers.
  *
  * The reference is chosen from the same data that test the others against it. What that costs, simulated with normal
  * losses, 3 to 10 seeds and up to twelve attentions (tests/test_statistics.c repeats a part): the truly best attention
@@ -47,15 +49,20 @@ const char *oa_budget_name(enum oa_equal equal)
 
 /* ---- identical models ---- */
 
-/* Over the seeds that both have. */
-static bool same_losses(const struct oa_entry *a, const struct oa_entry *b, int seeds)
+static bool same_run(const struct oa_contest *k, const struct oa_run *x, const struct oa_run *y)
+{
+    return oa_run_finished(k, x) && oa_run_finished(k, y) && x->valid_loss == y->valid_loss &&
+           oa_run_score(k, x) == oa_run_score(k, y);
+}
+
+bool oa_same_runs(const struct oa_contest *k, int a, int b)
 {
     int both = 0;
-    for (int i = 0; i < seeds; i++) {
-        const struct oa_run *x = &a->runs[i], *y = &b->runs[i];
+    for (int i = 0; i < k->seeds; i++) {
+        const struct oa_run *x = &k->entries[a].runs[i], *y = &k->entries[b].runs[i];
         if (x->absent || y->absent)
             continue;
-        if (!oa_run_finished(x) || !oa_run_finished(y) || x->valid_loss != y->valid_loss)
+        if (!same_run(k, x, y))
             return false;
         both++;
     }
@@ -63,12 +70,12 @@ static bool same_losses(const struct oa_entry *a, const struct oa_entry *b, int 
 }
 
 /* Attentions that compute the same, such as a window as wide as the context, are found by their losses: no two models
- * that differ in anything have these in common to the last bit. */
+ * that differ in anything have these in common to the last bit. Other scores, such as a share of right answers, may. */
 static void find_twins(const struct oa_contest *k, struct oa_summary *s)
 {
     for (int i = 1; i < s->count; i++)
         for (int j = 0; j < i && s->entries[i].twin < 0; j++)
-            if (same_losses(&k->entries[i], &k->entries[j], s->seeds))
+            if (oa_same_runs(k, i, j))
                 s->entries[i].twin = j;
 }
 
@@ -93,7 +100,7 @@ static bool beaten(const struct oa_summary *s, int i)
     return false;
 }
 
-/* Who has a lower loss than the one before, on the seeds of both, takes its place. Where all have the same seeds that
+/* Who has a lower cost than the one before, on the seeds of both, takes its place. Where all have the same seeds that
  * is the lowest mean. */
 static int lowest(const struct oa_summary *s, bool of_all)
 {
@@ -109,12 +116,12 @@ static void set_differences(const struct oa_contest *k, double *scratch, struct 
     const struct oa_entry *best = &k->entries[s->reference];
     for (int i = 0; i < s->count; i++) {
         struct oa_standing *e = &s->entries[i];
-        e->difference = oa_paired(&k->entries[i], best, s->seeds, scratch);
-        double theirs = 0; /* the reference's loss on the shared seeds */
+        e->difference = oa_paired(k, i, s->reference, s->seeds, scratch);
+        double theirs = 0; /* the reference's score on the shared seeds */
         for (int r = 0; r < s->seeds; r++)
-            if (oa_run_finished(&k->entries[i].runs[r]) && oa_run_finished(&best->runs[r]))
-                theirs += best->runs[r].valid_loss / e->difference.n;
-        e->percent = 100 * e->difference.mean / theirs;
+            if (oa_run_finished(k, &k->entries[i].runs[r]) && oa_run_finished(k, &best->runs[r]))
+                theirs += oa_run_score(k, &best->runs[r]) / e->difference.n;
+        e->percent = 100 * oa_cost(oa_metric(k), e->difference.mean) / fabs(theirs);
     }
 }
 
@@ -229,27 +236,29 @@ static void all_failed(struct oa_summary *s)
 
 /* ---- the order ---- */
 
-/* By the loss on seeds that are shared with the reference; where there is none, by the loss. */
-static double place(const struct oa_summary *s, int i)
+/* By the cost on seeds that are shared with the reference; where there is none, by the cost. */
+static double place(const struct oa_contest *k, const struct oa_summary *s, int i)
 {
-    return s->reference < 0 ? s->entries[i].loss.mean : s->entries[i].difference.mean;
+    const struct oa_standing *e = &s->entries[i];
+    return s->reference < 0 ? oa_cost(oa_metric(k), oa_standing_score(k, e)->mean) : e->difference.mean;
 }
 
-static bool before(const struct oa_summary *s, int a, int b)
+static bool before(const struct oa_contest *k, const struct oa_summary *s, int a, int b)
 {
+    double place_a = place(k, s, a), place_b = place(k, s, b);
     bool a_failed = s->entries[a].failed > 0, b_failed = s->entries[b].failed > 0;
     if (a_failed != b_failed)
         return b_failed;
-    if (isnan(place(s, a)) || isnan(place(s, b)))
-        return !isnan(place(s, a)) && isnan(place(s, b));
-    return place(s, a) < place(s, b);
+    if (isnan(place_a) || isnan(place_b))
+        return !isnan(place_a) && isnan(place_b);
+    return place_a < place_b;
 }
 
-static void sort(struct oa_summary *s)
+static void sort(const struct oa_contest *k, struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++) { /* insertion keeps equal entries in the order they were given */
         int j = i;
-        for (; j > 0 && before(s, i, s->order[j - 1]); j--)
+        for (; j > 0 && before(k, s, i, s->order[j - 1]); j--)
             s->order[j] = s->order[j - 1];
         s->order[j] = i;
     }
@@ -305,7 +314,7 @@ static enum oa_error compare_with_fixed(oa_context *c, const struct oa_contest *
 static enum oa_error fill(oa_context *c, const struct oa_contest *k, double *scratch, struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++)
-        oa_standing_of(&k->entries[i], s->seeds, scratch, &s->entries[i]);
+        oa_standing_of(k, &k->entries[i], scratch, &s->entries[i]);
     for (int i = 0; i < s->count; i++)
         s->floor = k->entries[i].floor ? i : s->floor;
     find_twins(k, s);
@@ -317,7 +326,7 @@ static enum oa_error fill(oa_context *c, const struct oa_contest *k, double *scr
         OA_TRY(compare_all(c, k, scratch, s));
     else
         all_failed(s);
-    sort(s);
+    sort(k, s);
     set_speeds(k, s);
     oa_pareto_fronts(k, s, scratch);
     OA_TRY(compare_with_fixed(c, k, s));

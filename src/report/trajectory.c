@@ -23,7 +23,7 @@ int oa_trajectory(const struct oa_contest *k, const struct oa_summary *s, int en
         s->entries[fixed].failed)
         return 0;
     for (int seeds = 2; seeds <= s->seeds; seeds++) {
-        struct oa_estimate e = oa_paired(&k->entries[entry], &k->entries[fixed], seeds, scratch);
+        struct oa_estimate e = oa_paired(k, entry, fixed, seeds, scratch);
         if (e.n < seeds)
             break; /* one of them has no more */
         e.half = oa_anytime_half(&e, 0.05 / oa_comparisons(k, s));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The section of report.html that shows each interval as seeds were added, a chart for each attention. */
+#include "report/metric_words.h"
 #include "report/page.h"
 
 #include <math.h>
@@ -21,9 +22,10 @@ static bool open_room(oa_context *c, int seeds, struct room *r)
     return r->scratch && r->looks;
 }
 
-static void fill(struct room *r, int n)
+static void fill(const struct oa_contest *k, struct room *r, int n)
 {
     for (int i = 0; i < n; i++) {
+        r->looks[i] = oa_shown(k, r->looks[i]);
         r->x[i] = r->looks[i].n;
         r->mean[i] = r->looks[i].mean;
         r->low[i] = r->looks[i].mean - r->looks[i].half;
@@ -33,17 +35,20 @@ static void fill(struct room *r, int n)
 
 /* The first intervals are endless or very wide: the axis holds what is three times as wide as the last, and the margin.
  */
-static void draw(const char *name, int color, double margin, const struct room *r, int n, struct oa_text *out)
+static void draw(const struct oa_contest *k, int entry, const struct room *r, int n, struct oa_text *out)
 {
+    const char *name = oa_entry_name(&k->entries[entry]);
+    char label[OA_LABEL];
+    double margin = k->margin;
     double levels[] = { 0, margin, -margin }, reach = 3 * r->looks[n - 1].half;
     struct oa_series series = {
-        .x = r->x, .y = r->mean, .low = r->low, .high = r->high, .count = n, .color = color, .dots = n <= 12
+        .x = r->x, .y = r->mean, .low = r->low, .high = r->high, .count = n, .color = entry, .dots = n <= 12
     };
     struct oa_line_chart chart = { .title = name,
                                    .description =
                                        "The mean difference after each seed, with its anytime-valid interval",
                                    .x_label = "seeds",
-                                   .y_label = "difference, nats/token",
+                                   .y_label = oa_axis_of_difference(k, label),
                                    .y_least = fmin(-margin, r->mean[n - 1] - (isfinite(reach) ? reach : 0)),
                                    .y_most = fmax(margin, r->mean[n - 1] + (isfinite(reach) ? reach : 0)),
                                    .levels = levels,
@@ -62,25 +67,25 @@ static void add_chart(const struct oa_contest *k, const struct oa_summary *s, in
     int n = oa_trajectory(k, s, i, r->scratch, r->looks);
     if (n == 0)
         return;
-    fill(r, n);
+    fill(k, r, n);
     oa_text_printf(out, "<figure><figcaption><b>");
     oa_html_text(out, oa_entry_name(&k->entries[i]));
     oa_text_printf(out, "</b>after %d seeds: ", r->looks[n - 1].n);
     if (isfinite(r->looks[n - 1].half))
-        oa_text_printf(out, "%s … %s", oa_number_signed(low, r->low[n - 1], 4),
-                       oa_number_signed(high, r->high[n - 1], 4));
+        oa_text_printf(out, "%s … %s", oa_number_signed(low, r->low[n - 1], oa_decimals(k)),
+                       oa_number_signed(high, r->high[n - 1], oa_decimals(k)));
     else
         oa_text_printf(out, "no value is excluded");
     oa_text_printf(out, "</figcaption>\n");
-    draw(oa_entry_name(&k->entries[i]), i, k->margin, r, n, out);
+    draw(k, i, r, n, out);
     oa_text_printf(out, "</figure>\n");
 }
 
 static void add_head(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_text_printf(out,
-                   "<section id=\"trajectories\">\n<h2>As seeds were added</h2>\n<p>The loss of each attention minus "
-                   "that of ");
+    oa_text_printf(out, "<section id=\"trajectories\">\n<h2>As seeds were added</h2>\n<p>The ");
+    oa_html_text(out, oa_metric_word(k));
+    oa_text_printf(out, " of each attention minus that of ");
     oa_html_text(out, oa_entry_name(&k->entries[oa_held_against(k, s)]));
     oa_text_printf(
         out,

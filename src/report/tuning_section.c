@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The section of report.html about tuning: how the loss depends on what was tuned, attention by attention. */
+ * The section of report.html about tuning: how the score depends on what was tuned, attention by attention. */
+#include "report/metric_words.h"
 #include "report/page.h"
 #include "report/tuning.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- curves of sensitivity ----------------------------------------------------------------------------------- */
 
-/* A line of the chart: the losses of the cells that differ from the chosen one in this option alone, by rising value.
+/* A line of the chart: the scores of the cells that differ from the chosen one in this option alone, by rising value.
  */
 struct curve {
     double x[OA_GRID_VALUES], y[OA_GRID_VALUES];
@@ -43,13 +45,19 @@ static void add_point(struct curve *c, double x, double y, bool chosen)
     c->y[at] = y;
 }
 
+/* In what the contest is about. */
+static double mean_of(const struct oa_contest *k, int entry, int cell)
+{
+    return oa_trial_mean(k, entry, cell, k->metric);
+}
+
 static void make_curve(const struct oa_contest *k, int entry, int option, struct curve *out)
 {
     const struct oa_grid *g = &k->tuning.grid;
     int chosen = k->entries[entry].chosen;
     *out = (struct curve){ .chosen = -1 };
     for (int v = 0; v < g->option[option].count; v++)
-        add_point(out, number_of(g->option[option].value[v]), oa_trial_loss(k, entry, with_value(g, chosen, option, v)),
+        add_point(out, number_of(g->option[option].value[v]), mean_of(k, entry, with_value(g, chosen, option, v)),
                   v == oa_grid_at(g, chosen, option));
 }
 
@@ -59,10 +67,13 @@ static bool spread_out(const struct curve *c)
     return c->count > 1 && c->x[0] > 0 && c->x[c->count - 1] >= 4 * c->x[0];
 }
 
-/* Whoever is far above what anything settled for would press the rest flat. */
-static double top_of(const struct curve *curves, int count)
+/* Whoever is far above what anything settled for would press the rest flat: losses have no other end. 0: nothing is cut
+ * off. */
+static double top_of(const struct oa_contest *k, const struct curve *curves, int count)
 {
     double most = 0;
+    if (!oa_about_loss(k))
+        return 0;
     for (int i = 0; i < count; i++)
         most = fmax(most, curves[i].y[curves[i].chosen]);
     return 1.5 * most;
@@ -72,7 +83,7 @@ static bool is_cut(const struct curve *curves, int count, double top)
 {
     for (int i = 0; i < count; i++)
         for (int p = 0; p < curves[i].count; p++)
-            if (isfinite(curves[i].y[p]) && curves[i].y[p] > top)
+            if (top > 0 && isfinite(curves[i].y[p]) && curves[i].y[p] > top)
                 return true;
     return false;
 }
@@ -95,12 +106,16 @@ static void draw(const struct oa_contest *k, int option, const struct curve *cur
                  struct oa_text *out)
 {
     const char *key = k->tuning.grid.option[option].key;
-    struct oa_line_chart chart = { .title = "Loss of tuning runs against what was tuned",
+    char title[OA_LABEL], what[OA_LABEL], label[OA_LABEL];
+    snprintf(title, sizeof title, "%s of tuning runs against what was tuned",
+             oa_about_loss(k) ? "Loss" : oa_metric(k)->title);
+    snprintf(what, sizeof what, "%s on the held-out part", oa_metric_word(k));
+    struct oa_line_chart chart = { .title = title,
                                    .description = key,
                                    .x_label = key,
-                                   .y_label = "loss on the held-out part, nats/token",
+                                   .y_label = oa_axis_of(oa_metric(k), what, label),
                                    .x_log = spread_out(curves),
-                                   .y_top = top_of(curves, k->count),
+                                   .y_top = top_of(k, curves, k->count),
                                    .series = series,
                                    .count = 2 * k->count };
     oa_text_printf(out, "<figure id=\"sensitivity-%d\">\n<figcaption><b>Sensitivity to %s</b>", option + 1, key);
@@ -133,26 +148,26 @@ static void add_chart(const struct oa_contest *k, int option, struct oa_text *ou
 
 /* ---- tables -------------------------------------------------------------------------------------------------- */
 
-static void add_loss(double loss, struct oa_table *t)
+static void add_mean(const struct oa_contest *k, double mean, struct oa_table *t)
 {
     char number[OA_NUMBER];
-    if (isinf(loss))
+    if (isnan(mean))
         oa_table_cell(t, "diverged");
     else
-        oa_table_cell(t, "%s", oa_number_fixed(number, loss, 4));
+        oa_table_cell(t, "%s", oa_number_fixed(number, mean, oa_decimals(k)));
 }
 
-static const struct oa_column chosen_columns[] = {
+enum { CHOSEN_COLUMNS = 8, HELD_OUT = 2 };
+static const struct oa_column chosen_columns[CHOSEN_COLUMNS] = {
     { "attention", false, false },
     { "chosen", false, false },
-    { "loss, held-out part\nnats/token", true, false },
+    [HELD_OUT] = { NULL, true, false },
     { "remark", false, false },
     { "runs", true, false },
     { "steps", true, false },
     { "training\nFLOPs", true, false },
     { "processor\ntime", true, false },
 };
-enum { CHOSEN_COLUMNS = sizeof chosen_columns / sizeof *chosen_columns };
 
 static void add_edges(const struct oa_contest *k, int entry, struct oa_table *t)
 {
@@ -170,7 +185,7 @@ static void add_chosen(const struct oa_contest *k, int entry, struct oa_table *t
     oa_trial_cost(k, entry, &cost);
     oa_table_cell(t, "%s", oa_entry_name(&k->entries[entry]));
     oa_table_cell(t, "%s", oa_tuned_values(k, entry, name));
-    add_loss(oa_trial_loss(k, entry, k->entries[entry].chosen), t);
+    add_mean(k, mean_of(k, entry, k->entries[entry].chosen), t);
     add_edges(k, entry, t);
     oa_table_cell(t, "%d", cost.runs);
     oa_table_cell(t, "%s", oa_number_si(number, cost.steps));
@@ -181,7 +196,12 @@ static void add_chosen(const struct oa_contest *k, int entry, struct oa_table *t
 static void add_choices(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     struct oa_table t;
-    oa_table_init(&t, out->context, chosen_columns, CHOSEN_COLUMNS);
+    struct oa_column columns[CHOSEN_COLUMNS];
+    char what[OA_LABEL], heading[OA_LABEL];
+    memcpy(columns, chosen_columns, sizeof columns);
+    snprintf(what, sizeof what, "%s, held-out part", oa_metric_word(k));
+    columns[HELD_OUT].title = oa_heading(oa_metric(k), what, heading);
+    oa_table_init(&t, out->context, columns, CHOSEN_COLUMNS);
     for (int i = 0; i < s->count; i++)
         add_chosen(k, s->order[i], &t);
     oa_table_html(&t, "What each attention has, and what finding it took", out);
@@ -189,7 +209,7 @@ static void add_choices(const struct oa_contest *k, const struct oa_summary *s, 
 }
 
 /* A row for each value or combination, a column for each attention. */
-static void add_every_loss(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+static void add_every_mean(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     struct oa_table t;
     char name[OA_GRID_NAME];
@@ -203,10 +223,16 @@ static void add_every_loss(const struct oa_contest *k, const struct oa_summary *
     for (int cell = 0; cell < k->tuning.grid.cells; cell++) {
         oa_table_cell(&t, "%s", oa_grid_name(&k->tuning.grid, cell, name));
         for (int i = 0; i < s->count; i++)
-            add_loss(oa_trial_loss(k, s->order[i], cell), &t);
+            add_mean(k, mean_of(k, s->order[i], cell), &t);
     }
-    oa_text_printf(out, "<details><summary>The loss with everything that was tried</summary>\n");
-    oa_table_html(&t, "Loss on the held-out part in nats a token, mean over the seeds of tuning", out);
+    const struct oa_measure *m = oa_metric(k);
+    char caption[2 * OA_LABEL];
+    oa_text_printf(out, "<details><summary>The ");
+    oa_html_text(out, oa_metric_word(k));
+    oa_text_printf(out, " with everything that was tried</summary>\n");
+    snprintf(caption, sizeof caption, "%s on the held-out part%s%s, mean over the seeds of tuning",
+             oa_about_loss(k) ? "Loss" : m->title, *m->unit ? " in " : "", m->unit);
+    oa_table_html(&t, caption, out);
     oa_text_printf(out, "</details>\n");
     oa_table_free(&t);
     oa_free(columns);
@@ -230,6 +256,6 @@ void oa_page_tuning(const struct oa_contest *k, const struct oa_summary *s, stru
             add_chart(k, i, out);
     oa_text_printf(out, "<div class=\"panel\">\n");
     add_choices(k, s, out);
-    add_every_loss(k, s, out);
+    add_every_mean(k, s, out);
     oa_text_printf(out, "</div>\n</section>\n");
 }

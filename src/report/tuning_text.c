@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a contest says in words about the options that were tuned for each attention before it. */
+#include "report/metric_words.h"
 #include "report/tuning.h"
 
 #include <math.h>
@@ -72,11 +73,11 @@ static void say_method(const struct oa_contest *k, struct oa_text *out)
         for (int v = 0; v < o->count; v++)
             oa_text_printf(out, "%s %s", v ? "," : "", o->value[v]);
     }
-    oa_text_printf(
-        out,
-        "; by the mean loss of %d seed%s, none of the contest's, on the last %.3g %% of the training text (%s "
-        "tokens) after training on the rest.",
-        t->seeds, t->seeds == 1 ? "" : "s", 100 * t->fraction, oa_number_si(valid, t->valid_tokens));
+    oa_text_printf(out,
+                   "; by the mean %s of %d seed%s, none of the contest's, on the last %.3g %% of the training text (%s "
+                   "tokens) after training on the rest.",
+                   oa_metric_word(k), t->seeds, t->seeds == 1 ? "" : "s", 100 * t->fraction,
+                   oa_number_si(valid, t->valid_tokens));
 }
 
 static void say_cost(const struct oa_contest *k, struct oa_text *out)
@@ -106,7 +107,7 @@ static void say_diverged(const struct oa_contest *k, const struct oa_summary *s,
     char name[OA_GRID_NAME];
     for (int o = 0; o < s->count; o++)
         for (int cell = 0; cell < k->tuning.grid.cells; cell++)
-            if (isinf(oa_trial_loss(k, s->order[o], cell))) {
+            if (isnan(oa_trial_mean(k, s->order[o], cell, k->metric))) {
                 oa_text_printf(out, "%s %s with %s", before, oa_entry_name(&k->entries[s->order[o]]),
                                oa_grid_name(&k->tuning.grid, cell, name));
                 before = ";";

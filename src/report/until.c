@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which runs a contest wants next that goes on until its questions are answered. The questions: how does each attention
- * stand to the baseline, or, where there is none, to the one with the lowest loss? A question is open while the
+ * stand to the baseline, or, where there is none, to the one with the lowest cost? A question is open while the
  * anytime-valid interval of the difference neither leaves the margin nor lies within it. A function of the finished
  * runs and of nothing else: whoever has the same runs asks for the same ones.
  *
  * With a baseline the intervals are Bonferroni-corrected over the comparisons with it. Without, over all pairs: who has
- * the lowest loss is found in the same data, may change from round to round, and whichever it is, what is said of the
+ * the lowest cost is found in the same data, may change from round to round, and whichever it is, what is said of the
  * others must hold. So together, at all looks and for normal differences, the statements are true with 95 %.
  */
 #include "report/report.h"
@@ -18,10 +18,10 @@ bool oa_question_open(const struct oa_contest *k, const struct oa_summary *s, in
     return s->entries[entry].verdict == OA_VERDICT_UNRESOLVED;
 }
 
-static bool failed(const struct oa_entry *e, int made)
+static bool failed(const struct oa_contest *k, const struct oa_entry *e, int made)
 {
     for (int i = 0; i < made; i++)
-        if (!oa_run_finished(&e->runs[i]))
+        if (!oa_run_finished(k, &e->runs[i]))
             return true;
     return false;
 }
@@ -30,7 +30,7 @@ static bool failed(const struct oa_entry *e, int made)
 static bool lacks_seeds(const struct oa_contest *k, int entry)
 {
     int made = oa_runs_made(&k->entries[entry], k->seeds);
-    return made < k->until.least && !failed(&k->entries[entry], made);
+    return made < k->until.least && !failed(k, &k->entries[entry], made);
 }
 
 /* The next seed of the two that a question is between, for whichever of them has fewer. */

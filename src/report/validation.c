@@ -8,7 +8,7 @@ double oa_validation_used(const struct oa_contest *k)
 {
     for (int e = 0; e < k->count; e++)
         for (int r = 0; r < k->seeds; r++)
-            if (oa_run_finished(&k->entries[e].runs[r]))
+            if (oa_run_finished(k, &k->entries[e].runs[r]))
                 return k->entries[e].runs[r].valid_tokens;
     return NAN;
 }

@@ -28,26 +28,26 @@ struct oa_spread oa_spread_of(const double *x, int n)
 static struct oa_spread spread_of_source(const struct oa_vary *v, int entry, enum oa_chance source)
 {
     const struct oa_varied *runs = oa_varied_of(v, entry, source);
-    double losses[1000];
+    double scores[1000];
     for (int i = 0; i < v->values; i++) {
-        if (!isfinite(runs[i].loss))
+        if (!isfinite(runs[i].score))
             return unknown;
-        losses[i] = runs[i].loss;
+        scores[i] = runs[i].score;
     }
-    return oa_spread_of(losses, v->values);
+    return oa_spread_of(scores, v->values);
 }
 
 /* Over the seeds that were made. */
 static struct oa_spread spread_together(const struct oa_contest *k, int entry)
 {
-    double losses[1000];
+    double scores[1000];
     int made = oa_runs_made(&k->entries[entry], k->seeds);
     for (int i = 0; i < made; i++) {
-        if (!oa_run_finished(&k->entries[entry].runs[i]))
+        if (!oa_run_finished(k, &k->entries[entry].runs[i]))
             return unknown;
-        losses[i] = k->entries[entry].runs[i].valid_loss;
+        scores[i] = oa_run_score(k, &k->entries[entry].runs[i]);
     }
-    return oa_spread_of(losses, made);
+    return oa_spread_of(scores, made);
 }
 
 static bool is_known(const struct oa_vary *v, enum oa_chance s)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * "vary" of results.json: the losses of the runs in which one source varied alone, and what the statistics say. */
+ * "vary" of results.json: the scores of the runs in which one source varied alone, and what the statistics say. */
 #include "report/results_values.h"
 #include "report/variance.h"
 
@@ -21,17 +21,23 @@ static json_t *variances_json(const struct oa_vary *v, const struct oa_variances
     return object;
 }
 
-static json_t *losses_json(const struct oa_vary *v, int entry)
+/* The name of the member: of scores in another measure "losses" would be false. */
+static const char *key_of(const struct oa_contest *k)
+{
+    return k->metric ? "scores" : "losses";
+}
+
+static json_t *scores_json(const struct oa_vary *v, int entry)
 {
     json_t *object = json_object();
     for (int s = 0; s < OA_CHANCES; s++) {
-        json_t *losses = json_array();
+        json_t *scores = json_array();
         for (int i = 0; v->varied[s] && i < v->values; i++)
-            json_array_append_new(losses, number(oa_varied_of(v, entry, s)[i].loss));
+            json_array_append_new(scores, number(oa_varied_of(v, entry, s)[i].score));
         if (v->varied[s])
-            json_object_set_new(object, oa_chance_name(s), losses);
+            json_object_set_new(object, oa_chance_name(s), scores);
         else
-            json_decref(losses);
+            json_decref(scores);
     }
     return object;
 }
@@ -67,7 +73,7 @@ json_t *oa_variances_json(const struct oa_contest *k)
         return json_null();
     json_t *entries = json_array();
     for (int i = 0; i < k->count; i++)
-        json_array_append_new(entries, oa_variances_of(k, i, &x) ? json_pack("{s:o, s:o}", "losses", losses_json(v, i),
+        json_array_append_new(entries, oa_variances_of(k, i, &x) ? json_pack("{s:o, s:o}", key_of(k), scores_json(v, i),
                                                                              "statistics", variances_json(v, &x))
                                                                  : json_null());
     return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "values", v->values, "sources", names_json(v->varied), "idle",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where the spread comes from, as people read it: a table in text, Markdown and HTML, and a bar chart. */
 #include "print/svg.h"
+#include "report/metric_words.h"
 #include "report/page.h"
 #include "report/variance.h"
 
@@ -26,14 +27,15 @@ static void add_part(struct oa_table *t, double x, double factor, int decimals, 
     oa_table_cell(t, "%s%s", oa_number_fixed(number, factor * x, decimals), isfinite(x) ? unit : "");
 }
 
-static void add_row(struct oa_table *t, const char *name, const char *what, const struct oa_spread *s, double ratio)
+static void add_row(struct oa_table *t, const char *name, const char *what, const struct oa_spread *s, double ratio,
+                    int decimals)
 {
     char low[OA_NUMBER], high[OA_NUMBER];
     oa_table_cell(t, "%s", name);
     oa_table_cell(t, "%s", what);
-    add_part(t, s->sd, 1, 4, "");
+    add_part(t, s->sd, 1, decimals, "");
     if (s->variance > 0)
-        oa_table_cell(t, "%s … %s", oa_number_fixed(low, s->low, 4), oa_number_fixed(high, s->high, 4));
+        oa_table_cell(t, "%s … %s", oa_number_fixed(low, s->low, decimals), oa_number_fixed(high, s->high, decimals));
     else
         oa_table_cell(t, "–");
     add_part(t, s->share, 100, 0, " %");
@@ -45,8 +47,8 @@ static void add_rows(const struct oa_contest *k, const char *name, const struct 
 {
     for (int s = 0; s < OA_CHANCES; s++)
         if (is_known(&k->vary, s))
-            add_row(t, name, oa_chance_says(s), &x->source[s], (double)NAN);
-    add_row(t, name, "together", &x->together, x->ratio);
+            add_row(t, name, oa_chance_says(s), &x->source[s], (double)NAN, oa_decimals(k));
+    add_row(t, name, "together", &x->together, x->ratio, oa_decimals(k));
 }
 
 static const char *name_of(const struct oa_contest *k, int number)
@@ -71,12 +73,11 @@ static void make_table(const struct oa_contest *k, oa_context *c, struct oa_tabl
 
 static void add_notes(const struct oa_contest *k, struct oa_text *out)
 {
-    oa_text_printf(
-        out,
-        "Standard deviations of the validation loss (95 %% intervals by chi-square), and shares of the sum of "
-        "their variances: %d values of one source alone, the others as in the first seed's run, and all "
-        "together over the contest's seeds, where the split of the text does not vary. ",
-        k->vary.values);
+    oa_text_printf(out,
+                   "Standard deviations of the %s (95 %% intervals by chi-square), and shares of the sum of "
+                   "their variances: %d values of one source alone, the others as in the first seed's run, and all "
+                   "together over the contest's seeds, where the split of the text does not vary. ",
+                   oa_metric_long(k), k->vary.values);
     if (k->vary.idle[OA_CHANCE_DROPOUT])
         oa_text_printf(out, "Dropout is 0 and has no spread: no run was needed. ");
     oa_text_printf(
@@ -193,10 +194,13 @@ static void draw_chart(const struct oa_contest *k, struct oa_text *out)
 {
     struct bars b = { .svg = { .out = out, .width = WIDTH } };
     struct oa_variances x;
+    char title[2 * OA_LABEL], what[OA_LABEL], label[OA_LABEL];
     measure(k, &b);
-    oa_svg_begin(&b.svg, heading,
-                 "Bars: standard deviations of the validation loss by source of chance, with 95 % intervals", false);
-    oa_svg_axes(&b.svg, &b.x, NULL, "standard deviation of the validation loss, nats/token", NULL);
+    snprintf(title, sizeof title, "Bars: standard deviations of the %s by source of chance, with 95 %% intervals",
+             oa_metric_long(k));
+    oa_svg_begin(&b.svg, heading, title, false);
+    snprintf(what, sizeof what, "standard deviation of the %s", oa_metric_long(k));
+    oa_svg_axes(&b.svg, &b.x, NULL, oa_axis_of(oa_metric(k), what, label), NULL);
     for (int i = -1; i < k->count; i++)
         if (variances_at(k, i, &x))
             draw_group(&b, k, name_of(k, i), &x);

@@ -10,7 +10,7 @@
 enum { OA_MEASURES = 8 }; /* of a task, at most */
 
 struct oa_measure {
-    const char *name;  /* in files and options: "loss", "accuracy", "bleu" */
+    const char *name;  /* in files and options: "loss", "accuracy", "bleu"; less than 24 bytes */
     const char *title; /* "valid loss" */
     const char *unit;  /* "nats a token", "%", "BLEU" */
     int decimals;      /* that people are shown */

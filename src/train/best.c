@@ -55,6 +55,11 @@ enum oa_error oa_best_accept(oa_context *c, const struct oa_options *o, const st
                        "%s was begun with train.eval_tokens = %ld, and now it is %ld: losses on other tokens cannot be "
                        "compared for the lowest; leave the option out",
                        folder, before->train_eval_tokens, o->train_eval_tokens);
+    if (strcmp(o->compare_metric, before->compare_metric) != 0)
+        return oa_fail(c, OA_ARGUMENT,
+                       "%s was begun with compare.metric = \"%s\", and now it is \"%s\": the best of one measure "
+                       "cannot be compared with that of another; leave the option as it was",
+                       folder, before->compare_metric, o->compare_metric);
     if (!o->train_keep_best || best->step == 0)
         return OA_OK;
     OA_TRY(path_of(c, path, folder, best->step));
@@ -64,15 +69,23 @@ enum oa_error oa_best_accept(oa_context *c, const struct oa_options *o, const st
                    "%s is missing, which held the best model so far: put it back, or train into a new folder", path);
 }
 
-/* ---- the lowest loss ---- */
+/* ---- the best score ---- */
 
-bool oa_best_note(struct oa_best *best, long step, double loss)
+/* A score that does not exist is never the best. */
+static bool is_better(const struct oa_best *best, double score, const struct oa_measure *m)
 {
-    if (best->step > 0 && !(loss < best->loss)) {
+    if (best->step == 0)
+        return !isnan(score);
+    return oa_cost(m, score) < oa_cost(m, best->score);
+}
+
+bool oa_best_note(struct oa_best *best, long step, double score, const struct oa_measure *m)
+{
+    if (!is_better(best, score, m)) {
         best->stale++;
         return false;
     }
-    *best = (struct oa_best){ .step = step, .loss = loss };
+    *best = (struct oa_best){ .step = step, .score = score };
     return true;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lowest of the validations every train.eval_every steps: the model that had it (train.keep_best), and when to stop
- * waiting for a lower one (train.patience). The model lies in best-STEP.safetensors, sealed, until the run ends; which
+ * The best of the validations every train.eval_every steps: the model that had it (train.keep_best), and when to stop
+ * waiting for a better one (train.patience). Best is the lowest loss, or the best score in the measure that contests on
+ * the task are about (compare.metric). The model lies in best-STEP.safetensors, sealed, until the run ends; which
  * one it is stands in the checkpoint, so that a run that goes on makes the same choice. Files that neither of the two
- * checkpoints names are removed. The lowest of many losses is lower than what the same model reaches on other text.
+ * checkpoints names are removed. The best of many scores is better than what the same model reaches on other data.
  */
 #ifndef ORTHANT_TRAIN_BEST_H
 #define ORTHANT_TRAIN_BEST_H
@@ -21,8 +22,8 @@ enum oa_error oa_best_check(oa_context *c, const struct oa_options *o, bool vali
 /* Can a run go on that was begun with `before`, and whose best model is that of best->step? */
 enum oa_error oa_best_accept(oa_context *c, const struct oa_options *o, const struct oa_options *before,
                              const struct oa_best *best, const char *folder);
-/* Takes note of a validation. True: it is the lowest so far. */
-bool oa_best_note(struct oa_best *best, long step, double loss);
+/* Takes note of a validation. True: its score in the measure is the best so far, by the measure's direction. */
+bool oa_best_note(struct oa_best *best, long step, double score, const struct oa_measure *m);
 bool oa_best_over(const struct oa_best *best, const struct oa_options *o); /* patience is at its end */
 
 /* Saves the model as that of step best->step. `before`: step of the one it replaces. */

@@ -27,6 +27,8 @@ static enum oa_error shared_fingerprint(struct contest *t)
     json_object_del(t->shared, "model.attention");
     json_object_set_new(t->shared, "compare.equal",
                         json_string(oa_option_word("compare.equal", (int)t->r->options->compare_equal).s));
+    if (oa_measures_count(t->out->measures) > 1) /* else there is nothing to choose, and older folders do not say it */
+        json_object_set_new(t->shared, "compare.metric", json_string(oa_metric(t->out)->name));
     oa_contest_tune_fingerprint(t, t->shared);
     return OA_OK;
 }
@@ -275,6 +277,14 @@ static char *shared_options(const struct contest *t)
     return copy;
 }
 
+static enum oa_error choose_metric(struct contest *t)
+{
+    int metric;
+    const struct oa_task *task = t->workload.task;
+    OA_TRY(oa_metric_choose(t->c, task, t->r->options->compare_metric, &metric));
+    return oa_contest_set_measures(t->c, t->out, task->measures, metric);
+}
+
 static enum oa_error describe(struct contest *t)
 {
     t->out->options_json = shared_options(t);
@@ -301,6 +311,7 @@ static enum oa_error prepare(struct contest *t)
     if (oa_workload_side(&t->workload, OA_VALIDATION).targets == 0)
         return oa_fail(t->c, OA_ARGUMENT,
                        "a contest needs validation text: give data.valid or data.valid_fraction > 0");
+    OA_TRY(choose_metric(t));
     OA_TRY(describe(t));
     OA_TRY(oa_contest_entries(t));
     OA_TRY(oa_contest_baseline(t));

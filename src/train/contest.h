@@ -2,6 +2,10 @@
  *
  * What a contest between attentions measured: plain data, made by train/contest.c, read by report/. Statistics over it
  * (means, intervals, paired tests) belong to report/.
+ *
+ * A task has measures (tasks/measure.h), of which the first is the validation loss; a contest is about one of them, its
+ * metric. Arrays of OA_MEASURES numbers have one of each, in the order of the task; place 0 is not used: the loss has
+ * its own field. NaN: not measured.
  */
 #ifndef ORTHANT_TRAIN_CONTEST_H
 #define ORTHANT_TRAIN_CONTEST_H
@@ -15,6 +19,23 @@ struct oa_curve_point {
     long step;
     double seconds, tokens; /* since the start of the run: training time, training tokens */
     double train_loss, valid_loss;
+    double scores[OA_MEASURES];
+};
+
+/* A part of what a run was validated on: a class, the sentences of some lengths. Parts of one kind follow each other.
+ */
+struct oa_breakdown {
+    char by[32];      /* what tells the parts apart: "class", "length" */
+    char name[64];    /* of the part */
+    char measure[24]; /* name of the task's measure that `value` is in */
+    double value;
+    double n; /* examples in the part */
+};
+
+/* What a run answered to one example. Texts are the run's; NULL: there is none. */
+struct oa_specimen {
+    long row; /* of the validation side: the same example has the same number in every run */
+    char *source, *reference, *output;
 };
 
 /* One training run: one attention, one seed. */
@@ -23,10 +44,10 @@ struct oa_run {
     long steps;
     long best_step;    /* the model, and with it the loss, is that of this step (train.keep_best); 0: of the last */
     double tokens;     /* training tokens seen */
-    double valid_loss; /* nats a token, at the end, mean over valid_tokens */
-    double scores[OA_MEASURES];
-    double valid_tokens; /* so many tokens of the validation text were predicted for it */
-    double perplexity;   /* exp(valid_loss); the unit is the tokeniser's token */
+    double valid_loss; /* in the unit of the task's loss, at the end, mean over valid_tokens */
+    double scores[OA_MEASURES]; /* at the end */
+    double valid_tokens;        /* so many tokens of the validation text were predicted for it */
+    double perplexity;          /* exp(valid_loss); the unit is the tokeniser's token */
     double bits_per_character, bits_per_byte;
     double seconds;           /* training time without validation, on the clock on the wall */
     double processor_seconds; /* the same in processor time of all threads */
@@ -43,6 +64,9 @@ struct oa_run {
     char failure[512]; /* why, when failed: the sentence of the error */
     struct oa_curve_point *curve;
     int points, capacity; /* of the curve */
+    struct oa_breakdown *parts;
+    struct oa_specimen *examples; /* by rising row */
+    int part_count, example_count;
 };
 
 /* One attention over all seeds; runs[s].seed is the same for every entry: runs of one column are paired. The runs that
@@ -68,7 +92,7 @@ struct oa_tuning {
 /* A run in which one source of chance has another seed than the first run of its attention. */
 struct oa_varied {
     uint64_t seed; /* of that source */
-    double loss;   /* validation loss; NaN: the run diverged */
+    double score;  /* in what the contest is about; NaN: the run diverged */
 };
 struct oa_vary {
     int values;                                /* of each source; 0: nothing was varied alone */
@@ -102,7 +126,9 @@ struct oa_contest {
     double eval_tokens;                     /* so many of them each validation during the training predicted */
     int baseline;                           /* number from 1 of the entry that all others are held against; 0: none */
     bool any_looks;                         /* verdicts must hold however often seeds are added and looked at */
-    double margin;                          /* nats a token within which a difference does not matter; 0: none */
+    double margin;               /* within which a difference does not matter, in the metric's unit; 0: none */
+    struct oa_measure *measures; /* of the task, ended by name NULL; NULL: the loss alone, in nats a token */
+    int metric;                  /* number of the one that the contest is about */
     struct oa_tuning tuning;
     struct oa_until until;
     struct oa_vary vary;
@@ -112,15 +138,34 @@ struct oa_contest {
 
 /* How an entry is called in everything people read: its attention, or "floor (uniform)". */
 const char *oa_entry_name(const struct oa_entry *e);
-bool oa_run_finished(const struct oa_run *r); /* made, to its end, with a finite loss */
+/* Made, to its end, with a finite loss and a finite score in what the contest is about. */
+bool oa_run_finished(const struct oa_contest *k, const struct oa_run *r);
 int oa_runs_made(const struct oa_entry *e, int seeds);
 void oa_contest_free(struct oa_contest *contest);
 
+/* ---- measures (measures.c) ---- */
+
+/* What the contest is about. Borrowed from it. */
+const struct oa_measure *oa_metric(const struct oa_contest *k);
+const struct oa_measure *oa_contest_measure(const struct oa_contest *k, int i); /* NULL past the end */
+int oa_measures_count(const struct oa_measure *measures);                       /* NULL: 1, the loss */
+double oa_run_measured(const struct oa_run *r, int measure);
+double oa_point_measured(const struct oa_curve_point *p, int measure);
+/* What a run got in what the contest is about: everything that judges asks this. */
+double oa_run_score(const struct oa_contest *k, const struct oa_run *r);
+/* Statistics and choices know one direction only: of costs, lower is better. A score as a cost, and a cost as a score:
+ * the number itself, or where more is better its negative. */
+double oa_cost(const struct oa_measure *m, double score);
+/* Gives the contest a copy of a task's measures. */
+enum oa_error oa_contest_set_measures(oa_context *c, struct oa_contest *k, const struct oa_measure *measures,
+                                      int metric);
+void oa_scores_clear(double scores[OA_MEASURES]); /* nothing was measured */
+
 /* ---- what the trials of an attention say (trials.c) ---- */
 
-/* Mean validation loss of the cell over the seeds, nats a token; infinite when any of its trials diverged. */
-double oa_trial_loss(const struct oa_contest *k, int entry, int cell);
-/* The cell with the lowest mean, the first of equal ones; -1: every cell diverged. */
+/* Mean over the seeds of what the cell got in that measure; NaN when any of its trials diverged. */
+double oa_trial_mean(const struct oa_contest *k, int entry, int cell, int measure);
+/* The cell with the best mean in what the contest is about, the first of equal ones; -1: every cell diverged. */
 int oa_trial_best(const struct oa_contest *k, int entry);
 /* Does the option make no difference at all? Whatever the others are, the loss is the same with all its values. */
 bool oa_trial_idle(const struct oa_contest *k, int entry, int option);

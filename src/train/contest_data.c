@@ -9,9 +9,9 @@ const char *oa_entry_name(const struct oa_entry *e)
     return e->floor ? "floor (uniform)" : e->attention;
 }
 
-bool oa_run_finished(const struct oa_run *r)
+bool oa_run_finished(const struct oa_contest *k, const struct oa_run *r)
 {
-    return !r->absent && !r->failed && isfinite(r->valid_loss);
+    return !r->absent && !r->failed && isfinite(r->valid_loss) && isfinite(oa_run_score(k, r));
 }
 
 int oa_runs_made(const struct oa_entry *e, int seeds)
@@ -39,6 +39,7 @@ void oa_contest_free(struct oa_contest *contest)
     }
     oa_free(contest->entries);
     oa_free(contest->vary.runs);
+    oa_free(contest->measures);
     oa_free(contest->options_json);
     oa_free(contest->machine_json);
     *contest = (struct oa_contest){ 0 };

@@ -29,12 +29,6 @@ static double bits_for_each(double nats, uint64_t count)
     return count ? nats / log(2) / (double)count : (double)NAN;
 }
 
-static void no_scores(struct oa_run *out)
-{
-    for (int i = 0; i < OA_MEASURES; i++)
-        out->scores[i] = (double)NAN;
-}
-
 static bool progress(void *argument, long done, long all)
 {
     struct oa_bar *bar = argument;
@@ -69,7 +63,7 @@ enum oa_error oa_evaluate(const struct oa_evaluation *e, struct oa_run *out)
     bool whole;
     struct oa_bar bar;
     oa_bar_open(&bar, e->model->context, e->title);
-    no_scores(out);
+    oa_scores_clear(out->scores);
     OA_TRY(cover_loss(e, &bar, &sum, &whole));
     if (whole && !isfinite(sum))
         return oa_fail(e->model->context, OA_DIVERGED, "the validation loss is not finite");
@@ -77,7 +71,7 @@ enum oa_error oa_evaluate(const struct oa_evaluation *e, struct oa_run *out)
         OA_TRY(judge(e, &bar, out, &whole));
     if (!whole) { /* a part of the text says nothing about the whole */
         sum = (double)NAN;
-        no_scores(out);
+        oa_scores_clear(out->scores);
     }
     out->valid_loss = sum / (double)e->cover.targets;
     out->valid_tokens = (double)e->cover.targets;

@@ -127,6 +127,11 @@ size_t oa_event_print(double wall_time, const struct oa_log_line *line, uint8_t 
     struct bytes record = { out, 0 }, event = { room, 0 }, summary = { inner, 0 };
     put_scalar(&summary, "loss/train", line->loss);
     put_scalar(&summary, "loss/valid", line->valid_loss);
+    for (int i = 1; i < oa_measures_count(line->measures); i++) {
+        char tag[40];
+        snprintf(tag, sizeof tag, "%.24s/valid", line->measures[i].name);
+        put_scalar(&summary, tag, line->scores[i]);
+    }
     put_scalar(&summary, "learning_rate", line->lr);
     put_scalar(&summary, "gradient_norm", line->gradient_norm);
     put_scalar(&summary, "tokens_per_second", line->tokens / line->seconds);

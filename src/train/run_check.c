@@ -64,7 +64,7 @@ static enum oa_error check_losses(const struct reading *r, const struct oa_run *
 }
 
 /* Steps rise, and the curve ends where the run does. */
-static enum oa_error check_curve(const struct reading *r, const struct oa_run *run)
+static enum oa_error check_curve(const struct reading *r, const struct oa_measure *measures, const struct oa_run *run)
 {
     for (int i = 1; i < run->points; i++)
         if (run->curve[i].step <= run->curve[i - 1].step)
@@ -75,13 +75,21 @@ static enum oa_error check_curve(const struct reading *r, const struct oa_run *r
     if (run->steps == 0)
         return OA_OK;
     struct oa_curve_point none = { .step = 0, .valid_loss = (double)NAN }, *last = &none;
+    oa_scores_clear(none.scores);
     if (run->points)
         last = &run->curve[run->points - 1];
     OA_TRY(equal(r, "the last step of the curve", (double)last->step, (double)run->steps));
-    return equal(r, "the last validation loss of the curve", last->valid_loss, run->valid_loss);
+    OA_TRY(equal(r, "the last validation loss of the curve", last->valid_loss, run->valid_loss));
+    for (int i = 1; i < oa_measures_count(measures); i++) {
+        char what[64];
+        snprintf(what, sizeof what, "the last %.24s of the curve", measures[i].name);
+        OA_TRY(equal(r, what, last->scores[i], run->scores[i]));
+    }
+    return OA_OK;
 }
 
-enum oa_error oa_run_check(oa_context *c, const char *path, const struct oa_options *o, const struct oa_run *run)
+enum oa_error oa_run_check(oa_context *c, const char *path, const struct oa_options *o,
+                           const struct oa_measure *measures, const struct oa_run *run)
 {
     struct reading r = { .c = c, .path = path };
     OA_TRY(equal(&r, "seed", (double)run->seed, (double)o->train_seed));
@@ -89,5 +97,5 @@ enum oa_error oa_run_check(oa_context *c, const char *path, const struct oa_opti
         return OA_OK;
     OA_TRY(check_amounts(&r, o, run));
     OA_TRY(check_losses(&r, run));
-    return check_curve(&r, run);
+    return check_curve(&r, measures, run);
 }

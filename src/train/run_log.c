@@ -26,21 +26,34 @@ static enum oa_error add_point(oa_context *c, struct oa_run *run, const struct o
 {
     if (run->points == run->capacity)
         OA_TRY(oa_curve_reserve(c, run, 2 * run->capacity + 16));
-    run->curve[run->points++] = (struct oa_curve_point){ .step = line->step,
-                                                         .seconds = line->seconds,
-                                                         .tokens = line->tokens,
-                                                         .train_loss = line->loss,
-                                                         .valid_loss = line->valid_loss };
+    struct oa_curve_point *p = &run->curve[run->points++];
+    *p = (struct oa_curve_point){ .step = line->step,
+                                  .seconds = line->seconds,
+                                  .tokens = line->tokens,
+                                  .train_loss = line->loss,
+                                  .valid_loss = line->valid_loss };
+    memcpy(p->scores, line->scores, sizeof p->scores);
     return OA_OK;
 }
 
-enum { LINE = 512 };
+enum { LINE = 1024, VALID = 640 };
+
+/* ", \"valid_loss\": 1.5, \"accuracy\": 81.25": what a validation said. */
+static void print_validation(const struct oa_log_line *line, char out[VALID])
+{
+    int n = 0;
+    out[0] = 0;
+    if (!isnan(line->valid_loss))
+        n = snprintf(out, VALID, ", \"valid_loss\": %.17g", line->valid_loss);
+    for (int i = 1; i < oa_measures_count(line->measures); i++)
+        if (!isnan(line->scores[i]))
+            n += snprintf(out + n, (size_t)(VALID - n), ", \"%.24s\": %.17g", line->measures[i].name, line->scores[i]);
+}
 
 static size_t print_line(const struct oa_log_line *line, char out[LINE])
 {
-    char valid[64] = "";
-    if (!isnan(line->valid_loss))
-        snprintf(valid, sizeof valid, ", \"valid_loss\": %.17g", line->valid_loss);
+    char valid[VALID];
+    print_validation(line, valid);
     int n = snprintf(out, LINE,
                      "{\"step\": %ld, \"loss\": %.17g%s, \"lr\": %.9g, \"gradient_norm\": %.9g, \"seconds\": %.6f, "
                      "\"tokens\": %.0f}\n",
@@ -66,7 +79,7 @@ static double number(json_t *o, const char *key)
 }
 
 /* False when the line is not whole. */
-static bool parse_line(const char *text, size_t length, struct oa_log_line *line)
+static bool parse_line(const char *text, size_t length, const struct oa_measure *measures, struct oa_log_line *line)
 {
     json_t *o = json_loadb(text, length, 0, NULL);
     bool whole = json_is_integer(json_object_get(o, "step"));
@@ -77,16 +90,20 @@ static bool parse_line(const char *text, size_t length, struct oa_log_line *line
                                       .lr = number(o, "lr"),
                                       .gradient_norm = number(o, "gradient_norm"),
                                       .seconds = number(o, "seconds"),
-                                      .tokens = number(o, "tokens") };
+                                      .tokens = number(o, "tokens"),
+                                      .measures = measures };
+    for (int i = 1; whole && i < OA_MEASURES; i++)
+        line->scores[i] = i < oa_measures_count(measures) ? number(o, measures[i].name) : (double)NAN;
     json_decref(o);
     return whole;
 }
 
 /* One line into the curve; false when it is newer than `step` or not whole. */
-static bool keep_line(oa_context *c, const char *text, size_t length, long step, struct oa_run *run)
+static bool keep_line(oa_context *c, const char *text, size_t length, long step, const struct oa_measure *measures,
+                      struct oa_run *run)
 {
     struct oa_log_line line;
-    return parse_line(text, length, &line) && line.step <= step && add_point(c, run, &line) == OA_OK;
+    return parse_line(text, length, measures, &line) && line.step <= step && add_point(c, run, &line) == OA_OK;
 }
 
 static enum oa_error read_file(oa_context *c, const char *folder, char path[OA_PATH], char **text, size_t *length)
@@ -98,22 +115,23 @@ static enum oa_error read_file(oa_context *c, const char *folder, char path[OA_P
 }
 
 /* Fills the curve from the lines up to `step`; returns the bytes of these. */
-static size_t keep_lines(oa_context *c, const char *text, size_t length, long step, struct oa_run *run)
+static size_t keep_lines(oa_context *c, const char *text, size_t length, long step, const struct oa_measure *measures,
+                         struct oa_run *run)
 {
     size_t kept = 0;
     for (const char *end; kept < length && (end = memchr(text + kept, '\n', length - kept));
          kept = (size_t)(end - text) + 1)
-        if (!keep_line(c, text + kept, (size_t)(end - text) - kept, step, run))
+        if (!keep_line(c, text + kept, (size_t)(end - text) - kept, step, measures, run))
             break;
     return kept;
 }
 
-enum oa_error oa_log_read(oa_context *c, const char *folder, struct oa_run *run)
+enum oa_error oa_log_read(oa_context *c, const char *folder, const struct oa_measure *measures, struct oa_run *run)
 {
     char path[OA_PATH], *text;
     size_t length;
     OA_TRY(read_file(c, folder, path, &text, &length));
-    keep_lines(c, text, length, LONG_MAX, run);
+    keep_lines(c, text, length, LONG_MAX, measures, run);
     oa_free(text);
     return oa_status(c);
 }
@@ -147,12 +165,13 @@ enum oa_error oa_log_put_aside(oa_context *c, const char *folder)
     return OA_OK;
 }
 
-enum oa_error oa_log_rewind(oa_context *c, const char *folder, long step, struct oa_run *run)
+enum oa_error oa_log_rewind(oa_context *c, const char *folder, long step, const struct oa_measure *measures,
+                            struct oa_run *run)
 {
     char path[OA_PATH], *text;
     size_t length;
     OA_TRY(read_file(c, folder, path, &text, &length));
-    size_t kept = keep_lines(c, text, length, step, run);
+    size_t kept = keep_lines(c, text, length, step, measures, run);
     enum oa_error e = kept < length ? oa_file_write(c, path, text, kept) : OA_OK;
     oa_free(text);
     return e;
@@ -165,20 +184,24 @@ static size_t last_line(const char *text, size_t length)
     return before ? (size_t)(before - text) + 1 : 0;
 }
 
-enum oa_error oa_log_complete(oa_context *c, const char *folder, double valid_loss, struct oa_run *run)
+enum oa_error oa_log_complete(oa_context *c, const char *folder, const struct oa_log_line *validated,
+                              struct oa_run *run)
 {
     char path[OA_PATH], *text, printed[LINE];
     size_t length;
     struct oa_log_line line;
     struct oa_text changed;
-    run->curve[run->points - 1].valid_loss = valid_loss;
+    struct oa_curve_point *newest = &run->curve[run->points - 1];
+    newest->valid_loss = validated->valid_loss;
+    memcpy(newest->scores, validated->scores, sizeof newest->scores);
     OA_TRY(oa_path(c, path, folder, "log.jsonl"));
     OA_TRY(oa_file_read(c, path, &text, &length));
     size_t start = last_line(text, length);
     enum oa_error e = OA_OK;
     oa_text_init(&changed, c);
-    if (parse_line(text + start, length - start, &line)) {
-        line.valid_loss = valid_loss;
+    if (parse_line(text + start, length - start, validated->measures, &line)) {
+        line.valid_loss = validated->valid_loss;
+        memcpy(line.scores, validated->scores, sizeof line.scores);
         oa_text_add(&changed, text, start);
         oa_text_add(&changed, printed, print_line(&line, printed));
         e = oa_status(c) == OA_OK ? oa_file_write(c, path, changed.s, changed.length) : oa_status(c);

@@ -34,7 +34,7 @@ enum oa_error oa_run_order_look(oa_context *c, const struct oa_run_order *order,
     *found = false;
     enum oa_error e = fingerprint_of(c, order, &fingerprint);
     if (e == OA_OK)
-        e = oa_run_load(c, order->folder, fingerprint, &order->options, run, found);
+        e = oa_run_load(c, order->folder, fingerprint, &order->options, order->workload->task, run, found);
     if (e == OA_OK && !*found && oa_run_trained(order->folder, 0))
         e = oa_run_check_begun(c, order->folder, fingerprint);
     json_decref(fingerprint);
@@ -116,7 +116,7 @@ static enum oa_error train_and_save(oa_context *c, const struct oa_run_order *or
     name_machines(c, begun, here, run);
     if (!run->failed)
         OA_TRY(oa_run_weights(c, order->folder, run));
-    return oa_run_save(c, order->folder, fingerprint, run);
+    return oa_run_save(c, order->folder, fingerprint, order->workload->task->measures, run);
 }
 
 enum oa_error oa_run_order_read(oa_context *c, const struct oa_run_order *order, struct oa_workplace *place,

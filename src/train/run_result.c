@@ -3,6 +3,7 @@
 #include "train/run_result.h"
 
 #include "base/seal.h"
+#include "train/run_scores.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -48,7 +49,8 @@ static double value(json_t *x)
     return json_is_number(x) ? json_number_value(x) : (double)NAN;
 }
 
-static json_t *curve_json(const struct oa_run *run)
+/* Behind the loss a point has the task's other measures. */
+static json_t *curve_json(const struct oa_measure *measures, const struct oa_run *run)
 {
     json_t *curve = json_array();
     for (int i = 0; i < run->points; i++) {
@@ -58,13 +60,14 @@ static json_t *curve_json(const struct oa_run *run)
         json_array_append_new(point, number(p->seconds));
         json_array_append_new(point, number(p->tokens));
         json_array_append_new(point, number(p->train_loss));
-        json_array_append_new(point, number(p->valid_loss));
+        for (int m = 0; m < oa_measures_count(measures); m++)
+            json_array_append_new(point, number(oa_point_measured(p, m)));
         json_array_append_new(curve, point);
     }
     return curve;
 }
 
-static json_t *run_json(const struct oa_run *run, json_t *fingerprint)
+static json_t *run_json(const struct oa_measure *measures, const struct oa_run *run, json_t *fingerprint)
 {
     json_t *o = json_object();
     json_object_set(o, "fingerprint", fingerprint);
@@ -74,17 +77,21 @@ static json_t *run_json(const struct oa_run *run, json_t *fingerprint)
     json_object_set_new(o, "steps", json_integer(run->steps));
     for (int i = 0; i < FIELDS; i++)
         json_object_set_new(o, fields[i].key, number(*field((struct oa_run *)(uintptr_t)run, i)));
+    if (oa_measures_count(measures) > 1)
+        json_object_set_new(o, "scores", oa_run_scores_json(measures, run->scores));
     json_object_set_new(o, "failed", json_boolean(run->failed));
     json_object_set_new(o, "failure", json_string(run->failure));
-    json_object_set_new(o, "curve", curve_json(run));
+    json_object_set_new(o, "curve", curve_json(measures, run));
+    oa_parts_write(run, o);
     return o;
 }
 
-enum oa_error oa_run_save(oa_context *c, const char *folder, json_t *fingerprint, const struct oa_run *run)
+enum oa_error oa_run_save(oa_context *c, const char *folder, json_t *fingerprint, const struct oa_measure *measures,
+                          const struct oa_run *run)
 {
     char path[OA_PATH];
     OA_TRY(oa_path(c, path, folder, "result.json"));
-    json_t *o = run_json(run, fingerprint);
+    json_t *o = run_json(measures, run, fingerprint);
     enum oa_error e = oa_sealed_write(c, path, o);
     json_decref(o);
     return e;
@@ -110,17 +117,22 @@ enum oa_error oa_run_weights(oa_context *c, const char *folder, struct oa_run *r
 
 /* ---- reading ---- */
 
-static enum oa_error read_curve(oa_context *c, json_t *curve, struct oa_run *run)
+static enum oa_error read_curve(oa_context *c, const json_t *curve, const struct oa_measure *measures,
+                                struct oa_run *run)
 {
     size_t n = json_array_size(curve);
     OA_TRY(oa_curve_reserve(c, run, (int)n));
     for (size_t i = 0; i < n; i++) {
         json_t *p = json_array_get(curve, i);
-        run->curve[run->points++] = (struct oa_curve_point){ .step = (long)value(json_array_get(p, 0)),
-                                                             .seconds = value(json_array_get(p, 1)),
-                                                             .tokens = value(json_array_get(p, 2)),
-                                                             .train_loss = value(json_array_get(p, 3)),
-                                                             .valid_loss = value(json_array_get(p, 4)) };
+        struct oa_curve_point *point = &run->curve[run->points++];
+        *point = (struct oa_curve_point){ .step = (long)value(json_array_get(p, 0)),
+                                          .seconds = value(json_array_get(p, 1)),
+                                          .tokens = value(json_array_get(p, 2)),
+                                          .train_loss = value(json_array_get(p, 3)),
+                                          .valid_loss = value(json_array_get(p, 4)) };
+        oa_scores_clear(point->scores);
+        for (int m = 1; m < oa_measures_count(measures); m++)
+            point->scores[m] = value(json_array_get(p, 4 + (size_t)m));
     }
     return OA_OK;
 }
@@ -131,17 +143,20 @@ static void read_text(const json_t *o, const char *key, char *out, size_t size)
     snprintf(out, size, "%s", text ? text : "");
 }
 
-static enum oa_error read_run(oa_context *c, json_t *o, struct oa_run *run)
+static enum oa_error read_run(oa_context *c, const char *path, const json_t *o, const struct oa_measure *measures,
+                              struct oa_run *run)
 {
     run->seed = (uint64_t)json_integer_value(json_object_get(o, "seed"));
     run->steps = (long)json_integer_value(json_object_get(o, "steps"));
     for (int i = 0; i < FIELDS; i++)
         *field(run, i) = value(json_object_get(o, fields[i].key));
+    oa_run_scores_read(measures, json_object_get(o, "scores"), run->scores);
     run->failed = json_is_true(json_object_get(o, "failed"));
     read_text(o, "failure", run->failure, sizeof run->failure);
     read_text(o, "machine", run->machine, sizeof run->machine);
     read_text(o, "weights", run->weights, sizeof run->weights);
-    return read_curve(c, json_object_get(o, "curve"), run);
+    OA_TRY(read_curve(c, json_object_get(o, "curve"), measures, run));
+    return oa_parts_read(c, path, o, run);
 }
 
 static bool same_number(double a, double b)
@@ -151,7 +166,10 @@ static bool same_number(double a, double b)
 
 static bool same_point(const struct oa_curve_point *a, const struct oa_curve_point *b)
 {
-    return a->step == b->step && same_number(a->train_loss, b->train_loss) && same_number(a->valid_loss, b->valid_loss);
+    bool same = a->step == b->step && same_number(a->train_loss, b->train_loss);
+    for (int i = 0; i < OA_MEASURES; i++)
+        same = same && same_number(oa_point_measured(a, i), oa_point_measured(b, i));
+    return same;
 }
 
 /* The first point at which the two differ; -1: none. */
@@ -165,14 +183,15 @@ static int first_difference(const struct oa_run *a, const struct oa_run *b)
 }
 
 /* The log tells the same losses as the result, where it is still there. */
-static enum oa_error check_log(oa_context *c, const char *folder, const char *path, const struct oa_run *run)
+static enum oa_error check_log(oa_context *c, const char *folder, const char *path, const struct oa_measure *measures,
+                               const struct oa_run *run)
 {
     char log[OA_PATH];
     struct oa_run logged = { 0 };
     OA_TRY(oa_path(c, log, folder, "log.jsonl"));
     if (!oa_file_exists(log))
         return OA_OK;
-    enum oa_error e = oa_log_read(c, folder, &logged);
+    enum oa_error e = oa_log_read(c, folder, measures, &logged);
     int differs = first_difference(run, &logged);
     if (e == OA_OK && differs >= 0)
         e = oa_fail(c, OA_FORMAT, "%s: line %d of %s says something else than the curve of this result; %s", path,
@@ -212,8 +231,21 @@ static enum oa_error check_weights(oa_context *c, const char *folder, const char
                    other_run.weights, run->weights, "remove the run's folder to train it again");
 }
 
+/* Results of before the task had that measure. */
+static enum oa_error check_metric(oa_context *c, const char *path, const json_t *root, const struct oa_options *o,
+                                  const struct oa_task *task)
+{
+    int metric;
+    OA_TRY(oa_metric_choose(c, task, o->compare_metric, &metric));
+    const char *name = task->measures[metric].name;
+    if (metric == 0 || json_object_get(json_object_get(root, "scores"), name))
+        return OA_OK;
+    return oa_fail(c, OA_FORMAT, "%s: the result says nothing of %s, which the contest is about; %s", path, name,
+                   remedy);
+}
+
 enum oa_error oa_run_load(oa_context *c, const char *folder, const json_t *fingerprint, const struct oa_options *o,
-                          struct oa_run *run, bool *found)
+                          const struct oa_task *task, struct oa_run *run, bool *found)
 {
     char path[OA_PATH];
     json_t *root;
@@ -225,11 +257,13 @@ enum oa_error oa_run_load(oa_context *c, const char *folder, const json_t *finge
     OA_TRY(oa_sealed_read(c, path, remedy, &root));
     enum oa_error e = oa_fingerprint_check(c, path, json_object_get(root, "fingerprint"), fingerprint, other);
     if (e == OA_OK)
-        e = read_run(c, root, run);
+        e = check_metric(c, path, root, o, task);
+    if (e == OA_OK)
+        e = read_run(c, path, root, task->measures, run);
     json_decref(root);
     OA_TRY(e);
-    OA_TRY(oa_run_check(c, path, o, run));
-    OA_TRY(check_log(c, folder, path, run));
+    OA_TRY(oa_run_check(c, path, o, task->measures, run));
+    OA_TRY(check_log(c, folder, path, task->measures, run));
     OA_TRY(check_pace(c, folder, path, run));
     OA_TRY(check_weights(c, folder, path, run));
     return oa_run_check_begun(c, folder, fingerprint);
@@ -296,7 +330,16 @@ enum oa_error oa_run_begin(oa_context *c, const char *folder, json_t *fingerprin
 
 void oa_run_free(struct oa_run *run)
 {
+    for (int i = 0; i < run->example_count; i++) {
+        oa_free(run->examples[i].source);
+        oa_free(run->examples[i].reference);
+        oa_free(run->examples[i].output);
+    }
     oa_free(run->curve);
+    oa_free(run->parts);
+    oa_free(run->examples);
     run->curve = NULL;
-    run->points = run->capacity = 0;
+    run->parts = NULL;
+    run->examples = NULL;
+    run->points = run->capacity = run->part_count = run->example_count = 0;
 }

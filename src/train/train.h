@@ -48,6 +48,10 @@ struct oa_bar {
 void oa_bar_open(struct oa_bar *b, oa_context *c, const char *title);
 void oa_bar_say(struct oa_bar *b, long done, long all);
 
+/* measures.c: the number of the measure that contests are about: `name`, or "" for the task's own choice. A name that
+ * does not exist is refused with those that do. */
+enum oa_error oa_metric_choose(oa_context *c, const struct oa_task *task, const char *name, int *out);
+
 /* remarks.c: notices about options that do nothing beside the others. */
 void oa_remarks(oa_context *c, const struct oa_options *o);
 
@@ -144,21 +148,27 @@ void oa_folder_forget(oa_context *c, const char *folder); /* removes every check
 struct oa_log_line {
     long step;
     double loss, valid_loss, lr, gradient_norm, seconds, tokens; /* valid_loss NaN: none */
+    const struct oa_measure *measures;                           /* of the task; NULL: the loss alone */
+    double scores[OA_MEASURES];                                  /* as in struct oa_run; NaN: not measured */
 };
 enum oa_error oa_curve_reserve(oa_context *c, struct oa_run *run, int capacity); /* room for so many points */
 enum oa_error oa_log_add(oa_context *c, const char *folder, const struct oa_log_line *line, struct oa_run *run);
-/* Adds the validation that the newest line lacks because a stop came in the middle of it. */
-enum oa_error oa_log_complete(oa_context *c, const char *folder, double valid_loss, struct oa_run *run);
-enum oa_error oa_log_read(oa_context *c, const char *folder, struct oa_run *run); /* the whole log into the curve */
+/* Adds the validation that the newest line lacks because a stop came in the middle of it: valid_loss, measures and
+ * scores of `validated`. */
+enum oa_error oa_log_complete(oa_context *c, const char *folder, const struct oa_log_line *validated,
+                              struct oa_run *run);
+/* The whole log into the curve. measures: of the task, by whose names scores are found; NULL: the loss alone. */
+enum oa_error oa_log_read(oa_context *c, const char *folder, const struct oa_measure *measures, struct oa_run *run);
 /* Puts a log of steps that no checkpoint holds aside, as log.jsonl.1, .2 … the first that is free, and says so. */
 enum oa_error oa_log_put_aside(oa_context *c, const char *folder);
 /* Reads the log back up to `step`, rewrites it without what came later, and fills the curve. */
-enum oa_error oa_log_rewind(oa_context *c, const char *folder, long step, struct oa_run *run);
+enum oa_error oa_log_rewind(oa_context *c, const char *folder, long step, const struct oa_measure *measures,
+                            struct oa_run *run);
 
 /* event_file.c: the same lines for TensorBoard, in events.out.tfevents.orthant. Numbers that are NaN are left out. */
 enum oa_error oa_events_add(oa_context *c, const char *folder, const struct oa_log_line *line);
 enum oa_error oa_events_rewind(oa_context *c, const char *folder, long step); /* cuts away what came later */
-enum { OA_EVENT = 512 };                                                      /* room for a record */
+enum { OA_EVENT = 1024 };                                                     /* room for a record */
 size_t oa_event_print(double wall_time, const struct oa_log_line *line, uint8_t out[OA_EVENT]); /* its bytes */
 uint32_t oa_crc32c(const void *data, size_t count); /* Castagnoli (RFC 3720, appendix B.4) */
 

@@ -109,8 +109,9 @@ static enum oa_error note_best(struct trainer *t)
     long before = t->p.best.step;
     if (!oa_best_wanted(t->o) || isnan(t->run->valid_loss))
         return OA_OK;
-    bool lowest = oa_best_note(&t->p.best, t->p.step, t->run->valid_loss);
-    if (!lowest || !t->o->train_keep_best)
+    const struct oa_measure *metric = &t->r->workload->task->measures[t->metric];
+    bool best = oa_best_note(&t->p.best, t->p.step, oa_run_measured(t->run, t->metric), metric);
+    if (!best || !t->o->train_keep_best)
         return OA_OK;
     return oa_best_save(&t->best, t->m, t->r->workload->tokenizer, &t->p.best, before);
 }
@@ -118,6 +119,21 @@ static enum oa_error note_best(struct trainer *t)
 static enum oa_error add_event(const struct trainer *t, const struct oa_log_line *line)
 {
     return t->r->folder && t->o->train_tensorboard ? oa_events_add(t->c, t->r->folder, line) : OA_OK;
+}
+
+/* What the newest validation said, into a line. */
+static void add_validation(const struct trainer *t, struct oa_log_line *line)
+{
+    line->valid_loss = t->run->valid_loss;
+    memcpy(line->scores, t->run->scores, sizeof line->scores);
+}
+
+static struct oa_log_line empty_line(const struct trainer *t, long step)
+{
+    double none = (double)NAN;
+    struct oa_log_line line = { step, none, none, none, none, none, none, t->r->workload->task->measures, { 0 } };
+    oa_scores_clear(line.scores);
+    return line;
 }
 
 /* The run was stopped in the middle of the validation of its newest step: nothing else of that step is missing. */
@@ -131,27 +147,26 @@ static enum oa_error make_up_for_validation(struct trainer *t)
     if (!oa_trainer_complete(t))
         return oa_trainer_stopped(t);
     OA_TRY(note_best(t));
-    double none = (double)NAN;
-    struct oa_log_line line = { t->p.step, none, run->valid_loss, none, none, none, none };
+    struct oa_log_line line = empty_line(t, t->p.step);
+    add_validation(t, &line);
     OA_TRY(add_event(t, &line));
-    return oa_log_complete(t->c, t->r->folder, run->valid_loss, t->run);
+    return oa_log_complete(t->c, t->r->folder, &line, t->run);
 }
 
 static enum oa_error write_log(struct trainer *t, long step)
 {
-    struct oa_log_line line = { .step = step,
-                                .loss = t->loss,
-                                .lr = oa_pace_rate(&t->pace, t->o, step),
-                                .gradient_norm = t->norm,
-                                .seconds = t->p.seconds,
-                                .tokens = t->p.tokens,
-                                .valid_loss = (double)NAN };
+    struct oa_log_line line = empty_line(t, step);
+    line.loss = t->loss;
+    line.lr = oa_pace_rate(&t->pace, t->o, step);
+    line.gradient_norm = t->norm;
+    line.seconds = t->p.seconds;
+    line.tokens = t->p.tokens;
     bool validation = validation_due(t, step);
     if (!validation && !due(t, step, t->o->train_log_every))
         return OA_OK;
     if (validation) {
         OA_TRY(validate(t));
-        line.valid_loss = t->run->valid_loss;
+        add_validation(t, &line);
         OA_TRY(note_best(t));
     }
     OA_TRY(oa_log_add(t->c, t->r->folder, &line, t->run));
@@ -243,6 +258,7 @@ enum oa_error oa_train_run(oa_context *c, const struct oa_train_request *r, stru
                             .perplexity = (double)NAN,
                             .bits_per_character = (double)NAN,
                             .bits_per_byte = (double)NAN };
+    oa_scores_clear(out->scores);
     t->c = c;
     t->r = r;
     t->o = r->options;

@@ -36,6 +36,7 @@ struct trainer {
     double times[OA_TIMES];
     double loss, norm; /* of the newest step */
     struct oa_amount amount;
+    int metric; /* number of the task's measure that the best model is chosen by */
     struct oa_run *run;
 };
 

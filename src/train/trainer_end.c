@@ -103,12 +103,14 @@ static enum oa_error keep(struct trainer *t, struct oa_model *m)
 
 static void say_end(const struct trainer *t)
 {
+    const struct oa_measure *metric = &t->r->workload->task->measures[t->metric];
+    const char *best = metric->higher ? "highest" : "lowest";
     if (!oa_pace_ended(&t->pace, t->p.step))
-        oa_log(t->c, 0, "%s: stopped after step %ld of %ld: %ld validations in a row brought no new lowest loss",
-               t->title, t->p.step, t->o->train_steps, t->p.best.stale);
+        oa_log(t->c, 0, "%s: stopped after step %ld of %ld: %ld validations in a row brought no new %s %s", t->title,
+               t->p.step, t->o->train_steps, t->p.best.stale, best, t->metric ? metric->title : "loss");
     if (t->run->best_step)
-        oa_log(t->c, 0, "%s: the model kept is that of step %ld, with the lowest validation loss, %.6g", t->title,
-               t->p.best.step, t->p.best.loss);
+        oa_log(t->c, 0, "%s: the model kept is that of step %ld, with the %s %s, %.6g", t->title, t->p.best.step, best,
+               t->metric ? metric->title : "validation loss", t->p.best.score);
 }
 
 enum oa_error oa_trainer_finish(struct trainer *t)

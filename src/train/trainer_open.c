@@ -90,7 +90,7 @@ static enum oa_error take_up_log(struct trainer *t)
     say_age(t->age, age);
     oa_log(t->c, 0, "%s: going on from step %ld of %ld, after %.0f tokens; the checkpoint is %s old", t->r->folder,
            t->p.step, t->o->train_steps, t->p.tokens, age);
-    return oa_log_rewind(t->c, t->r->folder, t->p.step, t->run);
+    return oa_log_rewind(t->c, t->r->folder, t->p.step, t->r->workload->task->measures, t->run);
 }
 
 /* The first thing that is written, when nothing is left that could refuse the run. */
@@ -121,6 +121,7 @@ static enum oa_error reserve(struct trainer *t)
 
 enum oa_error oa_trainer_open(struct trainer *t)
 {
+    OA_TRY(oa_metric_choose(t->c, t->r->workload->task, t->o->compare_metric, &t->metric));
     OA_TRY(oa_best_check(t->c, t->o, oa_workload_side(t->r->workload, OA_VALIDATION).targets > 0, t->r->folder));
     OA_TRY(oa_device_open(t->c, t->o->train_precision, false, &t->d));
     OA_TRY(oa_model_open(t->d, t->o, &t->r->workload->form, true, &t->m));

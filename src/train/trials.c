@@ -9,14 +9,14 @@ static const struct oa_run *trials_of(const struct oa_contest *k, int entry, int
     return &k->entries[entry].trials[cell * k->tuning.seeds];
 }
 
-double oa_trial_loss(const struct oa_contest *k, int entry, int cell)
+double oa_trial_mean(const struct oa_contest *k, int entry, int cell, int measure)
 {
     const struct oa_run *trial = trials_of(k, entry, cell);
     double sum = 0;
     for (int s = 0; s < k->tuning.seeds; s++) {
-        if (trial[s].failed || !isfinite(trial[s].valid_loss))
-            return INFINITY;
-        sum += trial[s].valid_loss;
+        if (trial[s].failed || !isfinite(oa_run_measured(&trial[s], measure)))
+            return NAN;
+        sum += oa_run_measured(&trial[s], measure);
     }
     return sum / k->tuning.seeds;
 }
@@ -24,11 +24,11 @@ double oa_trial_loss(const struct oa_contest *k, int entry, int cell)
 int oa_trial_best(const struct oa_contest *k, int entry)
 {
     int best = -1;
-    double lowest = INFINITY;
+    double lowest = INFINITY; /* no cell that diverged is below it */
     for (int cell = 0; cell < k->tuning.grid.cells; cell++) {
-        double loss = oa_trial_loss(k, entry, cell);
-        if (loss < lowest) {
-            lowest = loss;
+        double cost = oa_cost(oa_metric(k), oa_trial_mean(k, entry, cell, k->metric));
+        if (cost < lowest) {
+            lowest = cost;
             best = cell;
         }
     }
@@ -51,11 +51,18 @@ static int with_value(const struct oa_grid *g, int cell, int option, int value)
     return cell + (value - oa_grid_at(g, cell, option)) * stride;
 }
 
+/* By which models are told apart; infinite when any trial diverged. */
+static double loss_of(const struct oa_contest *k, int entry, int cell)
+{
+    double mean = oa_trial_mean(k, entry, cell, 0);
+    return isnan(mean) ? INFINITY : mean;
+}
+
 bool oa_trial_idle(const struct oa_contest *k, int entry, int option)
 {
     const struct oa_grid *g = &k->tuning.grid;
     for (int cell = 0; cell < g->cells; cell++)
-        if (oa_trial_loss(k, entry, cell) != oa_trial_loss(k, entry, with_value(g, cell, option, 0)))
+        if (loss_of(k, entry, cell) != loss_of(k, entry, with_value(g, cell, option, 0)))
             return false;
     return true;
 }

@@ -170,7 +170,7 @@ struct making {
 static enum oa_error ended(void *argument, long order, struct oa_run *run)
 {
     const struct making *m = argument;
-    slot_of(m->t, m->batch, order)->loss = run->failed ? (double)NAN : run->valid_loss;
+    slot_of(m->t, m->batch, order)->score = run->failed ? (double)NAN : oa_run_score(m->t->out, run);
     oa_run_free(run);
     return OA_OK;
 }
@@ -232,7 +232,7 @@ static enum oa_error prepare(struct contest *t)
                 const struct oa_run *first = &t->out->entries[i].runs[0];
                 bool known = k == 0 && !first->failed;
                 oa_varied_of(v, i, s)[k] =
-                    (struct oa_varied){ seed_of(t, s, k), known ? first->valid_loss : (double)NAN };
+                    (struct oa_varied){ seed_of(t, s, k), known ? oa_run_score(t->out, first) : (double)NAN };
             }
     return OA_OK;
 }

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/metric_words.h"
+
+#include <string.h>
+
+struct oa_estimate oa_shown(const struct oa_contest *k, struct oa_estimate cost)
+{
+    cost.mean = oa_cost(oa_metric(k), cost.mean);
+    return cost;
+}
+
+/* ---- words ---- */
+
+bool oa_about_loss(const struct oa_contest *k)
+{
+    return k->metric == 0;
+}
+
+const char *oa_metric_word(const struct oa_contest *k)
+{
+    return oa_about_loss(k) ? "loss" : oa_metric(k)->title;
+}
+
+const char *oa_metric_long(const struct oa_contest *k)
+{
+    return oa_about_loss(k) ? "validation loss" : oa_metric(k)->title;
+}
+
+const char *oa_metric_best(const struct oa_contest *k)
+{
+    return oa_metric(k)->higher ? "highest" : "lowest";
+}
+
+const char *oa_metric_better(const struct oa_contest *k)
+{
+    return oa_metric(k)->higher ? "higher" : "lower";
+}
+
+int oa_decimals(const struct oa_contest *k)
+{
+    return oa_metric(k)->decimals;
+}
+
+const char *oa_verdict_says(const struct oa_contest *k, enum oa_verdict v, char out[OA_VERDICT])
+{
+    if (v == OA_VERDICT_LOWEST)
+        snprintf(out, OA_VERDICT, "%s %s", oa_metric_best(k), oa_metric_word(k));
+    else
+        snprintf(out, OA_VERDICT, "%s", oa_verdict_name(v));
+    return out;
+}
+
+/* ---- units ---- */
+
+const char *oa_difference_unit(const struct oa_contest *k)
+{
+    const char *unit = oa_metric(k)->unit;
+    return strcmp(unit, "%") == 0 ? "% points" : unit;
+}
+
+void oa_add_unit(const char *unit, struct oa_text *out)
+{
+    if (*unit)
+        oa_text_printf(out, " %s", unit);
+}
+
+void oa_add_margin(const struct oa_contest *k, struct oa_text *out)
+{
+    oa_text_printf(out, "%g", k->margin);
+    oa_add_unit(oa_difference_unit(k), out);
+}
+
+/* "nats a token" as "nats/token". */
+static const char *shorten(const char *unit, char out[OA_LABEL])
+{
+    const char *a = strstr(unit, " a ");
+    if (a)
+        snprintf(out, OA_LABEL, "%.*s/%s", (int)(a - unit), unit, a + 3);
+    else
+        snprintf(out, OA_LABEL, "%s", unit);
+    return out;
+}
+
+static const char *join(const char *what, const char *between, const char *unit, char out[OA_LABEL])
+{
+    snprintf(out, OA_LABEL, "%s%s%s", what, *unit ? between : "", unit);
+    return out;
+}
+
+const char *oa_unit(const struct oa_measure *m, char out[OA_LABEL])
+{
+    return shorten(strcmp(m->unit, m->title) == 0 ? "" : m->unit, out);
+}
+
+const char *oa_heading(const struct oa_measure *m, const char *title, char out[OA_LABEL])
+{
+    char unit[OA_LABEL];
+    return join(title, "\n", oa_unit(m, unit), out);
+}
+
+const char *oa_axis_of(const struct oa_measure *m, const char *what, char out[OA_LABEL])
+{
+    char unit[OA_LABEL];
+    return join(what, ", ", oa_unit(m, unit), out);
+}
+
+const char *oa_axis_of_difference(const struct oa_contest *k, char out[OA_LABEL])
+{
+    char unit[OA_LABEL];
+    return join("difference", ", ", shorten(oa_difference_unit(k), unit), out);
+}
+
+const char *oa_to_the_best(const struct oa_contest *k, char out[OA_LABEL])
+{
+    snprintf(out, OA_LABEL, "difference\nto the %s", oa_metric_best(k));
+    return out;
+}

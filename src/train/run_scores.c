@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/run_scores.h"
+
+#include "print/print.h"
+#include "train/train.h"
+
+#include <math.h>
+#include <string.h>
+
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static double value(const json_t *x)
+{
+    return json_is_number(x) ? json_number_value(x) : (double)NAN;
+}
+
+/* ---- scores ---- */
+
+json_t *oa_run_scores_json(const struct oa_measure *measures, const double scores[OA_MEASURES])
+{
+    json_t *object = json_object();
+    for (int i = 1; i < oa_measures_count(measures); i++)
+        json_object_set_new(object, measures[i].name, number(scores[i]));
+    return object;
+}
+
+void oa_run_scores_read(const struct oa_measure *measures, const json_t *object, double scores[OA_MEASURES])
+{
+    oa_scores_clear(scores);
+    for (int i = 1; i < oa_measures_count(measures); i++)
+        scores[i] = value(json_object_get(object, measures[i].name));
+}
+
+/* ---- parts and examples ---- */
+
+static json_t *part_json(const struct oa_breakdown *p)
+{
+    return json_pack("{s:o, s:o, s:s, s:o, s:o}", "by", oa_json_string(p->by), "name", oa_json_string(p->name),
+                     "measure", p->measure, "value", number(p->value), "n", number(p->n));
+}
+
+static json_t *example_json(const struct oa_specimen *e)
+{
+    return json_pack("{s:I, s:o, s:o, s:o}", "row", (json_int_t)e->row, "source", oa_json_string(e->source),
+                     "reference", oa_json_string(e->reference), "output", oa_json_string(e->output));
+}
+
+void oa_parts_write(const struct oa_run *run, json_t *object)
+{
+    json_t *parts = json_array(), *examples = json_array();
+    for (int i = 0; i < run->part_count; i++)
+        json_array_append_new(parts, part_json(&run->parts[i]));
+    for (int i = 0; i < run->example_count; i++)
+        json_array_append_new(examples, example_json(&run->examples[i]));
+    if (run->part_count)
+        json_object_set(object, "breakdown", parts);
+    if (run->example_count)
+        json_object_set(object, "examples", examples);
+    json_decref(parts);
+    json_decref(examples);
+}
+
+static enum oa_error refuse(oa_context *c, const char *path, const char *key, size_t i)
+{
+    return oa_fail(c, OA_FORMAT, "%s: %s[%zu] is not what a run writes there; train that run again", path, key, i);
+}
+
+static bool read_text(const json_t *object, const char *key, char *out, size_t size)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    snprintf(out, size, "%s", text ? text : "");
+    return text && strlen(text) < size;
+}
+
+static bool read_part(const json_t *object, struct oa_breakdown *p)
+{
+    const json_t *n = json_object_get(object, "n"), *x = json_object_get(object, "value");
+    p->value = value(x);
+    p->n = value(n);
+    return read_text(object, "by", p->by, sizeof p->by) && read_text(object, "name", p->name, sizeof p->name) &&
+           read_text(object, "measure", p->measure, sizeof p->measure) && (json_is_number(x) || json_is_null(x)) &&
+           p->n >= 0;
+}
+
+static bool copy_text(oa_context *c, const json_t *object, const char *key, char **out)
+{
+    const json_t *text = json_object_get(object, key);
+    *out = json_is_string(text) ? oa_copy_text(c, json_string_value(text)) : NULL;
+    return json_is_string(text) || json_is_null(text);
+}
+
+static bool read_example(oa_context *c, const json_t *object, struct oa_specimen *e)
+{
+    const json_t *row = json_object_get(object, "row");
+    e->row = (long)json_integer_value(row);
+    bool texts = copy_text(c, object, "source", &e->source);
+    texts &= copy_text(c, object, "reference", &e->reference);
+    texts &= copy_text(c, object, "output", &e->output);
+    return texts && json_is_integer(row) && e->row >= 0;
+}
+
+static enum oa_error read_parts(oa_context *c, const char *path, const json_t *parts, struct oa_run *run)
+{
+    size_t n = json_array_size(parts);
+    run->parts = n ? oa_alloc(c, n * sizeof *run->parts) : NULL;
+    for (size_t i = 0; run->parts && i < n; i++)
+        if (!read_part(json_array_get(parts, i), &run->parts[run->part_count++]))
+            return refuse(c, path, "breakdown", i);
+    return oa_status(c);
+}
+
+/* Rising rows: whoever looks for an example in several runs walks through them once. */
+static enum oa_error read_examples(oa_context *c, const char *path, const json_t *examples, struct oa_run *run)
+{
+    size_t n = json_array_size(examples);
+    run->examples = n ? oa_alloc(c, n * sizeof *run->examples) : NULL;
+    for (size_t i = 0; run->examples && i < n; i++) {
+        struct oa_specimen *e = &run->examples[run->example_count++];
+        if (!read_example(c, json_array_get(examples, i), e) || (i && e->row <= e[-1].row))
+            return refuse(c, path, "examples", i);
+    }
+    return oa_status(c);
+}
+
+enum oa_error oa_parts_read(oa_context *c, const char *path, const json_t *object, struct oa_run *run)
+{
+    OA_TRY(read_parts(c, path, json_object_get(object, "breakdown"), run));
+    return read_examples(c, path, json_object_get(object, "examples"), run);
+}
