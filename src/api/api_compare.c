@@ -114,7 +114,7 @@ static enum oa_error compare(const oa_config *config, const struct oa_names *n, 
     struct oa_lock *lock;
     announce_ignored(config, n->name, n->count);
     for (int i = 0; i < n->count; i++)
-        OA_TRY(oa_attention_warn(c, n->name[i], OA_LANGUAGE_MODEL, &config->options));
+        OA_TRY(oa_attention_warn(c, n->name[i], oa_options_stacks(&config->options), &config->options));
     oa_remarks(c, &config->options);
     OA_TRY(oa_folder_lock(c, folder, &lock));
     enum oa_error e = config->options.compare_until_resolved ? oa_contest_until(c, &request, began, &contest)

@@ -128,7 +128,8 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
                                         .keep = true,
                                         .title = config->options.model_attention };
     /* before a long text is read */
-    OA_TRY(oa_attention_warn(config->context, config->options.model_attention, OA_LANGUAGE_MODEL, &config->options));
+    OA_TRY(oa_attention_warn(config->context, config->options.model_attention, oa_options_stacks(&config->options),
+                             &config->options));
     oa_remarks(config->context, &config->options);
     OA_TRY(oa_workload_open(config->context, &config->options, work));
     OA_TRY(say_size(config, work));

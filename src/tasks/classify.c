@@ -79,6 +79,7 @@ const struct oa_task oa_task_classify = {
     .name = "classify",
     .what = "classification: the class of a text, of a pair of texts, or of a picture",
     .citation = "Devlin et al. 2019, arXiv 1810.04805",
+    .stacks = OA_STACK(OA_STACK_ENCODER),
     .measures = measures,
     .metric = "accuracy",
     .open = open,

@@ -53,6 +53,7 @@ const struct oa_task oa_task_lm = {
     .name = "lm",
     .what = "language modelling: each token of a text from those before it",
     .citation = "Radford et al. 2018",
+    .stacks = OA_LANGUAGE_MODEL,
     .measures = measures,
     .open = open,
     .open_measured = open_measured,

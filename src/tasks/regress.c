@@ -47,6 +47,7 @@ const struct oa_task oa_task_regress = {
     .name = "regress",
     .what = "regression: a number for a text or a pair of texts",
     .citation = "Cer et al. 2017, arXiv 1708.00055",
+    .stacks = OA_STACK(OA_STACK_ENCODER),
     .measures = measures,
     .metric = "pearson",
     .open = open,

@@ -39,6 +39,7 @@ const struct oa_task oa_task_summarize = {
     .name = "summarize",
     .what = "summaries, or replies in a dialogue: a short text from a long one",
     .citation = "Rush et al. 2015, arXiv 1509.00685",
+    .stacks = OA_STACK(OA_STACK_ENCODER) | OA_STACK(OA_STACK_DECODER) | OA_STACK(OA_STACK_CROSS),
     .measures = measures,
     .metric = "rouge1",
     .open = open,

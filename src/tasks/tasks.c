@@ -28,6 +28,12 @@ const struct oa_task *oa_task_find(const char *name)
     return NULL;
 }
 
+unsigned oa_options_stacks(const struct oa_options *o)
+{
+    const struct oa_task *task = oa_task_find(o->data_task);
+    return task ? task->stacks : OA_LANGUAGE_MODEL;
+}
+
 static enum oa_error unknown(oa_context *c, const char *name)
 {
     struct oa_text known;

@@ -43,6 +43,7 @@ struct oa_task {
     const char *name;     /* data.task */
     const char *what;     /* a line for people: what is read, what is predicted */
     const char *citation; /* authors, year, arXiv number */
+    unsigned stacks;      /* of its models: OA_STACK(OA_STACK_ENCODER) | …, as the form of open has them */
     /* Ended by name = NULL. The first is the loss; contests are about it unless compare.metric names another, or the
      * task has a `metric` of its own. */
     const struct oa_measure *measures;
@@ -68,6 +69,9 @@ struct oa_task {
 
 const struct oa_task *oa_task_at(int i);              /* in the order of tasks.def; NULL past the end */
 const struct oa_task *oa_task_find(const char *name); /* NULL: there is none of that name */
+
+/* The stacks of the models that these options train; of a task that there is not, those of a language model. */
+unsigned oa_options_stacks(const struct oa_options *o);
 
 /* What runs read: all those of a contest share one. */
 struct oa_workload {

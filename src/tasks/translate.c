@@ -38,6 +38,7 @@ const struct oa_task oa_task_translate = {
     .name = "translate",
     .what = "translation: the text of a target from that of a source",
     .citation = "Vaswani et al. 2017, arXiv 1706.03762",
+    .stacks = OA_STACK(OA_STACK_ENCODER) | OA_STACK(OA_STACK_DECODER) | OA_STACK(OA_STACK_CROSS),
     .measures = measures,
     .metric = "bleu",
     .open = open,

@@ -10,12 +10,12 @@
 
 static enum oa_error canonical(struct contest *t, const char *text, char **out)
 {
-    struct oa_spec spec;
+    struct oa_stack_specs stacks;
     struct oa_text printed;
-    enum oa_error e = oa_stack_parse(t->c, text, OA_STACK_DECODER, &spec);
+    enum oa_error e = oa_stacks_parse(t->c, text, t->workload.task->stacks, &stacks);
     oa_text_init(&printed, t->c);
     if (e == OA_OK) {
-        oa_spec_print(&spec, &printed);
+        oa_stacks_print(&stacks, &printed);
         *out = oa_copy_text(t->c, printed.s ? printed.s : "");
         if (!*out)
             e = OA_NO_MEMORY;
@@ -24,7 +24,7 @@ static enum oa_error canonical(struct contest *t, const char *text, char **out)
                         OA_OPTION_TEXT - 1);
     }
     oa_text_free(&printed);
-    oa_spec_free(&spec);
+    oa_stacks_free(&stacks);
     return e;
 }
 
