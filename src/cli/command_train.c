@@ -64,7 +64,7 @@ const struct command command_train = {
     .examples = "$ orthant train --config small.yaml --model.attention \"random + softmax\" --out runs/a\n"
                 "$ orthant train --resume --out runs/a\n"
                 "$ orthant train --dump-config > small.yaml",
-    .sections = "model data train",
+    .sections = "model data train decode",
     .flags = flags,
     .see = "eval generate compare plan",
     .run = run,

@@ -15,8 +15,12 @@ double oa_validation_used(const struct oa_contest *k)
 
 void oa_validation_text(const struct oa_contest *k, double used, struct oa_text *out)
 {
-    double all = k->valid_tokens - 1;
-    if (used >= all)
+    double all = k->examples ? k->valid_tokens : k->valid_tokens - 1;
+    if (k->examples && used >= all)
+        oa_text_printf(out, "all %.0f targets of the validation examples", all);
+    else if (k->examples && isfinite(used))
+        oa_text_printf(out, "%.0f of the %.0f targets of the validation examples", used, all);
+    else if (used >= all)
         oa_text_printf(out, "all %.0f tokens of the validation text but its first", all);
     else if (isfinite(used) && isfinite(all))
         oa_text_printf(out, "%.0f of the %.0f tokens of the validation text", used, k->valid_tokens);

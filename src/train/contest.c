@@ -296,8 +296,10 @@ static enum oa_error describe(struct contest *t)
     t->out->characters = validation.characters;
     t->out->bytes = validation.bytes;
     t->out->valid_tokens = validation.targets;
+    t->out->examples = t->workload.train.rows != NULL;
     double limit = (double)t->r->options->train_eval_tokens;
-    t->out->eval_tokens = limit > 0 ? fmin(limit, t->out->valid_tokens - 1) : t->out->valid_tokens - 1;
+    double all = t->out->examples ? validation.targets : validation.targets - 1;
+    t->out->eval_tokens = limit > 0 ? fmin(limit, all) : all;
     return oa_status(t->c);
 }
 
