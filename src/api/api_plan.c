@@ -18,7 +18,8 @@ struct planning {
     struct oa_options options;
     struct oa_peak peak;
     double arithmetic, traffic; /* FLOP/s and bytes/s of this precision on all threads */
-    long vocabulary;            /* of the tokenizer */
+    struct oa_model_form form;
+    struct oa_step_shape shape;
     struct row *row;
     int count;
     struct row softmax; /* for comparison */
@@ -34,16 +35,6 @@ static void measure_machine(struct planning *p)
     p->traffic = 1e9 * p->peak.copy_all;
 }
 
-static enum oa_error find_vocabulary(struct planning *p)
-{
-    struct oa_tokenizer *tok;
-    const struct oa_options *o = &p->options;
-    OA_TRY(oa_tokenizer_open(p->c, o->data_tokenizer, o->data_train, o->data_valid, &tok));
-    p->vocabulary = oa_tokenizer_size(tok);
-    oa_tokenizer_close(tok);
-    return OA_OK;
-}
-
 static enum oa_error plan_row(struct planning *p, struct row *row)
 {
     struct oa_options o = p->options;
@@ -51,18 +42,16 @@ static enum oa_error plan_row(struct planning *p, struct row *row)
         return oa_fail(p->c, OA_ARGUMENT, "the attention \"%.60s…\" is longer than %d bytes", row->attention,
                        OA_OPTION_TEXT - 1);
     snprintf(o.model_attention, sizeof o.model_attention, "%s", row->attention);
-    struct oa_model_form form = oa_language_model_form(p->vocabulary);
-    struct oa_step_shape shape = oa_language_model_shape(&o);
-    OA_TRY(oa_plan_make(p->c, &o, &form, &shape, &row->plan));
+    OA_TRY(oa_plan_make(p->c, &o, &p->form, &p->shape, &row->plan));
     row->seconds = row->plan.computed / p->arithmetic + row->plan.bytes / p->traffic;
     return OA_OK;
 }
 
-static enum oa_error check(oa_context *c, const char *attention)
+static enum oa_error check(const struct planning *p, const char *attention)
 {
-    struct oa_spec spec;
-    enum oa_error e = oa_stack_parse(c, attention, OA_STACK_DECODER, &spec);
-    oa_spec_free(&spec);
+    struct oa_stack_specs stacks;
+    enum oa_error e = oa_stacks_parse(p->c, attention, oa_options_stacks(&p->options), &stacks);
+    oa_stacks_free(&stacks);
     return e;
 }
 
@@ -72,8 +61,8 @@ static enum oa_error make(struct planning *p, const char *const *attentions, int
     if (!p->row)
         return OA_NO_MEMORY;
     for (int i = 0; i < count; i++)
-        OA_TRY(check(p->c, attentions[i]));
-    OA_TRY(find_vocabulary(p));
+        OA_TRY(check(p, attentions[i]));
+    OA_TRY(oa_task_sketch(p->c, &p->options, &p->form, &p->shape));
     measure_machine(p);
     for (p->count = 0; p->count < count; p->count++) {
         p->row[p->count].attention = attentions[p->count];
@@ -125,7 +114,7 @@ static void add_row(const struct planning *p, const struct row *row, struct oa_t
 static void add_notes(const struct planning *p, struct oa_text *out)
 {
     for (int i = 0; i < p->count; i++)
-        oa_attention_notes(p->c, p->row[i].attention, OA_LANGUAGE_MODEL, &p->options, out);
+        oa_attention_notes(p->c, p->row[i].attention, oa_options_stacks(&p->options), &p->options, out);
 }
 
 static void text(const struct planning *p, int width, struct oa_text *out)
@@ -168,7 +157,7 @@ static json_t *row_json(const struct planning *p, const struct row *row)
     const struct oa_plan *plan = &row->plan;
     struct oa_text notes;
     oa_text_init(&notes, p->c);
-    oa_attention_notes(p->c, row->attention, OA_LANGUAGE_MODEL, &p->options, &notes);
+    oa_attention_notes(p->c, row->attention, oa_options_stacks(&p->options), &p->options, &notes);
     json_t *root = json_pack(
         "{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:s}", "attention", row->attention, "trainable",
         plan->trainable, "frozen", plan->frozen, "flops_per_step", plan->flops, "computed_flops_per_step",

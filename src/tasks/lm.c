@@ -2,6 +2,15 @@
  * Language modelling: each token of a text from those before it. */
 #include "tasks/tasks.h"
 
+static enum oa_error form(oa_context *c, const struct oa_options *o, struct oa_model_form *out)
+{
+    struct oa_tokenizer *tok;
+    OA_TRY(oa_tokenizer_open(c, o->data_tokenizer, o->data_train, o->data_valid, &tok));
+    *out = oa_language_model_form(oa_tokenizer_size(tok));
+    oa_tokenizer_close(tok);
+    return OA_OK;
+}
+
 static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
 {
     OA_TRY(oa_tokenizer_open(c, o->data_tokenizer, o->data_train, o->data_valid, &out->tokenizer));
@@ -59,5 +68,6 @@ const struct oa_task oa_task_lm = {
     .open_measured = open_measured,
     .batches = batches,
     .hold_out = hold_out,
+    .form = form,
     .shape = shape,
 };

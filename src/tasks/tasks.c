@@ -84,6 +84,22 @@ enum oa_error oa_workload_open_measured(oa_context *c, const struct oa_options *
     return e;
 }
 
+enum oa_error oa_task_sketch(oa_context *c, const struct oa_options *o, struct oa_model_form *form,
+                             struct oa_step_shape *shape)
+{
+    const struct oa_task *task = oa_task_find(o->data_task);
+    struct oa_workload w;
+    if (task && task->form) {
+        task->shape(o, NULL, shape);
+        return task->form(c, o, form);
+    }
+    OA_TRY(oa_workload_open(c, o, &w));
+    *form = w.form;
+    w.task->shape(o, &w, shape);
+    oa_workload_close(&w);
+    return OA_OK;
+}
+
 static struct oa_extent of_text(const struct oa_tokens *t)
 {
     return (struct oa_extent){ (double)t->count, (double)t->characters, (double)t->bytes, t->digest };

@@ -60,7 +60,9 @@ struct oa_task {
     /* Cuts the training side in two, for trials: the held-out part is the validation side of *out, which borrows the
      * tokenizer, and of a text the ids. Closed by oa_workload_close, also after an error. */
     enum oa_error (*hold_out)(const struct oa_workload *w, double fraction, struct oa_workload *out);
-    /* What a step is like on average, and the largest one. */
+    /* The form of the models from the options alone, where no data need be read for it. NULL: they must. */
+    enum oa_error (*form)(oa_context *c, const struct oa_options *o, struct oa_model_form *out);
+    /* What a step is like on average, and the largest one; w is NULL where `form` was asked. */
     void (*shape)(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out);
     /* Scores of the measures but the first, by their number. NULL: there are none. */
     enum oa_error (*judge)(const struct oa_judging *j, double scores[OA_MEASURES]);
@@ -100,6 +102,9 @@ struct oa_extent {
     struct oa_digest digest;  /* of what was read */
 };
 struct oa_extent oa_workload_side(const struct oa_workload *w, enum oa_side side);
+/* What models and steps these options lead to: no more is read than it takes. */
+enum oa_error oa_task_sketch(oa_context *c, const struct oa_options *o, struct oa_model_form *form,
+                             struct oa_step_shape *shape);
 /* Of a language model on the options alone, without a text. */
 struct oa_step_shape oa_language_model_shape(const struct oa_options *o);
 
