@@ -48,4 +48,8 @@ void oa_kernels_init(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa,
 #ifdef ORTHANT_ONEDNN
     oa_kernels_onednn(k, isa);
 #endif
+#ifdef __x86_64__
+    if (isa >= OA_ISA_AMX && oa_cpu_isa(cpu) >= OA_ISA_AMX)
+        oa_kernels_amx(k);
+#endif
 }

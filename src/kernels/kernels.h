@@ -34,6 +34,10 @@ struct oa_gemm {
     long lda, ldb, ldc;
     bool ta, tb, accumulate, real_out;
 };
+/* A block of C: rows i … i + rows − 1, columns j … j + cols − 1; i and j are multiples of 32. */
+struct oa_gemm_part {
+    long i, rows, j, cols;
+};
 /* What a matrix product keeps between calls (oneDNN primitives by shape, a scratch pad): one for each worker. */
 struct oa_gemm_state;
 
@@ -68,6 +72,13 @@ struct oa_kernels {
      * chance, and without this one could still be made long after the first step. NULL: nothing is kept. */
     void (*gemm_share)(struct oa_gemm_state *const *states, int count);
     void (*gemm)(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c);
+    /* With a packed operand (tiles; otherwise NULL): all of op(B) is put in the order in which the units read it, once
+     * for all workers, and then each makes parts of C, with the bits that gemm would give them. */
+    size_t (*gemm_packed_bytes)(const struct oa_gemm *g);
+    /* Columns first … first + count − 1 of op(B), at most to n; first is a multiple of 32; packed is all of it. */
+    void (*gemm_pack)(const struct oa_gemm *g, const void *b, long first, long count, void *packed);
+    void (*gemm_part)(struct oa_gemm_state *s, const struct oa_gemm *g, const struct oa_gemm_part *part, const void *a,
+                      const void *b, const void *packed, void *c); /* a, b, c: as for gemm; only part of c is written */
 
     /* ---- conversions, elementwise ---- */
     void (*act_from_real)(long n, const void *x, void *y);
@@ -198,6 +209,8 @@ void oa_kernels_ref(struct oa_kernels *k, enum oa_precision p);
 void oa_kernels_avx2(struct oa_kernels *k);
 void oa_kernels_avx512(struct oa_kernels *k);
 void oa_kernels_avx512bf16(struct oa_kernels *k); /* bf16 only: stores in bf16 by the instruction for it */
+void oa_kernels_tiles(struct oa_kernels *k);      /* bf16 only: products on tiles in plain C, for tests */
+void oa_kernels_amx(struct oa_kernels *k);        /* bf16 only: the same on the processor's */
 void oa_kernels_onednn(struct oa_kernels *k, enum oa_isa isa);
 
 #endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products on tiles: what the processor's units give and what the same source gives on tiles in plain C, bit for bit;
+ * and that parts made with a packed operand have the bits of the whole product. That they are right is for
+ * test_kernels.
+ */
+#include "testing.h"
+
+#include "kernels/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Below, at and above tiles (16, 32), blocks (256 × 256 or 768) and slices of k (384, all of it up to 1024). */
+static const long shapes[][3] = {
+    { 2, 1, 1 },      { 16, 16, 32 },   { 17, 15, 31 },   { 33, 47, 65 },    { 64, 64, 64 },  { 31, 33, 385 },
+    { 5, 300, 1025 }, { 289, 70, 416 }, { 100, 801, 40 }, { 65, 800, 1100 }, { 257, 513, 9 }, { 96, 32, 768 },
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes, VARIANTS = 12, MOST = 1120 * 820 };
+
+struct fixture {
+    oa_context *context;
+    struct oa_kernels plain, amx;
+    bool there;
+    uint16_t *a, *b;
+    float *start, *c[2];
+    void *packed;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture f;
+    f = (struct fixture){ .context = oa_open(NULL) };
+    const struct oa_cpu *cpu = oa_context_cpu(f.context);
+    oa_kernels_ref(&f.plain, OA_PRECISION_BF16);
+    oa_kernels_tiles(&f.plain);
+    f.there = oa_cpu_isa(cpu) == OA_ISA_AMX;
+    oa_kernels_init(&f.amx, OA_PRECISION_BF16, OA_ISA_AMX, cpu);
+    f.a = oa_alloc(f.context, MOST * sizeof *f.a);
+    f.b = oa_alloc(f.context, MOST * sizeof *f.b);
+    f.start = oa_alloc(f.context, MOST * sizeof *f.start);
+    f.packed = oa_alloc(f.context, 4 * MOST);
+    for (int i = 0; i < 2; i++)
+        f.c[i] = oa_alloc(f.context, MOST * sizeof *f.c[i]);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    void *const memory[] = { f->a, f->b, f->start, f->packed, f->c[0], f->c[1] };
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        oa_free(memory[i]);
+    oa_close(f->context);
+    return 0;
+}
+
+static struct oa_gemm gemm_of(const long shape[3], int variant, long more)
+{
+    bool ta = variant & 1, tb = variant & 2;
+    long m = shape[0], n = shape[1], k = shape[2];
+    return (struct oa_gemm){ .m = m,
+                             .n = n,
+                             .k = k,
+                             .lda = (ta ? m : k) + more,
+                             .ldb = (tb ? k : n) + more,
+                             .ldc = n + more,
+                             .ta = ta,
+                             .tb = tb,
+                             .real_out = variant >= 4,
+                             .accumulate = variant >= 8 };
+}
+
+/* Normal numbers; or, with `wild`, of every size and kind that bf16 has. */
+static void fill(struct fixture *f, uint64_t seed, bool wild)
+{
+    struct oa_stream s = { seed, 7 };
+    for (long i = 0; i < MOST; i++) {
+        uint32_t r[4];
+        oa_random_block(s, (uint64_t)i, r);
+        f->a[i] = wild ? (uint16_t)r[0] : oa_float_to_bf16((float)(int32_t)r[0] * 0x1p-31f);
+        f->b[i] = wild ? (uint16_t)r[1] : oa_float_to_bf16((float)(int32_t)r[1] * 0x1p-31f);
+        f->start[i] = (float)(int32_t)r[2] * 0x1p-30f;
+    }
+}
+
+static void multiply(struct fixture *f, const struct oa_kernels *k, const struct oa_gemm *g, float *c)
+{
+    struct oa_gemm_state *s = k->gemm_open(f->context, OA_PRECISION_BF16);
+    assert_non_null(s);
+    memcpy(c, f->start, MOST * sizeof *c);
+    k->gemm(s, g, f->a, f->b, c);
+    k->gemm_close(s);
+}
+
+/* In parts, with B packed in two goes. */
+static void multiply_in_parts(struct fixture *f, const struct oa_kernels *k, const struct oa_gemm *g, float *c)
+{
+    struct oa_gemm_state *s = k->gemm_open(f->context, OA_PRECISION_BF16);
+    assert_non_null(s);
+    assert_true(k->gemm_packed_bytes(g) <= 4 * MOST);
+    memcpy(c, f->start, MOST * sizeof *c);
+    k->gemm_pack(g, f->b, 64, g->n, f->packed);
+    k->gemm_pack(g, f->b, 0, 64, f->packed);
+    for (long i = 0; i < g->m; i += 96)
+        for (long j = 0; j < g->n; j += 288) {
+            struct oa_gemm_part part = { i, g->m - i < 96 ? g->m - i : 96, j, g->n - j < 288 ? g->n - j : 288 };
+            k->gemm_part(s, g, &part, f->a, f->b, f->packed, c);
+        }
+    k->gemm_close(s);
+}
+
+static bool same(float x, float y)
+{
+    return memcmp(&x, &y, sizeof x) == 0 || (isnan(x) && isnan(y));
+}
+
+static bool same_half(uint16_t x, uint16_t y)
+{
+    return x == y || (isnan(oa_bf16_to_float(x)) && isnan(oa_bf16_to_float(y)));
+}
+
+static void compare(const struct fixture *f, const struct oa_gemm *g, const char *what)
+{
+    for (long i = 0; i < MOST; i++) {
+        bool equal =
+            g->real_out ? same(f->c[0][i], f->c[1][i]) : same_half(((uint16_t *)f->c[0])[i], ((uint16_t *)f->c[1])[i]);
+        if (!equal)
+            fail_msg("%s: %ld x %ld x %ld, transposed %d %d, real %d, accumulated %d: element %ld is %.9g and %.9g",
+                     what, g->m, g->n, g->k, g->ta, g->tb, g->real_out, g->accumulate, i, (double)f->c[0][i],
+                     (double)f->c[1][i]);
+    }
+}
+
+static void hardware_has_the_bits_of_plain_c(void **state)
+{
+    struct fixture *f = *state;
+    if (!f->there)
+        skip();
+    assert_string_equal(f->amx.gemm_name, "orthant amx");
+    for (int i = 0; i < SHAPES; i++)
+        for (int variant = 0; variant < VARIANTS; variant++) {
+            struct oa_gemm g = gemm_of(shapes[i], variant, i % 3);
+            if (variant % 6 == 0)
+                fill(f, (uint64_t)(i + variant), false);
+            multiply(f, &f->plain, &g, f->c[0]);
+            multiply(f, &f->amx, &g, f->c[1]);
+            compare(f, &g, "plain and amx");
+        }
+}
+
+/* Denormals, overflows, infinities and what is no number: short sums, or all of them would be the last. */
+static void hardware_has_the_bits_of_plain_c_for_all_numbers(void **state)
+{
+    struct fixture *f = *state;
+    static const long depths[] = { 1, 2, 3, 4, 7, 33 };
+    if (!f->there)
+        skip();
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+        struct oa_gemm g = gemm_of((const long[3]){ 400, 320, depths[i] }, 4, 0);
+        fill(f, 100 + i, true);
+        multiply(f, &f->plain, &g, f->c[0]);
+        multiply(f, &f->amx, &g, f->c[1]);
+        compare(f, &g, "all numbers, plain and amx");
+    }
+}
+
+static void parts_have_the_bits_of_the_whole(void **state)
+{
+    struct fixture *f = *state;
+    const struct oa_kernels *k = f->there ? &f->amx : &f->plain;
+    fill(f, 3, false);
+    for (int i = 0; i < SHAPES; i++)
+        for (int variant = 0; variant < VARIANTS; variant += f->there ? 1 : 5) {
+            struct oa_gemm g = gemm_of(shapes[i], variant, i % 3);
+            multiply(f, k, &g, f->c[0]);
+            multiply_in_parts(f, k, &g, f->c[1]);
+            compare(f, &g, "whole and parts");
+        }
+}
+
+/* Small whole numbers: every sum is exact, so the product is known. */
+static void whole_numbers_are_exact(void **state)
+{
+    struct fixture *f = *state;
+    struct oa_gemm g = gemm_of((const long[3]){ 70, 45, 500 }, 4, 0);
+    for (long i = 0; i < MOST; i++) {
+        f->a[i] = oa_float_to_bf16((float)(i % 7 - 3));
+        f->b[i] = oa_float_to_bf16((float)(i % 5 - 2));
+    }
+    multiply(f, &f->plain, &g, f->c[0]);
+    for (long i = 0; i < g.m; i++)
+        for (long j = 0; j < g.n; j++) {
+            long sum = 0;
+            for (long p = 0; p < g.k; p++)
+                sum += ((i * g.k + p) % 7 - 3) * ((p * g.n + j) % 5 - 2);
+            assert_true(f->c[0][i * g.ldc + j] == (float)sum);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hardware_has_the_bits_of_plain_c),
+        cmocka_unit_test(hardware_has_the_bits_of_plain_c_for_all_numbers),
+        cmocka_unit_test(parts_have_the_bits_of_the_whole),
+        cmocka_unit_test(whole_numbers_are_exact),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
