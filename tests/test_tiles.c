@@ -94,15 +94,18 @@ static void multiply(struct fixture *f, const struct oa_kernels *k, const struct
     k->gemm_close(s);
 }
 
-/* In parts, with B packed in two goes. */
+/* In parts, with B packed in blocks. */
 static void multiply_in_parts(struct fixture *f, const struct oa_kernels *k, const struct oa_gemm *g, float *c)
 {
     struct oa_gemm_state *s = k->gemm_open(f->context, OA_PRECISION_BF16);
     assert_non_null(s);
     assert_true(k->gemm_packed_bytes(g) <= 4 * MOST);
     memcpy(c, f->start, MOST * sizeof *c);
-    k->gemm_pack(g, f->b, 64, g->n, f->packed);
-    k->gemm_pack(g, f->b, 0, 64, f->packed);
+    for (long j = 0; j < g->n; j += 224)
+        for (long p = 0; p < g->k; p += 128) {
+            struct oa_gemm_part part = { p, g->k - p < 128 ? g->k - p : 128, j, g->n - j < 224 ? g->n - j : 224 };
+            k->gemm_pack(g, &part, f->b, f->packed);
+        }
     for (long i = 0; i < g->m; i += 96)
         for (long j = 0; j < g->n; j += 288) {
             struct oa_gemm_part part = { i, g->m - i < 96 ? g->m - i : 96, j, g->n - j < 288 ? g->n - j : 288 };

@@ -34,7 +34,7 @@ struct oa_gemm {
     long lda, ldb, ldc;
     bool ta, tb, accumulate, real_out;
 };
-/* A block of C: rows i … i + rows − 1, columns j … j + cols − 1; i and j are multiples of 32. */
+/* A block of a matrix: rows i … i + rows − 1, columns j … j + cols − 1; i and j are multiples of 32. */
 struct oa_gemm_part {
     long i, rows, j, cols;
 };
@@ -75,10 +75,10 @@ struct oa_kernels {
     /* With a packed operand (tiles; otherwise NULL): all of op(B) is put in the order in which the units read it, once
      * for all workers, and then each makes parts of C, with the bits that gemm would give them. */
     size_t (*gemm_packed_bytes)(const struct oa_gemm *g);
-    /* Columns first … first + count − 1 of op(B), at most to n; first is a multiple of 32; packed is all of it. */
-    void (*gemm_pack)(const struct oa_gemm *g, const void *b, long first, long count, void *packed);
+    /* A block of op(B): k by columns; packed is all of it. */
+    void (*gemm_pack)(const struct oa_gemm *g, const struct oa_gemm_part *part, const void *b, void *packed);
     void (*gemm_part)(struct oa_gemm_state *s, const struct oa_gemm *g, const struct oa_gemm_part *part, const void *a,
-                      const void *b, const void *packed, void *c); /* a, b, c: as for gemm; only part of c is written */
+                      const void *b, const void *packed, void *c); /* a, b, c: as for gemm; a block of c is written */
 
     /* ---- conversions, elementwise ---- */
     void (*act_from_real)(long n, const void *x, void *y);

@@ -76,17 +76,26 @@ static struct tile_operand tile_operand(const struct oa_gemm *g, bool right, con
     return (struct tile_operand){ x, along ? ld : 1, along ? 1 : ld, right };
 }
 
-/* Panels of `width` rows or columns from i on, over `depth` of k from p on. */
-static void pack_panels(const struct tile_operand *o, long i, long width, long p, long depth, char *out)
+/* One step of one panel. */
+static void pack_step(const struct tile_operand *o, long width, long depth, const uint16_t *x, char *out)
 {
-    for (long at = 0; at < width; at += STEP)
-        for (long q = 0; q < depth; q += STEP, out += STEP_BYTES) {
-            const uint16_t *x = o->x + (i + at) * o->across + (p + q) * o->along;
-            if (o->along == 1)
-                pack_along(width - at, depth - q, x, o->across, o->right, out);
-            else
-                pack_across(width - at, depth - q, x, o->along, !o->right, out);
-        }
+    if (o->along == 1)
+        pack_along(width, depth, x, o->across, o->right, out);
+    else
+        pack_across(width, depth, x, o->along, !o->right, out);
+}
+
+/* Panels of `width` rows or columns from i on, over `depth` of k from p on; `panel`: bytes from one to the next. Read
+ * in the order in which the operand lies in memory. */
+static void pack_panels(const struct tile_operand *o, long i, long width, long p, long depth, char *out, size_t panel)
+{
+    const uint16_t *x = o->x + i * o->across + p * o->along;
+    long panels = steps_of(width), steps = steps_of(depth), inner = o->along == 1 ? steps : panels;
+    for (long n = 0; n < panels * steps; n++) {
+        long at = o->along == 1 ? n / inner : n % inner, q = o->along == 1 ? n % inner : n / inner;
+        pack_step(o, width - at * STEP, depth - q * STEP, x + (at * o->across + q * o->along) * STEP,
+                  out + (size_t)at * panel + (size_t)q * STEP_BYTES);
+    }
 }
 
 static size_t gemm_packed_bytes(const struct oa_gemm *g)
@@ -94,11 +103,12 @@ static size_t gemm_packed_bytes(const struct oa_gemm *g)
     return (size_t)steps_of(g->n) * (size_t)steps_of(g->k) * STEP_BYTES;
 }
 
-static void gemm_pack(const struct oa_gemm *g, const void *b, long first, long count, void *packed)
+static void gemm_pack(const struct oa_gemm *g, const struct oa_gemm_part *part, const void *b, void *packed)
 {
     struct tile_operand right = tile_operand(g, true, b);
-    char *out = (char *)packed + (size_t)(first / STEP * steps_of(g->k)) * STEP_BYTES;
-    pack_panels(&right, first, least(count, g->n - first), 0, g->k, out);
+    size_t panel = (size_t)steps_of(g->k) * STEP_BYTES;
+    char *out = (char *)packed + (size_t)(part->j / STEP) * panel + (size_t)(part->i / STEP) * STEP_BYTES;
+    pack_panels(&right, part->j, part->cols, part->i, part->rows, out, panel);
 }
 
 /* ---- multiplying ---- */
@@ -200,11 +210,11 @@ static void multiply_block(struct tile_block *t, const void *a, const void *b, c
         t->a_panel = (size_t)steps_of(whole ? g->k : t->depth) * STEP_BYTES;
         t->a = t->room->a + (whole ? (size_t)(t->p / STEP) * STEP_BYTES : 0);
         if (!whole)
-            pack_panels(&left, t->i, t->rows, t->p, t->depth, t->room->a);
+            pack_panels(&left, t->i, t->rows, t->p, t->depth, t->room->a, t->a_panel);
         t->b_panel = (size_t)steps_of(packed ? g->k : t->depth) * STEP_BYTES;
         t->b = packed ? packed + (size_t)(t->j / STEP) * t->b_panel + (size_t)(t->p / STEP) * STEP_BYTES : t->room->b;
         if (!packed)
-            pack_panels(&right, t->j, t->cols, t->p, t->depth, t->room->b);
+            pack_panels(&right, t->j, t->cols, t->p, t->depth, t->room->b, t->b_panel);
         multiply_slice(t);
     }
 }
@@ -218,7 +228,7 @@ static void multiply_part(const struct tile_room *room, const struct oa_gemm *g,
     for (long i = 0; i < part->rows; i += ROWS) {
         struct tile_block t = { .g = g, .c = c, .i = part->i + i, .rows = least(ROWS, part->rows - i), .room = room };
         if (g->k <= WHOLE)
-            pack_panels(&left, t.i, t.rows, 0, g->k, room->a);
+            pack_panels(&left, t.i, t.rows, 0, g->k, room->a, (size_t)steps_of(g->k) * STEP_BYTES);
         for (long j = 0; j < part->cols; j += wide) {
             t.j = part->j + j;
             t.cols = least(wide, part->cols - j);
