@@ -65,9 +65,15 @@ static void multiply_tiles(struct plain_tile *c, const struct plain_tile *a, con
     }
 }
 
+static void load_tile(struct plain_tile *t, const char *from, long row)
+{
+    for (int i = 0; i < TILE_TALL; i++)
+        memcpy(t->half[i], from + i * row, 64);
+}
+
 #define TILES struct plain_tile tile[8]
 #define tile_zero(t) memset(&tile[t], 0, sizeof *tile)
-#define tile_load(t, from) memcpy(&tile[t], from, sizeof *tile)
+#define tile_load(t, from, row) load_tile(&tile[t], (const char *)(from), row)
 #define tile_store(t, to) memcpy(to, &tile[t], sizeof *tile)
 #define tile_multiply(c, a, b) multiply_tiles(&tile[c], &tile[a], &tile[b])
 #define fetch(address) ((void)(address))

@@ -10,7 +10,7 @@
 #define INLINE static inline __attribute__((always_inline))
 #define TILES ((void)0)
 #define tile_zero(t) __asm__ volatile("tilezero %%tmm" #t ::: "memory")
-#define tile_load(t, from) __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t ::"r"(from), "r"(64L) : "memory")
+#define tile_load(t, from, row) __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t ::"r"(from), "r"(row) : "memory")
 #define tile_store(t, to) __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"(to), "r"(64L) : "memory")
 #define tile_multiply(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::: "memory")
 #define fetch(address) _mm_prefetch((address), _MM_HINT_T1)
@@ -75,10 +75,8 @@ INLINE void put_tile(__m512i w[16], bool turned, char *out)
         _mm512_store_si512(out + 64 * i, w[i]);
 }
 
-/* Two tiles from rows x[i·ld], i < width, of `depth` numbers along k. */
-INLINE void pack_along(long width, long depth, const uint16_t *x, long ld, bool turned, char *out)
+INLINE void pack_along_masked(long width, __mmask32 mask, const uint16_t *x, long ld, bool turned, char *out)
 {
-    __mmask32 mask = first32(depth);
     for (int t = 0; t < 2; t++) {
         __m512i w[16];
         for (int i = 0; i < 16; i++)
@@ -87,13 +85,20 @@ INLINE void pack_along(long width, long depth, const uint16_t *x, long ld, bool 
     }
 }
 
-/* Two tiles from rows x[p·ld], p < depth, of `width` numbers across. */
-INLINE void pack_across(long width, long depth, const uint16_t *x, long ld, bool turned, char *out)
+/* Two tiles from rows x[i·ld], i < width, of `depth` numbers along k. */
+INLINE void pack_along(long width, long depth, const uint16_t *x, long ld, bool turned, char *out)
+{
+    if (width >= 32 && depth >= 32)
+        pack_along_masked(32, 0xffffffffu, x, ld, turned, out);
+    else
+        pack_along_masked(width, first32(depth), x, ld, turned, out);
+}
+
+INLINE void pack_across_masked(__mmask32 mask, long depth, const uint16_t *x, long ld, bool turned, char *out)
 {
     const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37,
                                          5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
     const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
-    __mmask32 mask = first32(width);
     __m512i w[2][16];
     for (int i = 0; i < 16; i++) {
         __m512i even = _mm512_maskz_loadu_epi16(2 * i < depth ? mask : 0, x + 2 * i * ld);
@@ -103,6 +108,15 @@ INLINE void pack_across(long width, long depth, const uint16_t *x, long ld, bool
     }
     put_tile(w[0], turned, out);
     put_tile(w[1], turned, out + 1024);
+}
+
+/* Two tiles from rows x[p·ld], p < depth, of `width` numbers across. */
+INLINE void pack_across(long width, long depth, const uint16_t *x, long ld, bool turned, char *out)
+{
+    if (width >= 32 && depth >= 32)
+        pack_across_masked(0xffffffffu, 32, x, ld, turned, out);
+    else
+        pack_across_masked(first32(width), depth, x, ld, turned, out);
 }
 
 /* ---- C ---- */

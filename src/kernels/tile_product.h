@@ -7,8 +7,9 @@
  * The innermost loop keeps 32 × 32 sums in four tiles, and each step loads two tiles of A and two of B for four
  * products. Rows, columns and k are filled up with zeros.
  *
- * C is cut into blocks, k into slices: the slice of a panel of B stays in the L1 cache, what a block needs in L2. B
- * comes packed, all of it, once for all workers, or it is packed a slice at a time as A is.
+ * C is cut into blocks of rows whose part of A stays in the L2 cache, k into slices: the slice of a panel of B stays in
+ * L1 while it meets all rows of the block. B comes packed, all of it, once for all workers; or a slice is packed when
+ * it is needed. A is read where it lies if its rows begin with cache lines, and packed otherwise.
  *
  * One step adds (Σ of the 16 even products) + (Σ of the 16 odd ones) to an element of C, and steps follow one another
  * in the order of k. So an element's bits depend on its row of A and its column of B and on nothing else.
@@ -23,23 +24,24 @@
 
 enum { STEP = 32, TILE_BYTES = 1024, STEP_BYTES = 2 * TILE_BYTES, TILE_SUMS = 256, SUMS = STEP * STEP };
 enum {
-    ROWS = 256,   /* of a block */
-    COLS = 768,   /* most of a block */
-    SLICE = 384,  /* of k */
-    WHOLE = 1024, /* up to here all of k of a block of A is packed at once, and blocks are NARROW */
-    NARROW = 256,
+    ROWS = 256,      /* of a block */
+    MORE_ROWS = 512, /* of a block with k up to SHALLOW */
+    SHALLOW = 768,   /* MORE_ROWS · SHALLOW = ROWS · DEEP */
+    DEEP = 1536,     /* most of k at a time of a block of A */
+    SLICE = 384,     /* of k, of a panel of B */
+    COLS = 768,      /* of a block with more k than DEEP, whose sums wait meanwhile */
 };
 
 /* ---- rooms of one worker ---- */
 
 struct tile_room {
-    char *a, *b;       /* packed: [ROWS, WHOLE], [COLS, SLICE] */
+    char *a, *b;       /* packed: a block of A [ROWS, DEEP], a panel of B [STEP, SLICE] */
     float *sums, *one; /* of a block [ROWS, COLS], of one pair of panels [32, 32]; tile by tile */
 };
 
-static const size_t a_bytes = (size_t)ROWS * WHOLE * 2, b_bytes = (size_t)COLS * SLICE * 2;
+static const size_t a_bytes = (size_t)ROWS * DEEP * 2, b_bytes = (size_t)STEP * SLICE * 2;
 static const size_t tile_room_bytes =
-    (size_t)ROWS * WHOLE * 2 + (size_t)COLS * SLICE * 2 + (size_t)(ROWS * COLS + SUMS) * sizeof(float);
+    (size_t)ROWS * DEEP * 2 + (size_t)STEP * SLICE * 2 + (size_t)(ROWS * COLS + SUMS) * sizeof(float);
 
 static struct tile_room tile_room(void *memory)
 {
@@ -113,10 +115,17 @@ static void gemm_pack(const struct oa_gemm *g, const struct oa_gemm_part *part, 
 
 /* ---- multiplying ---- */
 
+/* Where tiles of a panel of A lie. */
+struct tile_rows {
+    const char *at;
+    long row, second, step; /* bytes to the next row of a tile, to the second tile, to the next 32 of k */
+};
+
 /* A panel of A with one of B. */
 struct tile_pair {
     long steps;
-    const char *a, *b;
+    struct tile_rows a;
+    const char *b;
     const float *from; /* sums so far, NULL: none */
     float *to;
     const char *ahead; /* what is fetched meanwhile, `lines` lines a step */
@@ -126,25 +135,26 @@ struct tile_pair {
 static void multiply_pair(const struct tile_pair *x)
 {
     TILES;
-    const char *a = x->a, *b = x->b, *ahead = x->ahead;
+    const char *a = x->a.at, *second = a + x->a.second, *b = x->b, *ahead = x->ahead;
+    long row = x->a.row, step = x->a.step;
     if (x->from) {
-        tile_load(0, x->from);
-        tile_load(1, x->from + TILE_SUMS);
-        tile_load(2, x->from + 2 * TILE_SUMS);
-        tile_load(3, x->from + 3 * TILE_SUMS);
+        tile_load(0, x->from, 64L);
+        tile_load(1, x->from + TILE_SUMS, 64L);
+        tile_load(2, x->from + 2 * TILE_SUMS, 64L);
+        tile_load(3, x->from + 3 * TILE_SUMS, 64L);
     } else {
         tile_zero(0);
         tile_zero(1);
         tile_zero(2);
         tile_zero(3);
     }
-    for (long s = 0; s < x->steps; s++, a += STEP_BYTES, b += STEP_BYTES) {
-        tile_load(4, a);
-        tile_load(6, b);
+    for (long s = 0; s < x->steps; s++, a += step, second += step, b += STEP_BYTES) {
+        tile_load(4, a, row);
+        tile_load(6, b, 64L);
         tile_multiply(0, 4, 6);
-        tile_load(7, b + TILE_BYTES);
+        tile_load(7, b + TILE_BYTES, 64L);
         tile_multiply(1, 4, 7);
-        tile_load(5, a + TILE_BYTES);
+        tile_load(5, second, row);
         tile_multiply(2, 5, 6);
         tile_multiply(3, 5, 7);
         for (long l = 0; l < x->lines; l++, ahead += 64)
@@ -156,84 +166,104 @@ static void multiply_pair(const struct tile_pair *x)
     tile_store(3, x->to + 3 * TILE_SUMS);
 }
 
-/* A block of C, and the slice of k that is at work. */
+/* A block of rows of C, and as much of k as is at work. */
 struct tile_block {
     const struct oa_gemm *g;
-    void *c;
-    long i, rows, j, cols;   /* where in C */
-    long p, depth;           /* of k */
-    const char *a, *b;       /* packed, from there on */
-    size_t a_panel, b_panel; /* bytes from a panel to the next */
     const struct tile_room *room;
+    void *c;
+    struct tile_operand a, b;
+    const char *packed; /* all of B, or NULL */
+    bool plain;         /* A is read where it lies, but for the last rows when they are no whole panel */
+    long i, rows;       /* of C */
+    long p, depth;      /* of k */
 };
 
-static void finish_pair(const struct tile_block *t, long i, long j)
+static bool reads_plain(const struct tile_operand *a, long k)
 {
-    const struct oa_gemm *g = t->g;
-    long at = (t->i + i) * g->ldc + t->j + j;
-    void *c = g->real_out ? (void *)((float *)t->c + at) : (void *)((uint16_t *)t->c + at);
-    finish_sums(least(t->rows - i, STEP), least(t->cols - j, STEP), t->room->one, g->real_out, g->accumulate, c,
-                g->ldc);
+    return a->along == 1 && k % STEP == 0 && (uintptr_t)a->x % 64 == 0 && a->across % 32 == 0;
 }
 
-/* While a panel of B meets all of A, the next one is fetched. */
-static void multiply_slice(const struct tile_block *t)
+/* Rows from i on of the block, from the q-th of its k on. */
+static struct tile_rows rows_of_a(const struct tile_block *t, long i, long q)
 {
-    long panels = steps_of(t->rows), steps = steps_of(t->depth), lines = STEP_BYTES / 64 / panels;
-    bool first = t->p == 0, last = t->p + t->depth >= t->g->k;
-    float *sums = t->room->sums;
-    for (long j = 0; j < t->cols; j += STEP) {
-        const char *b = t->b + (size_t)(j / STEP) * t->b_panel;
-        bool more = j + STEP < t->cols;
-        for (long i = 0; i < panels; i++, sums += SUMS) {
+    if (t->plain && t->rows - i >= STEP) {
+        long row = 2 * t->a.across;
+        const uint16_t *x = t->a.x + (t->i + i) * t->a.across + t->p + q;
+        return (struct tile_rows){ (const char *)x, row, 16 * row, 2 * STEP };
+    }
+    size_t panel = (size_t)steps_of(t->depth) * STEP_BYTES;
+    const char *at = t->room->a + (size_t)(t->plain ? 0 : i / STEP) * panel + (size_t)(q / STEP) * STEP_BYTES;
+    return (struct tile_rows){ at, 64, TILE_BYTES, STEP_BYTES };
+}
+
+static void pack_left(const struct tile_block *t)
+{
+    long from = t->plain ? t->rows / STEP * STEP : 0;
+    pack_panels(&t->a, t->i + from, t->rows - from, t->p, t->depth, t->room->a,
+                (size_t)steps_of(t->depth) * STEP_BYTES);
+}
+
+static void finish_pair(const struct tile_block *t, long i, long j, long cols)
+{
+    const struct oa_gemm *g = t->g;
+    long at = (t->i + i) * g->ldc + j;
+    void *c = g->real_out ? (void *)((float *)t->c + at) : (void *)((uint16_t *)t->c + at);
+    finish_sums(least(t->rows - i, STEP), cols, t->room->one, g->real_out, g->accumulate, c, g->ldc);
+}
+
+/* One panel of columns j … j + cols of C; sums: tile by tile, of all rows. Of a packed B the next slice is fetched
+ * while one meets the rows. */
+static void multiply_panel(const struct tile_block *t, long j, long cols, float *sums)
+{
+    long panels = steps_of(t->rows), lines = t->packed ? STEP_BYTES / 64 / panels : 0;
+    for (long q = 0; q == 0 || q < t->depth; q += SLICE) {
+        long p = t->p + q, depth = least(SLICE, t->depth - q), steps = steps_of(depth);
+        const char *b = t->room->b;
+        if (t->packed)
+            b = t->packed + (size_t)(j / STEP * steps_of(t->g->k) + p / STEP) * STEP_BYTES;
+        else
+            pack_panels(&t->b, j, cols, p, depth, t->room->b, 0);
+        bool last = p + depth >= t->g->k;
+        for (long i = 0; i < panels; i++) {
             multiply_pair(&(struct tile_pair){ .steps = steps,
-                                               .a = t->a + (size_t)i * t->a_panel,
+                                               .a = rows_of_a(t, i * STEP, q),
                                                .b = b,
-                                               .from = first ? NULL : sums,
-                                               .to = last ? t->room->one : sums,
-                                               .ahead = b + t->b_panel + i * steps * lines * 64,
-                                               .lines = more ? lines : 0 });
+                                               .from = p ? sums + i * SUMS : NULL,
+                                               .to = last ? t->room->one : sums + i * SUMS,
+                                               .ahead = b + steps * (STEP_BYTES + i * lines * 64),
+                                               .lines = lines });
             if (last)
-                finish_pair(t, i * STEP, j);
+                finish_pair(t, i * STEP, j, cols);
         }
     }
 }
 
-/* Columns j … j + cols of one block of rows; `packed` is all of B, or NULL. */
-static void multiply_block(struct tile_block *t, const void *a, const void *b, const char *packed)
+static void multiply_block(struct tile_block *t, long j0, long cols)
 {
-    const struct oa_gemm *g = t->g;
-    struct tile_operand left = tile_operand(g, false, a), right = tile_operand(g, true, b);
-    bool whole = g->k <= WHOLE;
-    for (t->p = 0; t->p == 0 || t->p < g->k; t->p += SLICE) {
-        t->depth = least(SLICE, g->k - t->p);
-        t->a_panel = (size_t)steps_of(whole ? g->k : t->depth) * STEP_BYTES;
-        t->a = t->room->a + (whole ? (size_t)(t->p / STEP) * STEP_BYTES : 0);
-        if (!whole)
-            pack_panels(&left, t->i, t->rows, t->p, t->depth, t->room->a, t->a_panel);
-        t->b_panel = (size_t)steps_of(packed ? g->k : t->depth) * STEP_BYTES;
-        t->b = packed ? packed + (size_t)(t->j / STEP) * t->b_panel + (size_t)(t->p / STEP) * STEP_BYTES : t->room->b;
-        if (!packed)
-            pack_panels(&right, t->j, t->cols, t->p, t->depth, t->room->b, t->b_panel);
-        multiply_slice(t);
+    bool deep = t->g->k > DEEP;
+    for (t->p = 0; t->p == 0 || t->p < t->g->k; t->p += DEEP) {
+        t->depth = least(DEEP, t->g->k - t->p);
+        pack_left(t);
+        for (long j = 0; j < cols; j += STEP)
+            multiply_panel(t, j0 + j, least(STEP, cols - j),
+                           t->room->sums + (deep ? j / STEP * (ROWS / STEP) * SUMS : 0));
     }
 }
 
 static void multiply_part(const struct tile_room *room, const struct oa_gemm *g, const struct oa_gemm_part *part,
                           const void *a, const void *b, const void *packed, void *c)
 {
-    long wide = g->k <= WHOLE && packed ? NARROW : COLS;
-    struct tile_operand left = tile_operand(g, false, a);
+    long tall = g->k > SHALLOW ? ROWS : MORE_ROWS, wide = g->k > DEEP ? COLS : part->cols;
+    struct tile_block t = { .g = g, .room = room, .c = c, .packed = packed };
+    t.a = tile_operand(g, false, a);
+    t.b = tile_operand(g, true, b);
+    t.plain = reads_plain(&t.a, g->k);
     tiles_begin();
-    for (long i = 0; i < part->rows; i += ROWS) {
-        struct tile_block t = { .g = g, .c = c, .i = part->i + i, .rows = least(ROWS, part->rows - i), .room = room };
-        if (g->k <= WHOLE)
-            pack_panels(&left, t.i, t.rows, 0, g->k, room->a, (size_t)steps_of(g->k) * STEP_BYTES);
-        for (long j = 0; j < part->cols; j += wide) {
-            t.j = part->j + j;
-            t.cols = least(wide, part->cols - j);
-            multiply_block(&t, a, b, packed);
-        }
+    for (long i = 0; i < part->rows; i += tall) {
+        t.i = part->i + i;
+        t.rows = least(tall, part->rows - i);
+        for (long j = 0; j < part->cols; j += wide)
+            multiply_block(&t, part->j + j, least(wide, part->cols - j));
     }
     tiles_end();
 }
