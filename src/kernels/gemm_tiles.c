@@ -116,18 +116,16 @@ static void pack_across(long width, long depth, const uint16_t *x, long ld, bool
 
 /* ---- C ---- */
 
-/* 32 × 32 sums go to C: rows × cols of them, as bf16, as reals, or added to reals. */
-static void finish_sums(long rows, long cols, const float *sums, bool real, bool add, void *c, long ldc)
+/* A row of 32 sums, sixteen in each of two tiles, goes to C: `cols` of them, as bf16, as reals, or added to reals. */
+static void finish_row(long cols, const float *sums, bool real, bool add, void *c)
 {
-    for (long i = 0; i < rows; i++)
-        for (long j = 0; j < cols; j++) {
-            float sum = sums[(i / 16 * 2 + j / 16) * 256 + i % 16 * 16 + j % 16];
-            float *to = (float *)c + i * ldc + j;
-            if (real)
-                *to = add ? *to + sum : sum;
-            else
-                ((uint16_t *)c)[i * ldc + j] = oa_float_to_bf16(sum);
-        }
+    for (long j = 0; j < cols; j++) {
+        float sum = sums[j / 16 * 256 + j % 16], *to = (float *)c + j;
+        if (real)
+            *to = add ? *to + sum : sum;
+        else
+            ((uint16_t *)c)[j] = oa_float_to_bf16(sum);
+    }
 }
 
 #include "kernels/tile_product.h"

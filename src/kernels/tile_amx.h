@@ -121,24 +121,21 @@ INLINE void pack_across(long width, long depth, const uint16_t *x, long ld, bool
 
 /* ---- C ---- */
 
-/* 32 × 32 sums go to C: rows × cols of them, as bf16, as reals, or added to reals. */
-INLINE void finish_sums(long rows, long cols, const float *sums, bool real, bool add, void *c, long ldc)
+/* A row of 32 sums, sixteen in each of two tiles, goes to C: `cols` of them, as bf16, as reals, or added to reals. */
+INLINE void finish_row(long cols, const float *sums, bool real, bool add, void *c)
 {
     __mmask32 mask = first32(cols);
     __mmask16 left = (__mmask16)mask, right = (__mmask16)(mask >> 16);
-    for (long i = 0; i < rows && i < 32; i++) {
-        const float *from = sums + i / 16 * 512 + i % 16 * 16;
-        __m512 x = _mm512_load_ps(from), y = _mm512_load_ps(from + 256);
-        float *to = (float *)c + i * ldc;
-        if (!real) {
-            _mm512_mask_storeu_epi16((uint16_t *)c + i * ldc, mask, (__m512i)_mm512_cvtne2ps_pbh(y, x));
-            continue;
-        }
-        if (add) {
-            x = _mm512_add_ps(_mm512_maskz_loadu_ps(left, to), x);
-            y = _mm512_add_ps(_mm512_maskz_loadu_ps(right, to + 16), y);
-        }
-        _mm512_mask_storeu_ps(to, left, x);
-        _mm512_mask_storeu_ps(to + 16, right, y);
+    __m512 x = _mm512_load_ps(sums), y = _mm512_load_ps(sums + 256);
+    float *to = c;
+    if (!real) {
+        _mm512_mask_storeu_epi16(c, mask, (__m512i)_mm512_cvtne2ps_pbh(y, x));
+        return;
     }
+    if (add) {
+        x = _mm512_add_ps(_mm512_maskz_loadu_ps(left, to), x);
+        y = _mm512_add_ps(_mm512_maskz_loadu_ps(right, to + 16), y);
+    }
+    _mm512_mask_storeu_ps(to, left, x);
+    _mm512_mask_storeu_ps(to + 16, right, y);
 }

@@ -16,7 +16,7 @@
  *
  * Included after the tiles themselves, those of the processor (tile_amx.h) or plain C (gemm_tiles.c), which give the
  * same bits: TILES, tiles_begin, tiles_end, tile_zero, tile_load, tile_store, tile_multiply, fetch; pack_along,
- * pack_across; finish_sums.
+ * pack_across; finish_row.
  */
 #include "kernels/kernels.h"
 
@@ -35,20 +35,21 @@ enum {
 /* ---- rooms of one worker ---- */
 
 struct tile_room {
-    char *a, *b;       /* packed: a block of A [ROWS, DEEP], a panel of B [STEP, SLICE] */
-    float *sums, *one; /* of a block [ROWS, COLS], of one pair of panels [32, 32]; tile by tile */
+    char *a, *b; /* packed: a block of A [ROWS, DEEP], a panel of B [STEP, SLICE] */
+    float *sums; /* of a block [ROWS, COLS], tile by tile */
+    float *done; /* of two pairs of panels [2, 32, 32] */
 };
 
 static const size_t a_bytes = (size_t)ROWS * DEEP * 2, b_bytes = (size_t)STEP * SLICE * 2;
 static const size_t tile_room_bytes =
-    (size_t)ROWS * DEEP * 2 + (size_t)STEP * SLICE * 2 + (size_t)(ROWS * COLS + SUMS) * sizeof(float);
+    (size_t)ROWS * DEEP * 2 + (size_t)STEP * SLICE * 2 + (size_t)(ROWS * COLS + 2 * SUMS) * sizeof(float);
 
 static struct tile_room tile_room(void *memory)
 {
     struct tile_room r = { .a = memory };
     r.b = r.a + a_bytes;
     r.sums = (float *)(r.b + b_bytes);
-    r.one = r.sums + ROWS * COLS;
+    r.done = r.sums + ROWS * COLS;
     return r;
 }
 
@@ -121,22 +122,39 @@ struct tile_rows {
     long row, second, step; /* bytes to the next row of a tile, to the second tile, to the next 32 of k */
 };
 
-/* A panel of A with one of B. */
+/* Sums on their way to C. */
+struct tile_finish {
+    const float *sums;
+    long row, rows, cols;
+    bool real, add;
+    char *c;     /* where `row` goes */
+    size_t next; /* bytes from a row of C to the next */
+};
+
+static void finish_rows(struct tile_finish *f, long count)
+{
+    for (long last = least(f->rows, f->row + count); f->row < last; f->row++, f->c += f->next)
+        finish_row(f->cols, f->sums + f->row / 16 * 2 * TILE_SUMS + f->row % 16 * 16, f->real, f->add, f->c);
+}
+
+/* A panel of A with one of B. What is done while the tiles multiply costs next to nothing: each step takes some rows of
+ * the sums that were finished before to C, and fetches some lines of the panel that comes. */
 struct tile_pair {
     long steps;
     struct tile_rows a;
     const char *b;
     const float *from; /* sums so far, NULL: none */
     float *to;
-    const char *ahead; /* what is fetched meanwhile, `lines` lines a step */
+    const char *ahead;
     long lines;
+    struct tile_finish *before;
 };
 
 static void multiply_pair(const struct tile_pair *x)
 {
     TILES;
     const char *a = x->a.at, *second = a + x->a.second, *b = x->b, *ahead = x->ahead;
-    long row = x->a.row, step = x->a.step;
+    long row = x->a.row, step = x->a.step, rows = STEP / (x->steps + !x->steps) + 1;
     if (x->from) {
         tile_load(0, x->from, 64L);
         tile_load(1, x->from + TILE_SUMS, 64L);
@@ -159,7 +177,9 @@ static void multiply_pair(const struct tile_pair *x)
         tile_multiply(3, 5, 7);
         for (long l = 0; l < x->lines; l++, ahead += 64)
             fetch(ahead);
+        finish_rows(x->before, rows);
     }
+    finish_rows(x->before, STEP);
     tile_store(0, x->to);
     tile_store(1, x->to + TILE_SUMS);
     tile_store(2, x->to + 2 * TILE_SUMS);
@@ -176,6 +196,8 @@ struct tile_block {
     bool plain;         /* A is read where it lies, but for the last rows when they are no whole panel */
     long i, rows;       /* of C */
     long p, depth;      /* of k */
+    struct tile_finish finish;
+    float *done; /* where the next sums are finished */
 };
 
 static bool reads_plain(const struct tile_operand *a, long k)
@@ -203,17 +225,24 @@ static void pack_left(const struct tile_block *t)
                 (size_t)steps_of(t->depth) * STEP_BYTES);
 }
 
-static void finish_pair(const struct tile_block *t, long i, long j, long cols)
+/* The sums in `done` are to go to C, from row i of the block and column j on. */
+static void finish_pair(struct tile_block *t, long i, long j, long cols)
 {
     const struct oa_gemm *g = t->g;
-    long at = (t->i + i) * g->ldc + j;
-    void *c = g->real_out ? (void *)((float *)t->c + at) : (void *)((uint16_t *)t->c + at);
-    finish_sums(least(t->rows - i, STEP), cols, t->room->one, g->real_out, g->accumulate, c, g->ldc);
+    size_t size = g->real_out ? sizeof(float) : sizeof(uint16_t);
+    t->finish = (struct tile_finish){ .sums = t->done,
+                                      .rows = least(t->rows - i, STEP),
+                                      .cols = cols,
+                                      .real = g->real_out,
+                                      .add = g->accumulate,
+                                      .c = (char *)t->c + (size_t)((t->i + i) * g->ldc + j) * size,
+                                      .next = (size_t)g->ldc * size };
+    t->done = t->room->done + (t->done == t->room->done ? SUMS : 0);
 }
 
 /* One panel of columns j … j + cols of C; sums: tile by tile, of all rows. Of a packed B the next slice is fetched
  * while one meets the rows. */
-static void multiply_panel(const struct tile_block *t, long j, long cols, float *sums)
+static void multiply_panel(struct tile_block *t, long j, long cols, float *sums)
 {
     long panels = steps_of(t->rows), lines = t->packed ? STEP_BYTES / 64 / panels : 0;
     for (long q = 0; q == 0 || q < t->depth; q += SLICE) {
@@ -229,9 +258,10 @@ static void multiply_panel(const struct tile_block *t, long j, long cols, float 
                                                .a = rows_of_a(t, i * STEP, q),
                                                .b = b,
                                                .from = p ? sums + i * SUMS : NULL,
-                                               .to = last ? t->room->one : sums + i * SUMS,
+                                               .to = last ? t->done : sums + i * SUMS,
                                                .ahead = b + steps * (STEP_BYTES + i * lines * 64),
-                                               .lines = lines });
+                                               .lines = lines,
+                                               .before = &t->finish });
             if (last)
                 finish_pair(t, i * STEP, j, cols);
         }
@@ -254,7 +284,7 @@ static void multiply_part(const struct tile_room *room, const struct oa_gemm *g,
                           const void *a, const void *b, const void *packed, void *c)
 {
     long tall = g->k > SHALLOW ? ROWS : MORE_ROWS, wide = g->k > DEEP ? COLS : part->cols;
-    struct tile_block t = { .g = g, .room = room, .c = c, .packed = packed };
+    struct tile_block t = { .g = g, .room = room, .c = c, .packed = packed, .done = room->done };
     t.a = tile_operand(g, false, a);
     t.b = tile_operand(g, true, b);
     t.plain = reads_plain(&t.a, g->k);
@@ -265,5 +295,6 @@ static void multiply_part(const struct tile_room *room, const struct oa_gemm *g,
         for (long j = 0; j < part->cols; j += wide)
             multiply_block(&t, part->j + j, least(wide, part->cols - j));
     }
+    finish_rows(&t.finish, STEP);
     tiles_end();
 }
