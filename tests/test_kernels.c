@@ -262,9 +262,10 @@ static int bench(void)
     struct oa_peak peak;
     oa_context *c = oa_open(NULL);
     oa_kernels_peak(c, &peak);
-    printf("f32   %7.1f GFLOP/s one core, %7.1f all (%s)\n", peak.f32_one, peak.f32_all, peak.f32_how);
-    printf("bf16  %7.1f GFLOP/s one core, %7.1f all (%s)\n", peak.bf16_one, peak.bf16_all, peak.bf16_how);
-    printf("copy  %7.1f GB/s one core, %7.1f all\n\n", peak.copy_one, peak.copy_all);
+    const struct oa_peak_rate *rates[] = { &peak.f32, &peak.bf16, &peak.loads, &peak.copy };
+    for (int i = 0; i < 4; i++)
+        printf("%7.1f one core (median %.1f), %7.1f all (%.1f): %s\n", rates[i]->one, rates[i]->one_median,
+               rates[i]->all, rates[i]->all_median, rates[i]->how ? rates[i]->how : "-");
     printf("%-22s %-5s %-32s %9s %9s %-8s %7s %8s\n", "kernel", "", "version", "ns", "rate", "", "x ref", "error");
     oa_kernels_bench(c, print_row, NULL);
     const char *sentence;
