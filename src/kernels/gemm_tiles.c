@@ -77,6 +77,7 @@ static void load_tile(struct plain_tile *t, const char *from, long row)
 #define tile_store(t, to) memcpy(to, &tile[t], sizeof *tile)
 #define tile_multiply(c, a, b) multiply_tiles(&tile[c], &tile[a], &tile[b])
 #define fetch(address) ((void)(address))
+#define fetch_to_write(address) ((void)(address))
 #define tiles_begin() ((void)0)
 #define tiles_end() ((void)0)
 

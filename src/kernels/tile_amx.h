@@ -14,6 +14,7 @@
 #define tile_store(t, to) __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"(to), "r"(64L) : "memory")
 #define tile_multiply(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::: "memory")
 #define fetch(address) _mm_prefetch((address), _MM_HINT_T1)
+#define fetch_to_write(address) __asm__ volatile("prefetchw %0" ::"m"(*(const char *)(address)))
 
 struct tile_shapes {
     uint8_t palette, start, none[14];
@@ -75,12 +76,16 @@ INLINE void put_tile(__m512i w[16], bool turned, char *out)
         _mm512_store_si512(out + 64 * i, w[i]);
 }
 
+enum { AHEAD = 128 }; /* numbers along k that are fetched ahead: four steps */
+
 INLINE void pack_along_masked(long width, __mmask32 mask, const uint16_t *x, long ld, bool turned, char *out)
 {
     for (int t = 0; t < 2; t++) {
         __m512i w[16];
-        for (int i = 0; i < 16; i++)
+        for (int i = 0; i < 16; i++) {
             w[i] = 16 * t + i < width ? _mm512_maskz_loadu_epi16(mask, x + (16 * t + i) * ld) : _mm512_setzero_si512();
+            fetch((const char *)(x + (16 * t + i) * ld + AHEAD));
+        }
         put_tile(w, turned, out + 1024 * t);
     }
 }
@@ -103,6 +108,8 @@ INLINE void pack_across_masked(__mmask32 mask, long depth, const uint16_t *x, lo
     for (int i = 0; i < 16; i++) {
         __m512i even = _mm512_maskz_loadu_epi16(2 * i < depth ? mask : 0, x + 2 * i * ld);
         __m512i odd = _mm512_maskz_loadu_epi16(2 * i + 1 < depth ? mask : 0, x + (2 * i + 1) * ld);
+        fetch((const char *)(x + (2 * i + 32) * ld));
+        fetch((const char *)(x + (2 * i + 33) * ld));
         w[0][i] = _mm512_permutex2var_epi16(even, low, odd);
         w[1][i] = _mm512_permutex2var_epi16(even, high, odd);
     }

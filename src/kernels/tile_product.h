@@ -133,8 +133,13 @@ struct tile_finish {
 
 static void finish_rows(struct tile_finish *f, long count)
 {
-    for (long last = least(f->rows, f->row + count); f->row < last; f->row++, f->c += f->next)
+    for (long last = least(f->rows, f->row + count); f->row < last; f->row++, f->c += f->next) {
+        const char *below = f->c + STEP * f->next;
+        fetch_to_write(below);
+        if (f->real)
+            fetch_to_write(below + 64);
         finish_row(f->cols, f->sums + f->row / 16 * 2 * TILE_SUMS + f->row % 16 * 16, f->real, f->add, f->c);
+    }
 }
 
 /* A panel of A with one of B. What is done while the tiles multiply costs next to nothing: each step takes some rows of
@@ -147,6 +152,7 @@ struct tile_pair {
     float *to;
     const char *ahead;
     long lines;
+    bool first; /* these rows of A for the first time: the panel below them is fetched too */
     struct tile_finish *before;
 };
 
@@ -177,6 +183,8 @@ static void multiply_pair(const struct tile_pair *x)
         tile_multiply(3, 5, 7);
         for (long l = 0; l < x->lines; l++, ahead += 64)
             fetch(ahead);
+        for (long i = 0; x->first && i < STEP; i++)
+            fetch(a + (STEP + i) * row);
         finish_rows(x->before, rows);
     }
     finish_rows(x->before, STEP);
@@ -194,7 +202,7 @@ struct tile_block {
     struct tile_operand a, b;
     const char *packed; /* all of B, or NULL */
     bool plain;         /* A is read where it lies, but for the last rows when they are no whole panel */
-    long i, rows;       /* of C */
+    long i, rows, j;    /* of C */
     long p, depth;      /* of k */
     struct tile_finish finish;
     float *done; /* where the next sums are finished */
@@ -261,6 +269,7 @@ static void multiply_panel(struct tile_block *t, long j, long cols, float *sums)
                                                .to = last ? t->done : sums + i * SUMS,
                                                .ahead = b + steps * (STEP_BYTES + i * lines * 64),
                                                .lines = lines,
+                                               .first = t->plain && j == t->j,
                                                .before = &t->finish });
             if (last)
                 finish_pair(t, i * STEP, j, cols);
@@ -271,6 +280,7 @@ static void multiply_panel(struct tile_block *t, long j, long cols, float *sums)
 static void multiply_block(struct tile_block *t, long j0, long cols)
 {
     bool deep = t->g->k > DEEP;
+    t->j = j0;
     for (t->p = 0; t->p == 0 || t->p < t->g->k; t->p += DEEP) {
         t->depth = least(DEEP, t->g->k - t->p);
         pack_left(t);
