@@ -16,12 +16,6 @@ struct cut {
     long rows, cols, columns; /* block of C of one item; number of blocks along n */
 };
 
-/* Blocks of C as products on tiles like them. */
-static long whole_panels(const struct oa_device *d, long n)
-{
-    return d->kernels.gemm_part ? oa_round_up(n, 32) : n;
-}
-
 static double wanted_items(const struct oa_gemm *g)
 {
     double work = (double)g->m * (double)g->n * (double)g->k, items = work / ITEM_WORK;
@@ -32,16 +26,16 @@ static double wanted_items(const struct oa_gemm *g)
 
 /* Halves the block until there are about as many items as wanted. Whole rows are what the library does best (measured:
  * 64 columns of 128 run at half the speed of all 128), so columns are cut only where they are many times the rows. */
-static void choose_block(const struct oa_device *d, const struct oa_gemm *g, long *rows, long *cols)
+static void choose_block(const struct oa_gemm *g, long *rows, long *cols)
 {
     double wanted = wanted_items(g) / 1.4;
     *rows = g->m;
     *cols = g->n;
     for (double items = 1; items < wanted; items *= 2) {
         if (*rows >= LEAST_ROWS && 4 * *rows > *cols)
-            *rows = whole_panels(d, (*rows + 1) / 2);
+            *rows = (*rows + 1) / 2;
         else if (*cols >= WIDE)
-            *cols = whole_panels(d, (*cols + 1) / 2);
+            *cols = (*cols + 1) / 2;
         else
             return;
     }
@@ -70,7 +64,7 @@ void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, co
         return;
     }
     struct cut t = { .d = d, .g = g, .a = a, .b = b, .c = c };
-    choose_block(d, g, &t.rows, &t.cols);
+    choose_block(g, &t.rows, &t.cols);
     t.columns = oa_blocks(g->n, t.cols);
     oa_parallel(d->context, oa_blocks(g->m, t.rows) * t.columns, block, &t);
 }

@@ -23,7 +23,7 @@ static long strip(const struct oa_gemm *g)
 {
     long cols = oa_max(NARROWEST, STRIP / (2 * oa_max(1, g->k)));
     long strips = oa_blocks(g->n, cols);
-    return oa_round_up(oa_blocks(g->n, strips), 32);
+    return oa_round_up(oa_blocks(g->n, strips), OA_PANEL);
 }
 
 static struct oa_gemm strip_of(const struct oa_gemm *g)
@@ -74,8 +74,8 @@ static void multiply_item(void *argument, long item, const struct oa_worker *wor
 static void pack_strip(struct packed *t)
 {
     const struct oa_gemm *g = t->g;
-    t->rows = g->tb ? oa_round_up(g->k, 32) : PACK_DEPTH;
-    t->cols = oa_round_up(oa_max(1, PACK_BYTES / (2 * t->rows)), 32);
+    t->rows = g->tb ? oa_round_up(g->k, OA_PANEL) : PACK_DEPTH;
+    t->cols = oa_round_up(oa_max(1, PACK_BYTES / (2 * t->rows)), OA_PANEL);
     t->across = oa_blocks(g->n, t->cols);
     oa_parallel(t->d->context, t->across * oa_blocks(g->k, t->rows), pack_item, t);
 }
@@ -85,13 +85,13 @@ static void multiply_strip(struct packed *t)
 {
     const struct oa_gemm *g = t->g;
     double wanted = (double)g->m * (double)g->n * (double)g->k / ITEM_WORK;
-    t->rows = oa_min(ROWS, oa_round_up(g->m, 32));
-    t->cols = oa_round_up(g->n, 32);
+    t->rows = oa_min(ROWS, oa_round_up(g->m, OA_PANEL));
+    t->cols = oa_round_up(g->n, OA_PANEL);
     while (oa_blocks(g->m, t->rows) * oa_blocks(g->n, t->cols) < (wanted < MAX_ITEMS ? wanted : MAX_ITEMS)) {
         if (t->cols >= 2 * LEAST_COLS)
-            t->cols = oa_round_up(t->cols / 2, 32);
+            t->cols = oa_round_up(t->cols / 2, OA_PANEL);
         else if (t->rows > LEAST_ROWS)
-            t->rows = oa_round_up(t->rows / 2, 32);
+            t->rows = oa_round_up(t->rows / 2, OA_PANEL);
         else
             break;
     }

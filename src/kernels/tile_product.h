@@ -160,7 +160,9 @@ static void multiply_pair(const struct tile_pair *x)
 {
     TILES;
     const char *a = x->a.at, *second = a + x->a.second, *b = x->b, *ahead = x->ahead;
-    long row = x->a.row, step = x->a.step, rows = STEP / (x->steps + !x->steps) + 1;
+    const long row = x->a.row, step = x->a.step, steps = x->steps, lines = x->lines;
+    const long rows = STEP / (steps + !steps) + 1, below = x->first ? STEP : 0;
+    struct tile_finish before = *x->before;
     if (x->from) {
         tile_load(0, x->from, 64L);
         tile_load(1, x->from + TILE_SUMS, 64L);
@@ -172,7 +174,7 @@ static void multiply_pair(const struct tile_pair *x)
         tile_zero(2);
         tile_zero(3);
     }
-    for (long s = 0; s < x->steps; s++, a += step, second += step, b += STEP_BYTES) {
+    for (long s = 0; s < steps; s++, a += step, second += step, b += STEP_BYTES) {
         tile_load(4, a, row);
         tile_load(6, b, 64L);
         tile_multiply(0, 4, 6);
@@ -181,17 +183,18 @@ static void multiply_pair(const struct tile_pair *x)
         tile_load(5, second, row);
         tile_multiply(2, 5, 6);
         tile_multiply(3, 5, 7);
-        for (long l = 0; l < x->lines; l++, ahead += 64)
+        for (long l = 0; l < lines; l++, ahead += 64)
             fetch(ahead);
-        for (long i = 0; x->first && i < STEP; i++)
+        for (long i = 0; i < below; i++)
             fetch(a + (STEP + i) * row);
-        finish_rows(x->before, rows);
+        finish_rows(&before, rows);
     }
-    finish_rows(x->before, STEP);
+    finish_rows(&before, STEP);
     tile_store(0, x->to);
     tile_store(1, x->to + TILE_SUMS);
     tile_store(2, x->to + 2 * TILE_SUMS);
     tile_store(3, x->to + 3 * TILE_SUMS);
+    x->before->row = x->before->rows;
 }
 
 /* A block of rows of C, and as much of k as is at work. */
