@@ -6,7 +6,7 @@
  */
 #include "testing.h"
 
-#include "kernels/kernels.h"
+#include "device/cpu.h"
 
 #include <math.h>
 #include <string.h>
@@ -183,6 +183,76 @@ static void parts_have_the_bits_of_the_whole(void **state)
         }
 }
 
+/* ---- the device ---- */
+
+static void open_device(struct fixture *f, oa_context *c, const struct oa_device_ops *ops, struct oa_device *d)
+{
+    *d = (struct oa_device){ .context = c, .ops = ops, .dry = ops != &oa_device_cpu, .kernels = f->plain };
+    oa_device_arena(&d->scratch, d);
+    assert_int_equal(ops->open(d), OA_OK);
+}
+
+static void close_device(struct oa_device *d)
+{
+    oa_arena_free(&d->scratch);
+    d->ops->close(d);
+}
+
+/* Blocks of rows and of columns; and one that is too small to be packed. */
+static void devices_cut_without_changing_bits(void **state)
+{
+    struct fixture *f = *state;
+    static const long cut[][3] = { { 515, 800, 430 }, { 260, 801, 1100 }, { 257, 33, 40 } };
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 3 });
+    struct oa_device d, plan;
+    fill(f, 5, false);
+    for (int i = 0; i < 3; i++)
+        for (int variant = 2; variant < VARIANTS; variant += 7) {
+            struct oa_gemm g = gemm_of(cut[i], variant, i);
+            open_device(f, c, &oa_device_cpu, &d);
+            open_device(f, c, &oa_device_plan, &plan);
+            multiply(f, &f->plain, &g, f->c[0]);
+            memcpy(f->c[1], f->start, MOST * sizeof(float));
+            d.ops->gemm(&d, &g, f->a, f->b, f->c[1]);
+            plan.ops->gemm(&plan, &g, f->a, f->b, f->c[1]);
+            compare(f, &g, "whole and cut by a device");
+            assert_int_equal(oa_packed_bytes(&d, &g) > 0, i < 2);
+            assert_int_equal(d.scratch.peak, plan.scratch.peak);
+            assert_true(d.scratch.peak >= oa_packed_bytes(&d, &g));
+            close_device(&d);
+            close_device(&plan);
+        }
+    oa_close(c);
+}
+
+/* More columns than a strip of so much k has. */
+static void strips_have_the_bits_of_the_whole(void **state)
+{
+    enum { M = 258, N = 801, K = 5700 };
+    struct fixture *f = *state;
+    struct oa_gemm g = gemm_of((const long[3]){ M, N, K }, 6, 0);
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 2 });
+    struct oa_device d;
+    uint16_t *a = oa_alloc(c, (size_t)M * K * sizeof *a), *b = oa_alloc(c, (size_t)N * K * sizeof *b);
+    for (long i = 0; i < (long)N * K; i++) {
+        b[i] = f->b[i % (MOST - 1)];
+        a[i % ((long)M * K)] = f->a[i % (MOST - 1)];
+    }
+    struct oa_gemm_state *s = f->plain.gemm_open(c, OA_PRECISION_BF16);
+    open_device(f, c, &oa_device_cpu, &d);
+    memcpy(f->c[0], f->start, MOST * sizeof(float));
+    memcpy(f->c[1], f->start, MOST * sizeof(float));
+    f->plain.gemm_part(s, &g, &(struct oa_gemm_part){ 0, M, 0, N }, a, b, NULL, f->c[0]);
+    d.ops->gemm(&d, &g, a, b, f->c[1]);
+    compare(f, &g, "whole and in strips");
+    assert_true(oa_packed_bytes(&d, &g) < f->plain.gemm_packed_bytes(&g));
+    close_device(&d);
+    f->plain.gemm_close(s);
+    oa_free(a);
+    oa_free(b);
+    oa_close(c);
+}
+
 /* Small whole numbers: every sum is exact, so the product is known. */
 static void whole_numbers_are_exact(void **state)
 {
@@ -208,6 +278,8 @@ int main(void)
         cmocka_unit_test(hardware_has_the_bits_of_plain_c),
         cmocka_unit_test(hardware_has_the_bits_of_plain_c_for_all_numbers),
         cmocka_unit_test(parts_have_the_bits_of_the_whole),
+        cmocka_unit_test(devices_cut_without_changing_bits),
+        cmocka_unit_test(strips_have_the_bits_of_the_whole),
         cmocka_unit_test(whole_numbers_are_exact),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
