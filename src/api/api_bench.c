@@ -45,20 +45,34 @@ static void peak_text(oa_context *c, const struct oa_peak *p, int width, struct 
                        oa_peak_state(p), 100 * p->loads.one_median / p->bf16.one);
 }
 
-static json_t *rate_json(const struct oa_peak_rate *r)
+static void add_number(json_t *root, const char *name, const char *what, double value)
 {
-    return json_pack("{s:f, s:f, s:f, s:f, s:s}", "one", r->one, "one_median", r->one_median, "all", r->all,
-                     "all_median", r->all_median, "how", r->how);
+    char key[32];
+    snprintf(key, sizeof key, "%s_%s", name, what);
+    json_object_set_new(root, key, json_real(value));
+}
+
+static void add_rate(json_t *root, const char *name, const struct oa_peak_rate *r)
+{
+    char key[32];
+    add_number(root, name, "one", r->one);
+    add_number(root, name, "one_median", r->one_median);
+    add_number(root, name, "all", r->all);
+    add_number(root, name, "all_median", r->all_median);
+    snprintf(key, sizeof key, "%s_how", name);
+    json_object_set_new(root, key, json_string(r->how));
 }
 
 static json_t *peak_json(oa_context *c, const struct oa_peak *p)
 {
-    json_t *root = json_pack("{s:i, s:o, s:o, s:o}", "threads", oa_thread_count(c), "f32", rate_json(&p->f32), "bf16",
-                             rate_json(&p->bf16), "copy", rate_json(&p->copy));
+    json_t *root = json_pack("{s:i}", "threads", oa_thread_count(c));
+    add_rate(root, "f32", &p->f32);
+    add_rate(root, "bf16", &p->bf16);
     if (p->loads.one > 0) {
-        json_object_set_new(root, "bf16_with_loads", rate_json(&p->loads));
+        add_rate(root, "bf16_loads", &p->loads);
         json_object_set_new(root, "state", json_string(oa_peak_state(p)));
     }
+    add_rate(root, "copy", &p->copy);
     return root;
 }
 
