@@ -4,8 +4,9 @@
 set(ISA_FLAGS_avx2 "-O3;-mavx2;-mfma;-mf16c")
 set(ISA_FLAGS_avx512 "-O3;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512cd;-mfma;-mf16c;-mprefer-vector-width=512")
 set(ISA_FLAGS_avx512bf16 "${ISA_FLAGS_avx512};-mavx512bf16")
+set(ISA_FLAGS_amx "${ISA_FLAGS_avx512bf16}") # instructions on tiles are written in assembly
 
-foreach(isa avx2 avx512 avx512bf16)
+foreach(isa avx2 avx512 avx512bf16 amx)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     foreach(source ${ORTHANT_SOURCES})
       if(source MATCHES "_${isa}\\.c$")

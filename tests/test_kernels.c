@@ -248,6 +248,41 @@ static void test_broken_kernels(void **state)
     }
 }
 
+/* ---- peaks ---- */
+
+static void test_peak_states(void **state)
+{
+    static const struct {
+        double best, loads;
+        const char *name;
+    } seen[] = { { 2300, 2222, "fast" },
+                 { 2300, 1726, "fast" },
+                 { 2300, 1720, "changing" },
+                 { 2300, 925, "changing" },
+                 { 2300, 915, "slow" },
+                 { 2300, 505, "slow" },
+                 { 2300, 0, "" },
+                 { 0, 0, "" } };
+    (void)state;
+    for (size_t i = 0; i < sizeof seen / sizeof *seen; i++) {
+        struct oa_peak p = { .bf16.one = seen[i].best, .loads.one_median = seen[i].loads };
+        assert_string_equal(oa_peak_state(&p), seen[i].name);
+    }
+}
+
+static void test_peaks(void **state)
+{
+    struct oa_peak p;
+    oa_kernels_peak(((struct fixture *)*state)->context, &p);
+    const struct oa_peak_rate *rates[] = { &p.f32, &p.bf16, &p.copy, &p.loads };
+    for (int i = 0; i < (p.loads.one > 0 ? 4 : 3); i++) {
+        assert_true(rates[i]->one_median > 0 && rates[i]->one_median <= rates[i]->one);
+        assert_true(rates[i]->all_median > 0 && rates[i]->all_median <= rates[i]->all);
+        assert_non_null(rates[i]->how);
+    }
+    assert_true(p.loads.one <= p.bf16.one * 1.05);
+}
+
 /* ---- the bench ---- */
 
 static void print_row(void *argument, const char *kernel, const char *precision, const char *version, double ns,
@@ -263,9 +298,10 @@ static int bench(void)
     struct oa_peak peak;
     oa_context *c = oa_open(NULL);
     oa_kernels_peak(c, &peak);
-    printf("f32   %7.1f GFLOP/s one core, %7.1f all (%s)\n", peak.f32_one, peak.f32_all, peak.f32_how);
-    printf("bf16  %7.1f GFLOP/s one core, %7.1f all (%s)\n", peak.bf16_one, peak.bf16_all, peak.bf16_how);
-    printf("copy  %7.1f GB/s one core, %7.1f all\n\n", peak.copy_one, peak.copy_all);
+    const struct oa_peak_rate *rates[] = { &peak.f32, &peak.bf16, &peak.loads, &peak.copy };
+    for (int i = 0; i < 4; i++)
+        printf("%7.1f one core (median %.1f), %7.1f all (%.1f): %s\n", rates[i]->one, rates[i]->one_median,
+               rates[i]->all, rates[i]->all_median, rates[i]->how ? rates[i]->how : "-");
     printf("%-22s %-5s %-32s %9s %9s %-8s %7s %8s\n", "kernel", "", "version", "ns", "rate", "", "x ref", "error");
     oa_kernels_bench(c, print_row, NULL);
     const char *sentence;
@@ -279,8 +315,9 @@ static int bench(void)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_f32),        cmocka_unit_test(test_bf16),   cmocka_unit_test(test_names),
-        cmocka_unit_test(test_properties), cmocka_unit_test(test_levels), cmocka_unit_test(test_broken_kernels),
+        cmocka_unit_test(test_f32),         cmocka_unit_test(test_bf16),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_properties),  cmocka_unit_test(test_levels), cmocka_unit_test(test_broken_kernels),
+        cmocka_unit_test(test_peak_states), cmocka_unit_test(test_peaks),
     };
     if (argc > 1 && strcmp(argv[1], "--bench") == 0)
         return bench();

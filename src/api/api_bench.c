@@ -10,29 +10,70 @@
 
 static const struct oa_column peak_columns[] = { { .title = "" },
                                                  { .title = "one core", .right = true },
+                                                 { .title = "median", .right = true },
                                                  { .title = "all threads", .right = true },
+                                                 { .title = "median", .right = true },
                                                  { .title = "unit" },
                                                  { .title = "measured with" } };
+enum { PEAK_COLUMNS = sizeof peak_columns / sizeof *peak_columns };
 
-static void peak_row(struct oa_table *t, const char *name, double one, double all, const char *unit, const char *how)
+static void peak_row(struct oa_table *t, const char *name, const struct oa_peak_rate *r, const char *unit)
 {
     char number[OA_NUMBER];
     oa_table_cell(t, "%s", name);
-    oa_table_cell(t, "%s", oa_number(number, one, 4));
-    oa_table_cell(t, "%s", oa_number(number, all, 4));
+    oa_table_cell(t, "%s", oa_number(number, r->one, 4));
+    oa_table_cell(t, "%s", oa_number(number, r->one_median, 4));
+    oa_table_cell(t, "%s", oa_number(number, r->all, 4));
+    oa_table_cell(t, "%s", oa_number(number, r->all_median, 4));
     oa_table_cell(t, "%s", unit);
-    oa_table_cell(t, "%s", how);
+    oa_table_cell(t, "%s", r->how);
 }
 
 static void peak_text(oa_context *c, const struct oa_peak *p, int width, struct oa_text *out)
 {
     struct oa_table t;
-    oa_table_init(&t, c, peak_columns, 5);
-    peak_row(&t, "f32", p->f32_one, p->f32_all, "GFLOP/s", p->f32_how);
-    peak_row(&t, "bf16", p->bf16_one, p->bf16_all, "GFLOP/s", p->bf16_how);
-    peak_row(&t, "memory", p->copy_one, p->copy_all, "GB/s", "a large copy, bytes read and written");
+    oa_table_init(&t, c, peak_columns, PEAK_COLUMNS);
+    peak_row(&t, "f32", &p->f32, "GFLOP/s");
+    peak_row(&t, "bf16", &p->bf16, "GFLOP/s");
+    if (p->loads.one > 0)
+        peak_row(&t, "with loads", &p->loads, "GFLOP/s");
+    peak_row(&t, "memory", &p->copy, "GB/s");
     oa_table_text(&t, width, out);
     oa_table_free(&t);
+    if (p->loads.one > 0)
+        oa_text_printf(out, "\nAMX was in its %s state: with loads, the median is %.0f %% of the best without.\n",
+                       oa_peak_state(p), 100 * p->loads.one_median / p->bf16.one);
+}
+
+static void add_number(json_t *root, const char *name, const char *what, double value)
+{
+    char key[32];
+    snprintf(key, sizeof key, "%s_%s", name, what);
+    json_object_set_new(root, key, json_real(value));
+}
+
+static void add_rate(json_t *root, const char *name, const struct oa_peak_rate *r)
+{
+    char key[32];
+    add_number(root, name, "one", r->one);
+    add_number(root, name, "one_median", r->one_median);
+    add_number(root, name, "all", r->all);
+    add_number(root, name, "all_median", r->all_median);
+    snprintf(key, sizeof key, "%s_how", name);
+    json_object_set_new(root, key, json_string(r->how));
+}
+
+static json_t *peak_json(oa_context *c, const struct oa_peak *p)
+{
+    json_t *root = json_pack("{s:i}", "threads", oa_thread_count(c));
+    add_rate(root, "f32", &p->f32);
+    add_rate(root, "bf16", &p->bf16);
+    if (p->loads.one > 0) {
+        add_rate(root, "bf16_loads", &p->loads);
+        json_object_set_new(root, "state", json_string(oa_peak_state(p)));
+    }
+    add_rate(root, "copy", &p->copy);
+    return root;
 }
 
 enum oa_error oa_bench_peak(oa_context *c, const struct oa_output *out)
@@ -41,12 +82,10 @@ enum oa_error oa_bench_peak(oa_context *c, const struct oa_output *out)
     struct oa_text t;
     OA_TRY(oa_status(c));
     oa_kernels_peak(c, &p);
+    OA_TRY(oa_status(c));
     oa_text_init(&t, c);
     if (oa_wants_json(out))
-        oa_json_add(&t,
-                    json_pack("{s:i, s:f, s:f, s:s, s:f, s:f, s:s, s:f, s:f}", "threads", oa_thread_count(c), "f32_one",
-                              p.f32_one, "f32_all", p.f32_all, "f32_how", p.f32_how, "bf16_one", p.bf16_one, "bf16_all",
-                              p.bf16_all, "bf16_how", p.bf16_how, "copy_one", p.copy_one, "copy_all", p.copy_all));
+        oa_json_add(&t, peak_json(c, &p));
     else
         peak_text(c, &p, out ? out->width : 0, &t);
     return oa_emit(out, &t);

@@ -27,6 +27,7 @@ struct bench {
     int count;
     const struct series *softmax; /* the one that is plain softmax */
     bool stopped;                 /* by a signal, before all was measured */
+    const char *state;            /* of AMX, "" without */
     double peak;                  /* FLOP/s of this precision: of all threads, or in processor time of one core */
 };
 
@@ -152,10 +153,11 @@ static void find_peak(struct bench *b)
     struct oa_peak p;
     oa_log(b->c, 1, "measuring the peaks of the machine");
     oa_kernels_peak(b->c, &p);
+    b->state = b->form.precision == OA_PRECISION_BF16 ? oa_peak_state(&p) : "";
     if (b->form.precision == OA_PRECISION_BF16)
-        b->peak = 1e9 * (b->r->processor_time ? p.bf16_one : p.bf16_all);
+        b->peak = 1e9 * (b->r->processor_time ? p.bf16.one : p.bf16.all);
     else
-        b->peak = 1e9 * (b->r->processor_time ? p.f32_one : p.f32_all);
+        b->peak = 1e9 * (b->r->processor_time ? p.f32.one : p.f32.all);
 }
 
 static enum oa_error prepare(struct bench *b)
@@ -255,10 +257,11 @@ static void text(const struct bench *b, int width, struct oa_text *out)
     struct oa_table t;
     oa_text_printf(out,
                    "one layer with its projections, width %ld, %ld heads, %s, %s; about %ld tokens a pass; %d threads, "
-                   "%s, peak %.0f GFLOP/s\n\n",
+                   "%s, peak %.0f GFLOP/s%s%s\n\n",
                    b->form.width, b->form.heads, oa_precision_name(b->form.precision),
                    b->form.causal ? "causal" : "bidirectional", b->r->tokens, oa_thread_count(b->c),
-                   b->r->processor_time ? "processor time" : "wall time", b->peak / 1e9);
+                   b->r->processor_time ? "processor time" : "wall time", b->peak / 1e9, b->state[0] ? ", AMX " : "",
+                   b->state);
     oa_table_init(&t, b->c, columns, COLUMNS);
     for (int k = 0; k < b->count; k++)
         for (int i = 0; i < b->series[k].lengths; i++)
@@ -298,11 +301,11 @@ static json_t *bench_json(const struct bench *b)
     json_t *series = json_array();
     for (int k = 0; k < b->count; k++)
         json_array_append_new(series, series_json(b, &b->series[k]));
-    return json_pack("{s:I, s:I, s:s, s:b, s:i, s:s, s:f, s:b, s:o}", "width", (json_int_t)b->form.width, "heads",
+    return json_pack("{s:I, s:I, s:s, s:b, s:i, s:s, s:f, s:s, s:b, s:o}", "width", (json_int_t)b->form.width, "heads",
                      (json_int_t)b->form.heads, "precision", oa_precision_name(b->form.precision), "causal",
                      (int)b->form.causal, "threads", oa_thread_count(b->c), "clock",
-                     b->r->processor_time ? "processor" : "wall", "peak_flops", b->peak, "interrupted", (int)b->stopped,
-                     "attentions", series);
+                     b->r->processor_time ? "processor" : "wall", "peak_flops", b->peak, "state", b->state,
+                     "interrupted", (int)b->stopped, "attentions", series);
 }
 
 enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r, const struct oa_output *out)

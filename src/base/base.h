@@ -108,6 +108,10 @@ static inline long oa_blocks(long n, long block)
 {
     return (n + block - 1) / block;
 }
+static inline long oa_round_up(long n, long step)
+{
+    return oa_blocks(n, step) * step;
+}
 
 /* ---- threads ------------------------------------------------------------------------------------------------- */
 

@@ -46,6 +46,11 @@ static inline size_t oa_band_shared_bytes(const struct oa_band *a)
 #undef OA_DO
 #undef OA_ASK
 
+/* cpu_gemm_packed.c: a product of which one operand is packed first. Bytes of the device's scratch that it takes; 0: it
+ * is not made so. */
+size_t oa_packed_bytes(const struct oa_device *d, const struct oa_gemm *g);
+void oa_packed_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b, void *c);
+
 /* cpu_pieces.c: whether the engine runs over the pieces of the support; the two passes. For the plan device: the bytes
  * of their copies, taken of the device's scratch and given back; oa_tiles_pairs over the pieces. */
 bool oa_pieces_wanted(const struct oa_logits *a);

@@ -81,6 +81,10 @@ void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, co
         oa_parallel(d->context, oa_blocks(g->n, rows.cols), rows_apart, &rows);
         return;
     }
+    if (oa_packed_bytes(d, g)) {
+        oa_packed_gemm(d, g, a, b, c);
+        return;
+    }
     struct cut t = { .d = d, .g = g, .a = a, .b = b, .c = c };
     choose_block(g, &t.rows, &t.cols);
     t.columns = oa_blocks(g->n, t.cols);

@@ -110,9 +110,18 @@ static void map3(struct oa_device *d, long n, const void *x, const void *y, void
     work(d, (double)n, act(d, 3 * (double)n));
 }
 
+static void packed_operand(struct oa_device *d, const struct oa_gemm *g)
+{
+    size_t mark = oa_arena_mark(&d->scratch), bytes = oa_packed_bytes(d, g);
+    if (bytes)
+        oa_arena_take(&d->scratch, bytes);
+    oa_arena_release(&d->scratch, mark);
+}
+
 static void gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b, void *c)
 {
     (void)a, (void)b, (void)c;
+    packed_operand(d, g);
     double m = (double)g->m, n = (double)g->n, k = (double)g->k;
     double out = (g->real_out ? real(d, m * n) : act(d, m * n)) * (g->accumulate ? 2 : 1);
     work(d, 2 * m * n * k, act(d, m * k + k * n) + out);
@@ -266,23 +275,22 @@ static void mean_rows(struct oa_device *d, const struct oa_row_means *a)
 
 static double linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
 {
-    long rows = oa_loss_rows(a), v = a->vocabulary, w = a->width;
-    size_t mark = oa_arena_mark(&d->scratch), cells = (size_t)(rows * v);
+    long most = oa_loss_rows(a), v = a->vocabulary, w = a->width;
+    size_t mark = oa_arena_mark(&d->scratch), cells = (size_t)(most * v);
     oa_arena_take(&d->scratch, cells * d->kernels.real_size);
     if (a->dx)
         oa_arena_take(&d->scratch, cells * d->kernels.act_size);
-    oa_arena_take(&d->scratch, (size_t)rows * sizeof(double));
+    oa_arena_take(&d->scratch, (size_t)most * sizeof(double));
+    for (long first = 0; first < a->rows; first += most) {
+        long rows = oa_min(most, a->rows - first);
+        gemm(d, &(struct oa_gemm){ .m = rows, .n = v, .k = w, .real_out = true }, NULL, NULL, NULL);
+        work(d, 5 * (double)rows * (double)v, real(d, 2 * (double)rows * (double)v));
+        if (!a->dx)
+            continue;
+        gemm(d, &(struct oa_gemm){ .m = rows, .n = w, .k = v }, NULL, NULL, NULL);
+        gemm(d, &(struct oa_gemm){ .m = v, .n = w, .k = rows, .real_out = true, .accumulate = true }, NULL, NULL, NULL);
+    }
     oa_arena_release(&d->scratch, mark);
-    gemm(d, &(struct oa_gemm){ .m = a->rows, .n = v, .k = w, .real_out = true }, NULL, NULL, NULL);
-    work(d, 5 * (double)a->rows * (double)v, real(d, 2 * (double)a->rows * (double)v));
-    if (!a->dx)
-        return 0;
-    gemm(d, &(struct oa_gemm){ .m = a->rows, .n = w, .k = v }, NULL, NULL, NULL);
-    for (long first = 0; first < a->rows; first += rows)
-        gemm(d,
-             &(struct oa_gemm){
-                 .m = v, .n = w, .k = oa_min(rows, a->rows - first), .real_out = true, .accumulate = true },
-             NULL, NULL, NULL);
     return 0;
 }
 

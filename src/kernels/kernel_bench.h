@@ -17,20 +17,33 @@ typedef void oa_kernel_row(void *argument, const char *kernel, const char *preci
 /* Calls row() for every version of every kernel that this processor can run, f32 then bf16. Takes some seconds. */
 void oa_kernels_bench(oa_context *c, oa_kernel_row *row, void *argument);
 
-/* What the machine can do at most, by loops that do nothing else: the best of a dozen short runs, since other
- * programs can only slow them down. Takes about half a second. `all` is
- * all threads of the context, which is what everything else here can use. */
+/* GFLOP/s, or GB/s read and written, by the clock of the thread: of one core and of all threads of the context added
+ * up, which is what everything else here can use; the best of many slices of a tenth of a millisecond (of a copy, a
+ * dozen longer ones), since other programs can only slow them down, and the median, what the machine gave while it was
+ * asked. */
+struct oa_peak_rate {
+    double one, all, one_median, all_median;
+    const char *how; /* what was run, in words */
+};
+
+/* What the machine can do at most, by loops that do nothing else. Takes about half a second. */
 struct oa_peak {
-    double f32_one, f32_all, bf16_one, bf16_all; /* matrix arithmetic, GFLOP/s */
-    double copy_one, copy_all;                   /* memory: bytes read + bytes written by a large copy, GB/s */
-    const char *f32_how, *bf16_how;              /* what was run, in words */
+    struct oa_peak_rate f32, bf16; /* matrix arithmetic */
+    struct oa_peak_rate loads;     /* AMX: bf16 products with a tile loaded for each; all 0 elsewhere */
+    struct oa_peak_rate copy;      /* memory */
 };
 void oa_kernels_peak(oa_context *c, struct oa_peak *out);
 
+/* AMX on a shared machine has two states, in which tiles are loaded at very different speeds: "fast" and "slow", by the
+ * median with loads as a share of the best without; "changing" between; "" where nothing was measured with loads. */
+const char *oa_peak_state(const struct oa_peak *p);
+
 /* The loops: each runs `rounds` times PEAK_CHAINS independent instructions and gives a number that depends on them. */
-enum { PEAK_CHAINS = 12 };
+enum { PEAK_CHAINS = 12, PEAK_TILE = 2 * 16 * 16 * 32 /* FLOPs of a product of tiles */ };
 float oa_peak_avx2(long rounds, float x);
 float oa_peak_avx512(long rounds, float x);
 float oa_peak_avx512bf16(long rounds, float x);
+float oa_peak_amx(long rounds, float x);
+float oa_peak_amx_loads(long rounds, float x); /* 2 × 2 tiles of sums: a load of a tile for each product */
 
 #endif

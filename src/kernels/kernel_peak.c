@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The peaks of the machine: arithmetic in registers (or, for AMX, the best large matrix product) and a large copy, on
- * one core and on all.
+ * The peaks of the machine: arithmetic in registers and a large copy, on one core and on all. A shared machine changes
+ * its speed from one moment to the next, so each is measured in many short slices, by the clock of the thread.
  */
 #include "kernels/kernel_bench.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { REPEATS = 12, MOST_PRODUCT = 768 };
-static const long product_sizes[] = { 256, 384, 512, MOST_PRODUCT };
-static const double seconds_each = 2e-3;   /* of one repeat on one core */
+enum { PRODUCT = 384, SLICES = 500, LARGE_SLICES = 12 };
+static const double slice_seconds = 1e-4;
 static const size_t copy_bytes = 64 << 20; /* beyond the caches */
 
-/* What one core does in a burst of work; `amount` is what a burst counts: FLOPs or bytes. */
+/* What one core does in a slice; `amount` is what a slice counts: FLOPs or bytes. */
 struct burst {
     void (*run)(struct burst *b, long item, long items);
     double amount;
+    int slices;
+    double *rate; /* [threads, slices] */
     float (*loop)(long rounds, float x);
     long rounds;
-    long size; /* of a product */
     struct oa_kernels kernels;
     struct oa_gemm_state **state; /* one for each item */
     char *operands;
@@ -38,18 +40,17 @@ static void run_loop(struct burst *b, long item, long items)
 
 static size_t product_bytes(const struct oa_kernels *k)
 {
-    return (size_t)MOST_PRODUCT * MOST_PRODUCT * (2 * k->act_size + k->real_size);
+    return (size_t)PRODUCT * PRODUCT * (2 * k->act_size + k->real_size);
 }
 
 static void run_product(struct burst *b, long item, long items)
 {
-    long n = b->size;
+    long n = PRODUCT;
     struct oa_gemm g = { .m = n, .n = n, .k = n, .lda = n, .ldb = n, .ldc = n, .real_out = true };
     char *x = b->operands + (size_t)item * product_bytes(&b->kernels);
     size_t act = (size_t)(n * n) * b->kernels.act_size;
     (void)items;
-    for (long i = 0; i < b->rounds; i++)
-        b->kernels.gemm(b->state[item], &g, x, x + act, x + 2 * act);
+    b->kernels.gemm(b->state[item], &g, x, x + act, x + 2 * act);
 }
 
 static void run_copy(struct burst *b, long item, long items)
@@ -58,60 +59,90 @@ static void run_copy(struct burst *b, long item, long items)
     memcpy(b->to + (size_t)item * part, b->from + (size_t)item * part, part);
 }
 
+/* ---- slices ---- */
+
+static double thread_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 struct bursts {
     struct burst *burst;
     long items;
 };
 
+static int compare_rates(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
 static void run_item(void *argument, long item, const struct oa_worker *worker)
 {
     struct bursts *all = argument;
+    struct burst *b = all->burst;
+    double *rate = b->rate + item * b->slices;
     (void)worker;
-    all->burst->run(all->burst, item, all->items);
+    for (int s = 0; s < b->slices; s++) {
+        double start = thread_clock();
+        b->run(b, item, all->items);
+        rate[s] = 1e-9 * b->amount / (thread_clock() - start);
+    }
+    qsort(rate, (size_t)b->slices, sizeof *rate, compare_rates);
 }
 
-static double run_all(oa_context *c, struct burst *b, long items)
+/* The best slice and the median one; of several cores, added up. */
+static void run_slices(oa_context *c, struct burst *b, long items, double *best, double *median)
 {
     struct bursts all = { b, items };
-    double start = oa_clock();
     if (items == 1)
-        b->run(b, 0, 1);
+        run_item(&all, 0, NULL);
     else
         oa_parallel(c, items, run_item, &all);
-    return oa_clock() - start;
-}
-
-/* Seconds of one burst on each of `items` cores at once: the least, since a peak is what nothing else disturbs. */
-static double least_seconds(oa_context *c, struct burst *b, long items)
-{
-    double least = run_all(c, b, items);
-    for (int i = 0; i < REPEATS; i++) {
-        double seconds = run_all(c, b, items);
-        if (seconds < least)
-            least = seconds;
+    *best = *median = 0;
+    for (long i = 0; i < items; i++) {
+        *best += b->rate[(i + 1) * b->slices - 1];
+        *median += b->rate[i * b->slices + b->slices / 2];
     }
-    return least;
 }
 
-static void set_rounds(oa_context *c, struct burst *b)
+/* amount: of a slice on one core. Of a copy all cores share the amount. */
+static void measure(oa_context *c, struct burst *b, double amount, bool shared, struct oa_peak_rate *out)
 {
-    b->rounds = 1;
-    while (run_all(c, b, 1) < seconds_each / 4 && b->rounds < 1l << 40)
-        b->rounds *= 2;
-    b->rounds *= 4;
+    long threads = oa_thread_count(c);
+    b->rate = oa_alloc(c, (size_t)(threads * b->slices) * sizeof *b->rate);
+    if (!b->rate)
+        return;
+    b->amount = amount;
+    run_slices(c, b, 1, &out->one, &out->one_median);
+    b->amount = shared ? amount / (double)threads : amount;
+    run_slices(c, b, threads, &out->all, &out->all_median);
+    oa_free(b->rate);
 }
 
 /* ---- arithmetic ---- */
 
 #ifdef __x86_64__
-static void measure_loop(oa_context *c, float (*loop)(long, float), int flops, double *one, double *all)
+static void set_rounds(struct burst *b)
 {
-    struct burst b = { .run = run_loop, .loop = loop };
-    long threads = oa_thread_count(c);
-    set_rounds(c, &b);
-    double amount = (double)b.rounds * PEAK_CHAINS * flops * 1e-9;
-    *one = amount / least_seconds(c, &b, 1);
-    *all = amount * (double)threads / least_seconds(c, &b, threads);
+    double start;
+    b->rounds = 1;
+    do {
+        b->rounds *= 2;
+        start = thread_clock();
+        b->run(b, 0, 1);
+    } while (thread_clock() - start < slice_seconds && b->rounds < 1l << 40);
+}
+
+static void measure_loop(oa_context *c, float (*loop)(long, float), int flops, const char *how,
+                         struct oa_peak_rate *out)
+{
+    struct burst b = { .run = run_loop, .loop = loop, .slices = SLICES };
+    set_rounds(&b);
+    measure(c, &b, (double)b.rounds * PEAK_CHAINS * flops, false, out);
+    out->how = how;
 }
 #endif
 
@@ -126,24 +157,18 @@ static bool open_products(oa_context *c, struct burst *b, enum oa_precision p, l
     return opened;
 }
 
-static const char *measure_product(oa_context *c, enum oa_precision p, double *one, double *all)
+static void measure_product(oa_context *c, enum oa_precision p, struct oa_peak_rate *out)
 {
-    struct burst b = { .run = run_product };
+    struct burst b = { .run = run_product, .slices = LARGE_SLICES };
     long threads = oa_thread_count(c);
-    bool opened = open_products(c, &b, p, threads);
-    for (size_t i = 0; opened && i < sizeof product_sizes / sizeof *product_sizes; i++) {
-        b.size = product_sizes[i];
-        set_rounds(c, &b);
-        double amount = (double)b.rounds * 2e-9 * (double)(b.size * b.size * b.size);
-        *one = fmax(*one, amount / least_seconds(c, &b, 1));
-        *all = fmax(*all, amount * (double)threads / least_seconds(c, &b, threads));
-    }
+    if (open_products(c, &b, p, threads))
+        measure(c, &b, 2.0 * PRODUCT * PRODUCT * PRODUCT, false, out);
     for (long i = 0; b.state && i < threads; i++)
         if (b.state[i])
             b.kernels.gemm_close(b.state[i]);
     oa_free(b.state);
     oa_free(b.operands);
-    return "the fastest of products from 256 cubed to 768 cubed";
+    out->how = "matrix products of 384 x 384 x 384";
 }
 
 static void measure_f32(oa_context *c, struct oa_peak *out)
@@ -151,59 +176,62 @@ static void measure_f32(oa_context *c, struct oa_peak *out)
 #ifdef __x86_64__
     const struct oa_cpu *cpu = oa_context_cpu(c);
     if (cpu->avx512) {
-        measure_loop(c, oa_peak_avx512, 32, &out->f32_one, &out->f32_all);
-        out->f32_how = "AVX-512 multiply-adds in registers";
+        measure_loop(c, oa_peak_avx512, 32, "AVX-512 multiply-adds in registers", &out->f32);
         return;
     }
     if (cpu->avx2 && cpu->fma) {
-        measure_loop(c, oa_peak_avx2, 16, &out->f32_one, &out->f32_all);
-        out->f32_how = "AVX2 multiply-adds in registers";
+        measure_loop(c, oa_peak_avx2, 16, "AVX2 multiply-adds in registers", &out->f32);
         return;
     }
 #endif
-    out->f32_how = measure_product(c, OA_PRECISION_F32, &out->f32_one, &out->f32_all);
+    measure_product(c, OA_PRECISION_F32, &out->f32);
 }
 
 static void measure_bf16(oa_context *c, struct oa_peak *out)
 {
 #ifdef __x86_64__
     const struct oa_cpu *cpu = oa_context_cpu(c);
-    if (cpu->amx_bf16) {
-        out->bf16_how = measure_product(c, OA_PRECISION_BF16, &out->bf16_one, &out->bf16_all);
+    if (oa_cpu_isa(cpu) == OA_ISA_AMX) {
+        measure_loop(c, oa_peak_amx, PEAK_TILE, "AMX products in registers", &out->bf16);
+        measure_loop(c, oa_peak_amx_loads, PEAK_TILE, "as many tiles loaded, from the L1 cache", &out->loads);
         return;
     }
     if (cpu->avx512_bf16) {
-        measure_loop(c, oa_peak_avx512bf16, 64, &out->bf16_one, &out->bf16_all);
-        out->bf16_how = "AVX512_BF16 dot products in registers";
+        measure_loop(c, oa_peak_avx512bf16, 64, "AVX512_BF16 dot products in registers", &out->bf16);
         return;
     }
 #endif
     (void)c;
-    out->bf16_one = out->f32_one;
-    out->bf16_all = out->f32_all;
-    out->bf16_how = "as f32: no unit for bf16";
+    out->bf16 = out->f32;
+    out->bf16.how = "as f32: no unit for bf16";
+}
+
+/* Loads are what a neighbour on the core's other thread slows down, to a quarter. */
+const char *oa_peak_state(const struct oa_peak *p)
+{
+    double share = p->bf16.one > 0 ? p->loads.one_median / p->bf16.one : 0;
+    return share == 0 ? "" : share > 0.75 ? "fast" : share < 0.4 ? "slow" : "changing";
 }
 
 /* ---- memory ---- */
 
 static void measure_copy(oa_context *c, struct oa_peak *out)
 {
-    struct burst b = { .run = run_copy };
+    struct burst b = { .run = run_copy, .slices = LARGE_SLICES };
     b.from = oa_alloc(c, copy_bytes);
     b.to = oa_alloc(c, copy_bytes);
     if (b.from && b.to) {
         memset(b.from, 1, copy_bytes);
-        double amount = 2e-9 * (double)copy_bytes;
-        out->copy_one = amount / least_seconds(c, &b, 1);
-        out->copy_all = amount / least_seconds(c, &b, oa_thread_count(c));
+        measure(c, &b, 2 * (double)copy_bytes, true, &out->copy);
     }
+    out->copy.how = "a large copy, bytes read and written";
     oa_free(b.from);
     oa_free(b.to);
 }
 
 void oa_kernels_peak(oa_context *c, struct oa_peak *out)
 {
-    *out = (struct oa_peak){ .f32_how = "", .bf16_how = "" };
+    *out = (struct oa_peak){ 0 };
     measure_f32(c, out);
     measure_bf16(c, out);
     measure_copy(c, out);

@@ -23,10 +23,19 @@ void oa_kernels_own(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, 
 #endif
 }
 
-void oa_kernels_init(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu)
+void oa_kernels_without_amx(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu)
 {
     oa_kernels_own(k, p, isa, cpu);
 #ifdef ORTHANT_ONEDNN
     oa_kernels_onednn(k, isa);
+#endif
+}
+
+void oa_kernels_init(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu)
+{
+    oa_kernels_without_amx(k, p, isa, cpu);
+#ifdef __x86_64__
+    if (isa >= OA_ISA_AMX && oa_cpu_isa(cpu) >= OA_ISA_AMX)
+        oa_kernels_amx(k);
 #endif
 }

@@ -10,8 +10,9 @@
  *     bf16        bf16   f32      (matrix units are fed bf16, sums are f32)
  *     f64         f64    f64      (plain C: for gradient checks and --precision f64)
  *
- * The isa levels: ref, avx2, avx512 choose among the files of that name; amx is avx512 with oneDNN free to use AMX in
- * bf16 products (it finds out by itself; permission of the operating system is asked for by base/cpu.c).
+ * The isa levels: ref, avx2, avx512 choose among the files of that name; amx is avx512 with bf16
+ * products on tiles, ours (gemm_amx.c) and oneDNN's (permission of the operating system is asked for by
+ * base/processor.c).
  *
  * Everything exists in plain C first (ref_*.c), the definition of right, and a faster version overwrites a pointer of
  * the table when the processor has what it needs. Pointers marked act/real below point to elements of these types.
@@ -30,6 +31,11 @@ struct oa_gemm {
     long lda, ldb, ldc;
     bool ta, tb, accumulate, real_out;
     bool apart; /* a device's product gives each row the bits that it would have alone (decoding side by side) */
+};
+enum { OA_PANEL = 32 }; /* rows of A or columns of B that products on tiles take at a time */
+/* A block of a matrix: rows i … i + rows − 1, columns j … j + cols − 1; i and j are multiples of OA_PANEL. */
+struct oa_gemm_part {
+    long i, rows, j, cols;
 };
 /* What a matrix product keeps between calls (oneDNN primitives by shape, a scratch pad): one for each worker. */
 struct oa_gemm_state;
@@ -65,6 +71,14 @@ struct oa_kernels {
      * chance, and without this one could still be made long after the first step. NULL: nothing is kept. */
     void (*gemm_share)(struct oa_gemm_state *const *states, int count);
     void (*gemm)(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c);
+    /* With a packed operand (tiles; otherwise NULL): all of op(B) is put in the order in which the units read it, once
+     * for all workers, and then each makes parts of C, with the bits that gemm would give them. */
+    size_t (*gemm_packed_bytes)(const struct oa_gemm *g);
+    /* A block of op(B): k by columns; packed is all of it. */
+    void (*gemm_pack)(const struct oa_gemm *g, const struct oa_gemm_part *part, const void *b, void *packed);
+    void (*gemm_part)(struct oa_gemm_state *s, const struct oa_gemm *g, const struct oa_gemm_part *part, const void *a,
+                      const void *b, const void *packed,
+                      void *c); /* a, b, c: as for gemm; a block of c is written; packed may be NULL */
 
     /* ---- conversions, elementwise ---- */
     void (*act_from_real)(long n, const void *x, void *y);
@@ -188,7 +202,10 @@ struct oa_kernels {
 /* Fills the table for a precision with the best versions up to `isa`. f64 and OA_ISA_REF are the plain C ones. */
 void oa_kernels_init(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu);
 
-/* The same without oneDNN. */
+/* The same without our products on AMX, which oneDNN may use in its own. */
+void oa_kernels_without_amx(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu);
+
+/* The same without oneDNN, too. */
 void oa_kernels_own(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu);
 
 /* The parts, each overwriting what it improves; called by oa_kernels_init, and one by one by the checker. */
@@ -196,6 +213,8 @@ void oa_kernels_ref(struct oa_kernels *k, enum oa_precision p);
 void oa_kernels_avx2(struct oa_kernels *k);
 void oa_kernels_avx512(struct oa_kernels *k);
 void oa_kernels_avx512bf16(struct oa_kernels *k); /* bf16 only: stores in bf16 by the instruction for it */
+void oa_kernels_tiles(struct oa_kernels *k);      /* bf16 only: products on tiles in plain C, for tests */
+void oa_kernels_amx(struct oa_kernels *k);        /* bf16 only: the same on the processor's */
 void oa_kernels_onednn(struct oa_kernels *k, enum oa_isa isa);
 
 #endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products on tiles: what the processor's units give and what the same source gives on tiles in plain C, bit for bit;
+ * and that parts made with a packed operand have the bits of the whole product. That they are right is for
+ * test_kernels.
+ */
+#include "testing.h"
+
+#include "device/cpu.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Below, at and above tiles (16, 32), blocks (256 × 256 or 768) and slices of k (384, all of it up to 1024). */
+static const long shapes[][3] = {
+    { 2, 1, 1 },      { 16, 16, 32 },   { 17, 15, 31 },   { 33, 47, 65 },    { 64, 64, 64 },  { 31, 33, 385 },
+    { 5, 300, 1025 }, { 289, 70, 416 }, { 100, 801, 40 }, { 65, 800, 1100 }, { 257, 513, 9 }, { 96, 32, 768 },
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes, VARIANTS = 12, MOST = 1120 * 820 };
+
+struct fixture {
+    oa_context *context;
+    struct oa_kernels plain, amx;
+    bool there;
+    uint16_t *a, *b;
+    float *start, *c[2];
+    void *packed;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture f;
+    f = (struct fixture){ .context = oa_open(NULL) };
+    const struct oa_cpu *cpu = oa_context_cpu(f.context);
+    oa_kernels_ref(&f.plain, OA_PRECISION_BF16);
+    oa_kernels_tiles(&f.plain);
+    f.there = oa_cpu_isa(cpu) == OA_ISA_AMX;
+    oa_kernels_init(&f.amx, OA_PRECISION_BF16, OA_ISA_AMX, cpu);
+    f.a = oa_alloc(f.context, MOST * sizeof *f.a);
+    f.b = oa_alloc(f.context, MOST * sizeof *f.b);
+    f.start = oa_alloc(f.context, MOST * sizeof *f.start);
+    f.packed = oa_alloc(f.context, 4 * MOST);
+    for (int i = 0; i < 2; i++)
+        f.c[i] = oa_alloc(f.context, MOST * sizeof *f.c[i]);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    void *const memory[] = { f->a, f->b, f->start, f->packed, f->c[0], f->c[1] };
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        oa_free(memory[i]);
+    oa_close(f->context);
+    return 0;
+}
+
+static struct oa_gemm gemm_of(const long shape[3], int variant, long more)
+{
+    bool ta = variant & 1, tb = variant & 2;
+    long m = shape[0], n = shape[1], k = shape[2];
+    return (struct oa_gemm){ .m = m,
+                             .n = n,
+                             .k = k,
+                             .lda = (ta ? m : k) + more,
+                             .ldb = (tb ? k : n) + more,
+                             .ldc = n + more,
+                             .ta = ta,
+                             .tb = tb,
+                             .real_out = variant >= 4,
+                             .accumulate = variant >= 8 };
+}
+
+/* Normal numbers; or, with `wild`, of every size and kind that bf16 has. */
+static void fill(struct fixture *f, uint64_t seed, bool wild)
+{
+    struct oa_stream s = { seed, 7 };
+    for (long i = 0; i < MOST; i++) {
+        uint32_t r[4];
+        oa_random_block(s, (uint64_t)i, r);
+        f->a[i] = wild ? (uint16_t)r[0] : oa_float_to_bf16((float)(int32_t)r[0] * 0x1p-31f);
+        f->b[i] = wild ? (uint16_t)r[1] : oa_float_to_bf16((float)(int32_t)r[1] * 0x1p-31f);
+        f->start[i] = (float)(int32_t)r[2] * 0x1p-30f;
+    }
+}
+
+static void multiply(struct fixture *f, const struct oa_kernels *k, const struct oa_gemm *g, float *c)
+{
+    struct oa_gemm_state *s = k->gemm_open(f->context, OA_PRECISION_BF16);
+    assert_non_null(s);
+    memcpy(c, f->start, MOST * sizeof *c);
+    k->gemm_part(s, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n }, f->a, f->b, NULL, c);
+    k->gemm_close(s);
+}
+
+/* In parts, with B packed in blocks. */
+static void multiply_in_parts(struct fixture *f, const struct oa_kernels *k, const struct oa_gemm *g, float *c)
+{
+    struct oa_gemm_state *s = k->gemm_open(f->context, OA_PRECISION_BF16);
+    assert_non_null(s);
+    assert_true(k->gemm_packed_bytes(g) <= 4 * MOST);
+    memcpy(c, f->start, MOST * sizeof *c);
+    for (long j = 0; j < g->n; j += 224)
+        for (long p = 0; p < g->k; p += 128) {
+            struct oa_gemm_part part = { p, g->k - p < 128 ? g->k - p : 128, j, g->n - j < 224 ? g->n - j : 224 };
+            k->gemm_pack(g, &part, f->b, f->packed);
+        }
+    for (long i = 0; i < g->m; i += 96)
+        for (long j = 0; j < g->n; j += 288) {
+            struct oa_gemm_part part = { i, g->m - i < 96 ? g->m - i : 96, j, g->n - j < 288 ? g->n - j : 288 };
+            k->gemm_part(s, g, &part, f->a, f->b, f->packed, c);
+        }
+    k->gemm_close(s);
+}
+
+static bool same(float x, float y)
+{
+    return memcmp(&x, &y, sizeof x) == 0 || (isnan(x) && isnan(y));
+}
+
+static bool same_half(uint16_t x, uint16_t y)
+{
+    return x == y || (isnan(oa_bf16_to_float(x)) && isnan(oa_bf16_to_float(y)));
+}
+
+static void compare(const struct fixture *f, const struct oa_gemm *g, const char *what)
+{
+    for (long i = 0; i < MOST; i++) {
+        bool equal =
+            g->real_out ? same(f->c[0][i], f->c[1][i]) : same_half(((uint16_t *)f->c[0])[i], ((uint16_t *)f->c[1])[i]);
+        if (!equal)
+            fail_msg("%s: %ld x %ld x %ld, transposed %d %d, real %d, accumulated %d: element %ld is %.9g and %.9g",
+                     what, g->m, g->n, g->k, g->ta, g->tb, g->real_out, g->accumulate, i, (double)f->c[0][i],
+                     (double)f->c[1][i]);
+    }
+}
+
+static void hardware_has_the_bits_of_plain_c(void **state)
+{
+    struct fixture *f = *state;
+    if (!f->there)
+        skip();
+    assert_string_equal(f->amx.gemm_name, "orthant amx");
+    for (int i = 0; i < SHAPES; i++)
+        for (int variant = 0; variant < VARIANTS; variant++) {
+            struct oa_gemm g = gemm_of(shapes[i], variant, i % 3);
+            if (variant % 6 == 0)
+                fill(f, (uint64_t)(i + variant), false);
+            multiply(f, &f->plain, &g, f->c[0]);
+            multiply(f, &f->amx, &g, f->c[1]);
+            compare(f, &g, "plain and amx");
+        }
+}
+
+/* Denormals, overflows, infinities and what is no number: short sums, or all of them would be the last. */
+static void hardware_has_the_bits_of_plain_c_for_all_numbers(void **state)
+{
+    struct fixture *f = *state;
+    static const long depths[] = { 1, 2, 3, 4, 7, 33 };
+    if (!f->there)
+        skip();
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+        struct oa_gemm g = gemm_of((const long[3]){ 400, 320, depths[i] }, 4, 0);
+        fill(f, 100 + i, true);
+        multiply(f, &f->plain, &g, f->c[0]);
+        multiply(f, &f->amx, &g, f->c[1]);
+        compare(f, &g, "all numbers, plain and amx");
+    }
+}
+
+static void parts_have_the_bits_of_the_whole(void **state)
+{
+    struct fixture *f = *state;
+    const struct oa_kernels *k = f->there ? &f->amx : &f->plain;
+    fill(f, 3, false);
+    for (int i = 0; i < SHAPES; i++)
+        for (int variant = 0; variant < VARIANTS; variant += f->there ? 1 : 5) {
+            struct oa_gemm g = gemm_of(shapes[i], variant, i % 3);
+            multiply(f, k, &g, f->c[0]);
+            multiply_in_parts(f, k, &g, f->c[1]);
+            compare(f, &g, "whole and parts");
+        }
+}
+
+/* ---- the device ---- */
+
+static void open_device(struct fixture *f, oa_context *c, const struct oa_device_ops *ops, struct oa_device *d)
+{
+    *d = (struct oa_device){ .context = c, .ops = ops, .dry = ops != &oa_device_cpu, .kernels = f->plain };
+    oa_device_arena(&d->scratch, d);
+    assert_int_equal(ops->open(d), OA_OK);
+}
+
+static void close_device(struct oa_device *d)
+{
+    oa_arena_free(&d->scratch);
+    d->ops->close(d);
+}
+
+/* Blocks of rows and of columns; and one that is too small to be packed. */
+static void devices_cut_without_changing_bits(void **state)
+{
+    struct fixture *f = *state;
+    static const long cut[][3] = { { 515, 800, 430 }, { 260, 801, 1100 }, { 257, 33, 40 } };
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 3 });
+    struct oa_device d, plan;
+    fill(f, 5, false);
+    for (int i = 0; i < 3; i++)
+        for (int variant = 2; variant < VARIANTS; variant += 7) {
+            struct oa_gemm g = gemm_of(cut[i], variant, i);
+            open_device(f, c, &oa_device_cpu, &d);
+            open_device(f, c, &oa_device_plan, &plan);
+            multiply(f, &f->plain, &g, f->c[0]);
+            memcpy(f->c[1], f->start, MOST * sizeof(float));
+            d.ops->gemm(&d, &g, f->a, f->b, f->c[1]);
+            plan.ops->gemm(&plan, &g, f->a, f->b, f->c[1]);
+            compare(f, &g, "whole and cut by a device");
+            assert_int_equal(oa_packed_bytes(&d, &g) > 0, i < 2);
+            assert_int_equal(d.scratch.peak, plan.scratch.peak);
+            assert_true(d.scratch.peak >= oa_packed_bytes(&d, &g));
+            close_device(&d);
+            close_device(&plan);
+        }
+    oa_close(c);
+}
+
+/* More columns than a strip of so much k has. */
+static void strips_have_the_bits_of_the_whole(void **state)
+{
+    enum { M = 258, N = 801, K = 5700 };
+    struct fixture *f = *state;
+    struct oa_gemm g = gemm_of((const long[3]){ M, N, K }, 6, 0);
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 2 });
+    struct oa_device d;
+    uint16_t *a = oa_alloc(c, (size_t)M * K * sizeof *a), *b = oa_alloc(c, (size_t)N * K * sizeof *b);
+    for (long i = 0; i < (long)N * K; i++) {
+        b[i] = f->b[i % (MOST - 1)];
+        a[i % ((long)M * K)] = f->a[i % (MOST - 1)];
+    }
+    struct oa_gemm_state *s = f->plain.gemm_open(c, OA_PRECISION_BF16);
+    open_device(f, c, &oa_device_cpu, &d);
+    memcpy(f->c[0], f->start, MOST * sizeof(float));
+    memcpy(f->c[1], f->start, MOST * sizeof(float));
+    f->plain.gemm_part(s, &g, &(struct oa_gemm_part){ 0, M, 0, N }, a, b, NULL, f->c[0]);
+    d.ops->gemm(&d, &g, a, b, f->c[1]);
+    compare(f, &g, "whole and in strips");
+    assert_true(oa_packed_bytes(&d, &g) < f->plain.gemm_packed_bytes(&g));
+    close_device(&d);
+    f->plain.gemm_close(s);
+    oa_free(a);
+    oa_free(b);
+    oa_close(c);
+}
+
+/* Small whole numbers: every sum is exact, so the product is known. */
+static void whole_numbers_are_exact(void **state)
+{
+    struct fixture *f = *state;
+    struct oa_gemm g = gemm_of((const long[3]){ 70, 45, 3100 }, 4, 0);
+    for (long i = 0; i < MOST; i++) {
+        f->a[i] = oa_float_to_bf16((float)(i % 7 - 3));
+        f->b[i] = oa_float_to_bf16((float)(i % 5 - 2));
+    }
+    multiply(f, &f->plain, &g, f->c[0]);
+    for (long i = 0; i < g.m; i++)
+        for (long j = 0; j < g.n; j++) {
+            long sum = 0;
+            for (long p = 0; p < g.k; p++)
+                sum += ((i * g.k + p) % 7 - 3) * ((p * g.n + j) % 5 - 2);
+            assert_true(f->c[0][i * g.ldc + j] == (float)sum);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hardware_has_the_bits_of_plain_c),
+        cmocka_unit_test(hardware_has_the_bits_of_plain_c_for_all_numbers),
+        cmocka_unit_test(parts_have_the_bits_of_the_whole),
+        cmocka_unit_test(devices_cut_without_changing_bits),
+        cmocka_unit_test(strips_have_the_bits_of_the_whole),
+        cmocka_unit_test(whole_numbers_are_exact),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
