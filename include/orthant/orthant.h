@@ -171,6 +171,8 @@ OA_API enum oa_error oa_plan(const oa_config *config, const char *const *attenti
 OA_API enum oa_error oa_list(oa_context *c, const struct oa_output *out);
 /* The language and the mechanisms as Markdown: docs/attention.md. */
 OA_API enum oa_error oa_list_markdown(oa_context *c, const struct oa_output *out);
+/* What models can learn: the values of data.task, with what is read and predicted, measures and citation. */
+OA_API enum oa_error oa_list_tasks(oa_context *c, const struct oa_output *out);
 OA_API enum oa_error oa_explain(const oa_config *config, const char *spec, const struct oa_output *out);
 OA_API int oa_mechanism_describe(int i, const char **name, const char **title); /* 0 past the end */
 
