@@ -120,12 +120,21 @@ OA_API const char *oa_nearest(const char *word, const char *const *candidates, i
 /* A run's folder holds model.safetensors, config.json, tokenizer.json, log.jsonl, and checkpoints. Training and
  * contests lock their folder: another process or context that is in it is named, with OA_IO. */
 
-/* How well a model predicts a text. */
+/* A measure of a task: its name and unit as oa_list_tasks has them; they live as long as the library. */
+struct oa_task_score {
+    const char *name, *unit;
+    double value; /* NaN: not measured */
+};
+enum { OA_TASK_SCORES = 8 };
+
+/* How well a model does what it was trained for. What a task does not have is NaN. */
 struct oa_scores {
-    double loss;       /* nats a token */
+    double loss;       /* nats a token or an example, squared error: the unit of measured[0] */
     double perplexity; /* exp(loss); its unit is the tokenizer's token */
     double bits_per_character, bits_per_byte;
-    double tokens; /* that were predicted */
+    double tokens; /* targets: tokens, classes or numbers that were predicted */
+    int measures;
+    struct oa_task_score measured[OA_TASK_SCORES]; /* [measures] of the task, the loss first */
     double reserved[4];
 };
 

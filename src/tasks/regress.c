@@ -53,5 +53,7 @@ const struct oa_task oa_task_regress = {
     .open_measured = open_measured,
     .batches = oa_example_task_batches,
     .shape = oa_example_task_shape,
+    .layout = &layout,
+    .answer = OA_ANSWER_NUMBER,
     .judge = judge,
 };

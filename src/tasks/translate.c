@@ -44,6 +44,8 @@ const struct oa_task oa_task_translate = {
     .open_measured = open_measured,
     .batches = oa_example_task_batches,
     .shape = oa_example_task_shape,
+    .layout = &layout,
+    .answer = OA_ANSWER_TEXT,
     .judge = judge,
     .slow = true,
 };
