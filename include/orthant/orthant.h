@@ -164,6 +164,21 @@ struct oa_generate_request {
 OA_API enum oa_error oa_generate(const oa_config *config, const char *folder, const struct oa_generate_request *request,
                                  const struct oa_output *out);
 
+/* Lines that a run of the task translate or summarize is to write for. */
+struct oa_translate_request {
+    /* Asked for one line after the other (borrowed until the next call) until it returns 0. */
+    int (*next)(void *argument, const char **line, size_t *length);
+    void *argument;
+    int best;         /* hypotheses a line, in lines as those of Moses; 0: the best one alone */
+    int scores;       /* 1: log p and a tab before it */
+    int at_once;      /* 1: a line is answered before the next is asked for; 0: some side by side */
+    long reserved[4]; /* 0 */
+};
+/* Writes for every line with the model in a folder; of the options, decode.* count. A line that cannot be read is said
+ * in a notice and gives an empty one. */
+OA_API enum oa_error oa_translate(const oa_config *config, const char *folder,
+                                  const struct oa_translate_request *request, const struct oa_output *out);
+
 /* A contest: every attention trained compare.seeds times under the budget compare.equal. The folder gets results.json,
  * report.html and the runs; a contest that was interrupted goes on where it was, and one that is given more seeds or
  * attentions uses the runs that it has. A folder of another contest is refused. Returns OA_DIVERGED, after the report,
