@@ -120,12 +120,21 @@ OA_API const char *oa_nearest(const char *word, const char *const *candidates, i
 /* A run's folder holds model.safetensors, config.json, tokenizer.json, log.jsonl, and checkpoints. Training and
  * contests lock their folder: another process or context that is in it is named, with OA_IO. */
 
-/* How well a model predicts a text. */
+/* A measure of a task: its name and unit as oa_list_tasks has them; they live as long as the library. */
+struct oa_task_score {
+    const char *name, *unit;
+    double value; /* NaN: not measured */
+};
+enum { OA_TASK_SCORES = 8 };
+
+/* How well a model does what it was trained for. What a task does not have is NaN. */
 struct oa_scores {
-    double loss;       /* nats a token */
+    double loss;       /* nats a token or an example, squared error: the unit of measured[0] */
     double perplexity; /* exp(loss); its unit is the tokenizer's token */
     double bits_per_character, bits_per_byte;
-    double tokens; /* that were predicted */
+    double tokens; /* targets: tokens, classes or numbers that were predicted */
+    int measures;
+    struct oa_task_score measured[OA_TASK_SCORES]; /* [measures] of the task, the loss first */
     double reserved[4];
 };
 
@@ -155,6 +164,21 @@ struct oa_generate_request {
 OA_API enum oa_error oa_generate(const oa_config *config, const char *folder, const struct oa_generate_request *request,
                                  const struct oa_output *out);
 
+/* Lines that a run of the task translate or summarize is to write for. */
+struct oa_translate_request {
+    /* Asked for one line after the other (borrowed until the next call) until it returns 0. */
+    int (*next)(void *argument, const char **line, size_t *length);
+    void *argument;
+    int best;         /* hypotheses a line, in lines as those of Moses; 0: the best one alone */
+    int scores;       /* 1: log p and a tab before it */
+    int at_once;      /* 1: a line is answered before the next is asked for; 0: some side by side */
+    long reserved[4]; /* 0 */
+};
+/* Writes for every line with the model in a folder; of the options, decode.* count. A line that cannot be read is said
+ * in a notice and gives an empty one. */
+OA_API enum oa_error oa_translate(const oa_config *config, const char *folder,
+                                  const struct oa_translate_request *request, const struct oa_output *out);
+
 /* A contest: every attention trained compare.seeds times under the budget compare.equal. The folder gets results.json,
  * report.html and the runs; a contest that was interrupted goes on where it was, and one that is given more seeds or
  * attentions uses the runs that it has. A folder of another contest is refused. Returns OA_DIVERGED, after the report,
@@ -171,6 +195,8 @@ OA_API enum oa_error oa_plan(const oa_config *config, const char *const *attenti
 OA_API enum oa_error oa_list(oa_context *c, const struct oa_output *out);
 /* The language and the mechanisms as Markdown: docs/attention.md. */
 OA_API enum oa_error oa_list_markdown(oa_context *c, const struct oa_output *out);
+/* What models can learn: the values of data.task, with what is read and predicted, measures and citation. */
+OA_API enum oa_error oa_list_tasks(oa_context *c, const struct oa_output *out);
 OA_API enum oa_error oa_explain(const oa_config *config, const char *spec, const struct oa_output *out);
 OA_API int oa_mechanism_describe(int i, const char **name, const char **title); /* 0 past the end */
 

@@ -44,9 +44,11 @@ struct oa_trained {
 enum oa_error oa_trained_open(oa_context *c, const char *folder, struct oa_trained *out);
 void oa_trained_close(struct oa_trained *t); /* also after a failed open */
 
-/* Scores of a text as text and as members of a JSON object. unit: the name of the tokenizer. */
-struct oa_scores oa_scores_of(const struct oa_run *run, double tokens);
-void oa_scores_text(const struct oa_scores *s, const char *unit, struct oa_text *out);
-void oa_scores_json(const struct oa_scores *s, json_t *object);
+/* Scores of a run on a workload, as text and as members of a JSON object (scores.c). */
+struct oa_scores oa_scores_of(const struct oa_workload *w, const struct oa_run *run);
+void oa_scores_text(const struct oa_scores *s, const struct oa_workload *w, struct oa_text *out);
+void oa_scores_json(const struct oa_scores *s, const struct oa_workload *w, json_t *object);
+bool oa_predicts_tokens(const struct oa_workload *w); /* else a class or a number an example */
+bool oa_reads_examples(const struct oa_workload *w);  /* else running text */
 
 #endif

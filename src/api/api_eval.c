@@ -22,40 +22,50 @@ static enum oa_error cover(struct oa_trained *t, const struct oa_workload *w, en
 
 /* ---- the answer ---- */
 
-static void measures_text(const struct oa_task *task, const struct oa_run *run, struct oa_text *out)
+static void name_data(const char *files, const struct oa_workload *w, enum oa_side side, struct oa_text *out)
 {
-    for (int i = 1; task->measures[i].name; i++)
-        oa_text_printf(out, "%-15s %.*f %s\n", task->measures[i].name, task->measures[i].decimals, run->scores[i],
-                       task->measures[i].unit);
+    bool examples = oa_reads_examples(w);
+    oa_text_printf(out, examples ? "data            " : "text            ");
+    if (files)
+        oa_name_add(out, files);
+    else
+        oa_text_printf(out, !examples ? "its validation text" : side == OA_TEST ? "its test data" : "its validation data");
+    if (examples)
+        oa_text_printf(out, ", %zu examples", oa_workload_examples(w, side)->count);
 }
 
-static void measures_json(const struct oa_task *task, const struct oa_run *run, json_t *object)
+static json_t *answer_json(const struct oa_trained *t, const struct oa_workload *w, enum oa_side side,
+                           const char *folder, const char *files, const struct oa_scores *scores)
 {
-    for (int i = 1; task->measures[i].name; i++)
-        json_object_set_new(object, task->measures[i].name, oa_json_number(run->scores[i]));
+    json_t *root = json_pack("{s:s, s:s?, s:s, s:s}", "run", folder, "data", files, "attention",
+                             t->options.model_attention, "tokenizer", oa_tokenizer_kind_name(t->tokenizer));
+    if (oa_reads_examples(w)) {
+        json_object_set_new(root, "task", json_string(w->task->name));
+        json_object_set_new(root, "examples", json_integer((json_int_t)oa_workload_examples(w, side)->count));
+    }
+    if (oa_predicts_tokens(w))
+        json_object_set_new(root, "tokens", json_real(scores->tokens));
+    oa_scores_json(scores, w, root);
+    return root;
 }
 
-static enum oa_error report(const struct oa_trained *t, const struct oa_task *task, const char *folder,
-                            const char *files, const struct oa_run *run, const struct oa_scores *scores,
+static enum oa_error report(const struct oa_trained *t, const struct oa_workload *w, enum oa_side side,
+                            const char *folder, const char *files, const struct oa_scores *scores,
                             const struct oa_output *out)
 {
     struct oa_text text;
     oa_text_init(&text, t->context);
-    const char *name = files ? files : "its validation text", *unit = oa_tokenizer_kind_name(t->tokenizer);
     if (oa_wants_json(out)) {
-        json_t *root = json_pack("{s:s, s:s?, s:s, s:s, s:f}", "run", folder, "data", files, "attention",
-                                 t->options.model_attention, "tokenizer", unit, "tokens", scores->tokens);
-        oa_scores_json(scores, root);
-        measures_json(task, run, root);
-        oa_json_add(&text, root);
+        oa_json_add(&text, answer_json(t, w, side, folder, files, scores));
     } else {
         oa_text_printf(&text, "run             ");
         oa_name_add(&text, folder);
-        oa_text_printf(&text, "\ntext            ");
-        oa_name_add(&text, name);
-        oa_text_printf(&text, ", %.0f tokens predicted\n", scores->tokens);
-        oa_scores_text(scores, unit, &text);
-        measures_text(task, run, &text);
+        oa_text_printf(&text, "\n");
+        name_data(files, w, side, &text);
+        if (oa_predicts_tokens(w))
+            oa_text_printf(&text, ", %.0f tokens predicted", scores->tokens);
+        oa_text_printf(&text, "\n");
+        oa_scores_text(scores, w, &text);
     }
     return oa_emit(out, &text);
 }
@@ -68,8 +78,8 @@ static enum oa_error evaluate(struct oa_trained *t, const char *folder, const ch
     OA_TRY(oa_trained_open(t->context, folder, t));
     OA_TRY(oa_workload_open_measured(t->context, &t->options, t->tokenizer, files, w, &side));
     OA_TRY(cover(t, w, side, &run));
-    *scores = oa_scores_of(&run, run.valid_tokens);
-    return report(t, w->task, folder, files, &run, scores, out);
+    *scores = oa_scores_of(w, &run);
+    return report(t, w, side, folder, files, scores, out);
 }
 
 enum oa_error oa_eval(oa_context *c, const char *folder, const char *files, struct oa_scores *scores,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * list, explain: what the registry of mechanisms says. */
+ * list, explain: what the registry of mechanisms says, and the table of tasks. */
 #include "api/api.h"
+#include "tasks/tasks.h"
 
 enum oa_error oa_list(oa_context *c, const struct oa_output *out)
 {
@@ -20,6 +21,49 @@ enum oa_error oa_list_markdown(oa_context *c, const struct oa_output *out)
     OA_TRY(oa_status(c));
     oa_text_init(&t, c);
     oa_attention_list_markdown(c, &t);
+    return oa_emit(out, &t);
+}
+
+static void tasks_text(struct oa_text *out)
+{
+    const struct oa_task *t;
+    for (int i = 0; (t = oa_task_at(i)); i++) {
+        oa_text_printf(out, "%s%-10s  %s\n            measured by ", i ? "\n" : "", t->name, t->what);
+        for (int k = 0; t->measures[k].name; k++)
+            oa_text_printf(out, "%s%s (%s)", k ? ", " : "", t->measures[k].name, t->measures[k].unit);
+        oa_text_printf(out, "\n            %s\n", t->citation);
+    }
+}
+
+static json_t *measures_json(const struct oa_task *t)
+{
+    json_t *list = json_array();
+    for (int k = 0; t->measures[k].name; k++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "name", t->measures[k].name, "title",
+                                              t->measures[k].title, "unit", t->measures[k].unit, "higher_is_better",
+                                              t->measures[k].higher));
+    return list;
+}
+
+static json_t *tasks_json(void)
+{
+    const struct oa_task *t;
+    json_t *list = json_array();
+    for (int i = 0; (t = oa_task_at(i)); i++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:s}", "name", t->name, "what", t->what, "measures",
+                                              measures_json(t), "citation", t->citation));
+    return list;
+}
+
+enum oa_error oa_list_tasks(oa_context *c, const struct oa_output *out)
+{
+    struct oa_text t;
+    OA_TRY(oa_status(c));
+    oa_text_init(&t, c);
+    if (oa_wants_json(out))
+        oa_json_add(&t, tasks_json());
+    else
+        tasks_text(&t);
     return oa_emit(out, &t);
 }
 

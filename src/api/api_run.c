@@ -2,8 +2,6 @@
  * The folder of a run, opened for use: config.json, tokenizer.json, model.safetensors. */
 #include "api/api.h"
 
-#include <math.h>
-
 static enum oa_error check_folder(oa_context *c, const char *folder)
 {
     char path[OA_PATH];
@@ -62,35 +60,4 @@ enum oa_error oa_config_read_run(oa_config *config, const char *folder)
     struct oa_model_form form;
     OA_TRY(oa_path(config->context, path, folder, "config.json"));
     return oa_config_load(config->context, path, &config->options, &form);
-}
-
-/* ---- scores ---- */
-
-struct oa_scores oa_scores_of(const struct oa_run *run, double tokens)
-{
-    return (struct oa_scores){ .loss = run->valid_loss,
-                               .perplexity = run->perplexity,
-                               .bits_per_character = run->bits_per_character,
-                               .bits_per_byte = run->bits_per_byte,
-                               .tokens = tokens };
-}
-
-void oa_scores_text(const struct oa_scores *s, const char *unit, struct oa_text *out)
-{
-    oa_text_printf(out, "loss            %.4f nats a token (%s)\n", s->loss, unit);
-    oa_text_printf(out, "perplexity      %.4f a token\n", s->perplexity);
-    if (isnan(s->bits_per_character)) {
-        oa_text_printf(out, "bits/character  not known: there are token ids and no text\n");
-        return;
-    }
-    oa_text_printf(out, "bits/character  %.4f\n", s->bits_per_character);
-    oa_text_printf(out, "bits/byte       %.4f\n", s->bits_per_byte);
-}
-
-void oa_scores_json(const struct oa_scores *s, json_t *object)
-{
-    json_object_set_new(object, "loss", oa_json_number(s->loss));
-    json_object_set_new(object, "perplexity", oa_json_number(s->perplexity));
-    json_object_set_new(object, "bits_per_character", oa_json_number(s->bits_per_character));
-    json_object_set_new(object, "bits_per_byte", oa_json_number(s->bits_per_byte));
 }

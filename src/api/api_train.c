@@ -51,11 +51,24 @@ static enum oa_error check_folder(const oa_config *config, const char *folder, i
 
 struct outcome {
     const struct oa_options *options;
-    const char *folder, *unit;
+    const char *folder;
+    const struct oa_workload *work;
     const struct oa_run *run;
-    double text_tokens; /* of the validation text */
+    double targets; /* of the validation data */
     struct oa_scores scores;
 };
+
+static void validated_text(const struct outcome *o, struct oa_text *t)
+{
+    bool tokens = oa_predicts_tokens(o->work), text = !oa_reads_examples(o->work);
+    if (isfinite(o->scores.loss)) {
+        oa_text_printf(t, "validated       %.0f of the %.0f %s of the validation %s\n", o->scores.tokens, o->targets,
+                       tokens ? "tokens" : "examples", text ? "text" : "data");
+        oa_scores_text(&o->scores, o->work, t);
+    } else
+        oa_text_printf(t, "loss            not known: there %s\n",
+                       text ? "is no validation text" : "are no validation examples");
+}
 
 static void outcome_text(const struct outcome *o, struct oa_text *t)
 {
@@ -74,25 +87,24 @@ static void outcome_text(const struct outcome *o, struct oa_text *t)
     if (run->best_step)
         oa_text_printf(t, "kept            the model of step %ld, lowest of the validations every %ld steps\n",
                        run->best_step, o->options->train_eval_every);
-    if (isfinite(o->scores.loss)) {
-        oa_text_printf(t, "validated       %.0f of the %.0f tokens of the validation text\n", o->scores.tokens,
-                       o->text_tokens);
-        oa_scores_text(&o->scores, o->unit, t);
-    } else
-        oa_text_printf(t, "loss            not known: there is no validation text\n");
+    validated_text(o, t);
 }
 
 static json_t *outcome_json(const struct outcome *o)
 {
     const struct oa_run *run = o->run;
-    json_t *root =
-        json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "run", o->folder, "attention",
-                  o->options->model_attention, "seed", (json_int_t)run->seed, "steps", (json_int_t)run->steps,
-                  "training_tokens", run->tokens, "seconds", run->seconds, "processor_seconds", run->processor_seconds,
-                  "validation_tokens", o->scores.tokens, "validation_text_tokens", o->text_tokens, "tokens_per_second",
-                  run->tokens_per_second, "flops", run->flops, "peak_memory", run->peak_memory);
+    bool tokens = oa_predicts_tokens(o->work);
+    json_t *root = json_pack(
+        "{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "run", o->folder, "attention",
+        o->options->model_attention, "seed", (json_int_t)run->seed, "steps", (json_int_t)run->steps, "training_tokens",
+        run->tokens, "seconds", run->seconds, "processor_seconds", run->processor_seconds,
+        tokens ? "validation_tokens" : "validation_examples", o->scores.tokens,
+        tokens ? "validation_text_tokens" : "validation_data_examples", o->targets, "tokens_per_second",
+        run->tokens_per_second, "flops", run->flops, "peak_memory", run->peak_memory);
     json_object_set_new(root, "best_step", run->best_step ? json_integer(run->best_step) : json_null());
-    oa_scores_json(&o->scores, root);
+    if (oa_reads_examples(o->work))
+        json_object_set_new(root, "task", json_string(o->work->task->name));
+    oa_scores_json(&o->scores, o->work, root);
     return root;
 }
 
@@ -111,9 +123,9 @@ static enum oa_error say_size(const oa_config *config, const struct oa_workload 
 {
     struct oa_plan plan;
     OA_TRY(oa_plan_workload(config->context, &config->options, work, &plan));
-    oa_log(config->context, 2, "%s: %.0f trained and %.0f frozen parameters, vocabulary %ld, %.0f training tokens",
+    oa_log(config->context, 2, "%s: %.0f trained and %.0f frozen parameters, vocabulary %ld, %.0f training %s",
            config->options.model_attention, plan.trainable, plan.frozen, plan.vocabulary,
-           oa_workload_side(work, OA_TRAINING).targets);
+           oa_workload_side(work, OA_TRAINING).targets, oa_predicts_tokens(work) ? "tokens" : "examples");
     return OA_OK;
 }
 
@@ -136,10 +148,10 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
     OA_TRY(oa_train_run(config->context, &request, result));
     struct outcome o = { .options = &config->options,
                          .folder = folder,
-                         .unit = oa_tokenizer_kind_name(work->tokenizer),
+                         .work = work,
                          .run = result,
-                         .text_tokens = oa_workload_side(work, OA_VALIDATION).targets,
-                         .scores = oa_scores_of(result, result->valid_tokens) };
+                         .targets = oa_workload_side(work, OA_VALIDATION).targets,
+                         .scores = oa_scores_of(work, result) };
     if (scores)
         *scores = o.scores;
     return report(config->context, &o, out);

@@ -21,6 +21,7 @@ static const struct flag flags[] = {
     { .name = "attention",
       .argument = "SPEC",
       .help = "an attention to plan for; given once for each (default: model.attention)" },
+    { .name = "task", .argument = "NAME", .key = "data.task", .help = "what is learnt; 'orthant list tasks' has them" },
     { .name = NULL },
 };
 

@@ -42,16 +42,19 @@ static const struct flag flags[] = {
     { .name = "resume", .help = "go on with the run in the folder, if there is one, with the options it has" },
     { .name = "overwrite", .help = "begin anew in a folder that holds another run, which is removed" },
     { .name = "attention", .argument = "SPEC", .key = "model.attention", .help = "the attention" },
+    { .name = "task", .argument = "NAME", .key = "data.task", .help = "what is learnt; 'orthant list tasks' has them" },
     { .name = NULL },
 };
 
 const struct command command_train = {
     .name = "train",
-    .sentence = "trains a model on text and keeps it in a folder",
+    .sentence = "trains a model on text or examples and keeps it in a folder",
     .usage = "[--config FILE] [--section.key VALUE]... [--out DIR] [--resume]",
     .text = "Without any option it trains a small Transformer with softmax attention on tiny Shakespeare. The folder "
             "gets model.safetensors, config.json, tokenizer.json, log.jsonl (one line every train.log_every steps) and "
             "checkpoints.\n"
+            "--task says what is learnt: language models (lm) are the default; 'orthant list tasks' has the others, "
+            "which read examples: parallel files, tables or JSON lines.\n"
             "A run that is stopped (Ctrl-C, a kill, a power cut) goes on with --resume from its newest checkpoint "
             "and ends with the same weights, bit for bit, as if it had never been stopped. The number of threads "
             "makes no difference to any bit either.\n"
@@ -62,6 +65,7 @@ const struct command command_train = {
             "came before the first checkpoint the run begins again, and the old log is kept as log.jsonl.1. One "
             "process at a time writes to a folder.",
     .examples = "$ orthant train --config small.yaml --model.attention \"random + softmax\" --out runs/a\n"
+                "$ orthant train --task classify --data.train reviews.tsv --out runs/b\n"
                 "$ orthant train --resume --out runs/a\n"
                 "$ orthant train --dump-config > small.yaml",
     .sections = "model data train decode",

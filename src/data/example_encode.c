@@ -64,12 +64,17 @@ static enum oa_error add_text(struct encoder *e, struct coded *to, size_t start,
 
 /* ---- a row ----------------------------------------------------------------------------------------------------- */
 
+static enum oa_error encode_text(struct encoder *e, const char *s, size_t n, struct coded *out)
+{
+    out->ids.count = out->words.count = 0;
+    return oa_tokenizer_encode_text(e->tok, e->place.s, s, n, &out->ids, e->layout->words ? &out->words : NULL);
+}
+
 static enum oa_error encode_cell(struct encoder *e, size_t row, int cell, struct coded *out)
 {
     size_t n;
     const char *s = oa_rows_cell(e->rows, row, cell, &n);
-    out->ids.count = out->words.count = 0;
-    return oa_tokenizer_encode_text(e->tok, e->place.s, s, n, &out->ids, e->layout->words ? &out->words : NULL);
+    return encode_text(e, s, n, out);
 }
 
 static enum oa_error refuse_long(const struct encoder *e, const char *what, size_t tokens, long limit)
@@ -96,7 +101,7 @@ static enum oa_error fit_source(struct encoder *e, int texts, size_t count[TEXTS
     const struct oa_example_layout *l = e->layout;
     size_t specials = (e->source_begin >= 0) + (size_t)texts * (e->source_end >= 0);
     size_t tokens = specials + count[0] + count[1], limit = (size_t)l->source_limit;
-    const char *what = e->rows->answer == OA_ANSWER_TEXT ? "source" : "text";
+    const char *what = e->rows && e->rows->answer == OA_ANSWER_TEXT ? "source" : "text";
     if (tokens == 0)
         return oa_fail(e->tok->context, OA_ARGUMENT, "%s: the %s has no tokens", e->place.s, what);
     if (limit == 0 || tokens <= limit)
@@ -108,14 +113,12 @@ static enum oa_error fit_source(struct encoder *e, int texts, size_t count[TEXTS
     return OA_OK;
 }
 
-static enum oa_error add_source(struct encoder *e, size_t row)
+/* Of the texts in e->text. */
+static enum oa_error join_source(struct encoder *e, size_t row, int texts)
 {
-    int first = oa_rows_first_text(e->rows), texts = first ? oa_rows_cells(e->rows, row) - first : 1;
     size_t count[TEXTS] = { 0, 0 }, start = e->source.ids.count;
-    for (int i = 0; i < texts; i++) {
-        OA_TRY(encode_cell(e, row, first + i, &e->text[i]));
+    for (int i = 0; i < texts; i++)
         count[i] = e->text[i].ids.count;
-    }
     OA_TRY(fit_source(e, texts, count));
     OA_TRY(add_special(e, &e->source, start, e->source_begin));
     for (int i = 0; i < texts; i++) {
@@ -126,6 +129,14 @@ static enum oa_error add_source(struct encoder *e, size_t row)
     }
     e->out->source.start[row + 1] = e->source.ids.count;
     return OA_OK;
+}
+
+static enum oa_error add_source(struct encoder *e, size_t row)
+{
+    int first = oa_rows_first_text(e->rows), texts = first ? oa_rows_cells(e->rows, row) - first : 1;
+    for (int i = 0; i < texts; i++)
+        OA_TRY(encode_cell(e, row, first + i, &e->text[i]));
+    return join_source(e, row, texts);
 }
 
 /* A decoder reads one token less than there are. */
@@ -229,27 +240,63 @@ static void free_coded(struct coded *coded)
     oa_ids_free(&coded->words);
 }
 
+static void open_encoder(struct encoder *e)
+{
+    struct coded *const all[] = { &e->text[0], &e->text[1], &e->source, &e->target };
+    for (int i = 0; i < 4; i++)
+        init_coded(all[i], e->tok->context);
+    oa_text_init(&e->place, e->tok->context);
+}
+
+/* What was encoded is in e->out, or e->out is closed. */
+static enum oa_error close_encoder(struct encoder *e, enum oa_error error)
+{
+    struct coded *const all[] = { &e->text[0], &e->text[1], &e->source, &e->target };
+    if (error == OA_OK) {
+        take(&e->source, &e->out->source, e->out->count);
+        take(&e->target, &e->out->target, e->out->count);
+    }
+    for (int i = 0; i < 4; i++)
+        free_coded(all[i]);
+    oa_text_free(&e->place);
+    if (error != OA_OK)
+        oa_examples_close(e->out);
+    return error;
+}
+
 enum oa_error oa_examples_encode(struct oa_tokenizer *tok, const struct oa_example_texts *texts,
                                  const struct oa_rows *rows, const struct oa_example_layout *layout,
                                  struct oa_examples *out)
 {
     struct encoder e = { .tok = tok, .rows = rows, .layout = layout, .out = out };
-    struct coded *const all[] = { &e.text[0], &e.text[1], &e.source, &e.target };
     *out = (struct oa_examples){ .rows = rows, .count = rows->count };
-    for (int i = 0; i < 4; i++)
-        init_coded(all[i], tok->context);
-    oa_text_init(&e.place, tok->context);
-    enum oa_error error = encode_rows(&e, texts);
-    if (error == OA_OK) {
-        take(&e.source, &out->source, rows->count);
-        take(&e.target, &out->target, rows->count);
-    }
-    for (int i = 0; i < 4; i++)
-        free_coded(all[i]);
-    oa_text_free(&e.place);
-    if (error != OA_OK)
-        oa_examples_close(out);
-    return error;
+    open_encoder(&e);
+    return close_encoder(&e, encode_rows(&e, texts));
+}
+
+/* ---- a text alone ---------------------------------------------------------------------------------------------- */
+
+static enum oa_error encode_given(struct encoder *e, const struct oa_given_text *text, int texts)
+{
+    oa_context *c = e->tok->context;
+    e->out->source.start = oa_alloc(c, 2 * sizeof *e->out->source.start);
+    e->out->split = texts > 1 ? oa_alloc(c, sizeof *e->out->split) : NULL;
+    if (!e->out->source.start || (texts > 1 && !e->out->split))
+        return OA_NO_MEMORY;
+    OA_TRY(find_specials(e));
+    for (int i = 0; i < texts; i++)
+        OA_TRY(encode_text(e, text[i].s, text[i].length, &e->text[i]));
+    return join_source(e, 0, texts);
+}
+
+enum oa_error oa_source_encode(struct oa_tokenizer *tok, const struct oa_example_layout *layout, const char *name,
+                               const struct oa_given_text *text, int texts, struct oa_examples *out)
+{
+    struct encoder e = { .tok = tok, .layout = layout, .out = out };
+    *out = (struct oa_examples){ .count = 1 };
+    open_encoder(&e);
+    oa_text_printf(&e.place, "%s", name);
+    return close_encoder(&e, encode_given(&e, text, texts));
 }
 
 void oa_examples_close(struct oa_examples *e)

@@ -134,6 +134,15 @@ enum oa_error oa_examples_encode(struct oa_tokenizer *tok, const struct oa_examp
                                  struct oa_examples *out);
 void oa_examples_close(struct oa_examples *e);
 
+/* A text, or a pair, that no answer is known to, as one example: its source alone, cut to the limit where it is too
+ * long (out->source.cut). name: for messages. The special tokens must be in the tokenizer. */
+struct oa_given_text {
+    const char *s;
+    size_t length;
+};
+enum oa_error oa_source_encode(struct oa_tokenizer *tok, const struct oa_example_layout *layout, const char *name,
+                               const struct oa_given_text *text, int texts, struct oa_examples *out);
+
 /* ---- batches --------------------------------------------------------------------------------------------------- */
 
 struct oa_example_batching {

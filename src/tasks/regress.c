@@ -55,5 +55,7 @@ const struct oa_task oa_task_regress = {
     .batches = oa_example_task_batches,
     .hold_out = oa_example_task_hold_out,
     .shape = oa_example_task_shape,
+    .layout = &layout,
+    .answer = OA_ANSWER_NUMBER,
     .judge = judge,
 };

@@ -36,12 +36,17 @@ unsigned oa_options_stacks(const struct oa_options *o)
 
 static enum oa_error unknown(oa_context *c, const char *name)
 {
+    const char *names[TASKS];
     struct oa_text known;
     oa_text_init(&known, c);
-    for (int i = 0; i < TASKS; i++)
+    for (int i = 0; i < TASKS; i++) {
+        names[i] = tasks[i]->name;
         oa_text_printf(&known, "%s%s", i ? ", " : "", tasks[i]->name);
+    }
+    const char *near = oa_nearest(name, names, TASKS);
     enum oa_error e =
-        oa_fail(c, OA_ARGUMENT, "data.task: there is no task \"%s\"; there are: %s", name, known.s ? known.s : "");
+        oa_fail(c, OA_ARGUMENT, "data.task: there is no task \"%s\"%s%s%s; there are: %s", name,
+                near ? "; did you mean " : "", near ? near : "", near ? "?" : "", known.s ? known.s : "");
     oa_text_free(&known);
     return e;
 }

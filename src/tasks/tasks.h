@@ -66,6 +66,9 @@ struct oa_task {
     void (*shape)(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out);
     /* Scores of the measures but the first, by their number. NULL: there are none. */
     enum oa_error (*judge)(const struct oa_judging *j, double scores[OA_MEASURES]);
+    /* How texts become the sources of examples, and what is answered; NULL: the task is not on examples. */
+    const struct oa_example_layout *layout;
+    enum oa_answer answer;
     bool slow; /* judge takes long: it is asked at the end alone, unless a choice depends on it */
 };
 

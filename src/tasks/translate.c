@@ -46,6 +46,8 @@ const struct oa_task oa_task_translate = {
     .batches = oa_example_task_batches,
     .hold_out = oa_example_task_hold_out,
     .shape = oa_example_task_shape,
+    .layout = &layout,
+    .answer = OA_ANSWER_TEXT,
     .judge = judge,
     .slow = true,
 };

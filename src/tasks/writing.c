@@ -1,40 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What an encoder with a decoder writes: sources of like length side by side, each with its beam. */
-#include "decode/beam.h"
 #include "tasks/example_task.h"
+#include "tasks/writer.h"
 
 #include <string.h>
-
-enum { SIDE_BY_SIDE = 32 };
-
-/* ---- the model as beam search asks it ---- */
-
-struct reading {
-    struct oa_decodings rows;
-    struct oa_sequences sources;
-};
-
-static enum oa_error next(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
-                          float *logits)
-{
-    struct reading *r = argument;
-    (void)source; /* a new row is that of the source of the same number */
-    if (parent[0] < 0)
-        OA_TRY(oa_decodings_begin(&r->rows, rows, &r->sources));
-    else
-        OA_TRY(oa_decodings_choose(&r->rows, parent, rows));
-    return oa_decodings_read(&r->rows, ids, logits);
-}
 
 /* ---- a side ---- */
 
 struct writing {
     const struct oa_judging *j;
     const struct oa_examples *examples;
-    struct oa_beam beam;
-    struct reading reading;
+    struct oa_writer writer;
     size_t *order; /* rows by the length of their sources */
-    int32_t *ids, *lengths;
     struct oa_written *out;
 };
 
@@ -59,20 +36,6 @@ static enum oa_error sort(struct writing *w)
     return start && w->order ? OA_OK : OA_NO_MEMORY;
 }
 
-static void fill(struct writing *w, size_t first, int count)
-{
-    const struct oa_examples *e = w->examples;
-    long length = (long)length_of(e, w->order[first + (size_t)count - 1]);
-    for (int r = 0; r < count; r++) {
-        size_t row = w->order[first + (size_t)r], n = length_of(e, row);
-        int32_t *to = w->ids + r * length;
-        memset(to, 0, (size_t)length * sizeof *to);
-        memcpy(to, e->source.ids + e->source.start[row], n * sizeof *to);
-        w->lengths[r] = (int32_t)n;
-    }
-    w->reading.sources = (struct oa_sequences){ .rows = count, .length = length, .ids = w->ids, .lengths = w->lengths };
-}
-
 static enum oa_error keep(struct writing *w, size_t row, const struct oa_hypothesis *h)
 {
     struct oa_text text;
@@ -85,56 +48,40 @@ static enum oa_error keep(struct writing *w, size_t row, const struct oa_hypothe
 
 static enum oa_error write_some(struct writing *w, size_t first, int count)
 {
-    struct oa_hypothesis best[SIDE_BY_SIDE];
-    int longest[SIDE_BY_SIDE];
-    fill(w, first, count);
-    for (int i = 0; i < count; i++)
-        longest[i] = (int)w->j->model->options.model_context - 1;
-    enum oa_error e = oa_beam_search(w->j->context, &w->beam, count, longest, next, &w->reading, best);
-    for (int i = 0; i < count && e == OA_OK; i++)
-        e = keep(w, w->order[first + (size_t)i], &best[i]);
+    const struct oa_examples *e = w->examples;
+    struct oa_hypothesis best[OA_SIDE_BY_SIDE];
+    struct oa_source_ids source[OA_SIDE_BY_SIDE];
+    for (int i = 0; i < count; i++) {
+        size_t row = w->order[first + (size_t)i];
+        source[i] = (struct oa_source_ids){ e->source.ids + e->source.start[row], length_of(e, row) };
+    }
+    enum oa_error error = oa_writer_write(&w->writer, source, count, best);
+    for (int i = 0; i < count && error == OA_OK; i++)
+        error = keep(w, w->order[first + (size_t)i], &best[i]);
     oa_hypotheses_free(best, count);
-    return e;
+    return error;
 }
 
 static enum oa_error write_all(struct writing *w)
 {
     long count = (long)w->examples->count;
-    for (long i = 0; i < count; i += SIDE_BY_SIDE) {
+    for (long i = 0; i < count; i += OA_SIDE_BY_SIDE) {
         if (w->j->progress && w->j->progress(w->j->argument, i, count))
             return OA_INTERRUPTED;
-        OA_TRY(write_some(w, (size_t)i, (int)oa_min(SIDE_BY_SIDE, count - i)));
+        OA_TRY(write_some(w, (size_t)i, (int)oa_min(OA_SIDE_BY_SIDE, count - i)));
     }
     return OA_OK;
 }
 
-static enum oa_error special(const struct writing *w, const char *name, int32_t *id)
-{
-    *id = oa_tokenizer_find(w->j->workload->tokenizer, name);
-    return *id >= 0
-               ? OA_OK
-               : oa_fail(w->j->context, OA_FORMAT, "the tokenizer has no token \"%s\": it is not this model's", name);
-}
-
 static enum oa_error open_writing(struct writing *w)
 {
-    const struct oa_options *o = &w->j->model->options;
-    w->beam = (struct oa_beam){ .width = (int)o->decode_beam,
-                                .best = 1,
-                                .length_penalty = o->decode_length_penalty,
-                                .patient = o->decode_patient,
-                                .vocabulary = w->j->model->vocabulary };
-    OA_TRY(special(w, "<s>", &w->beam.begin));
-    OA_TRY(special(w, "</s>", &w->beam.end));
-    size_t places = (size_t)(SIDE_BY_SIDE * w->examples->source.longest);
-    w->ids = oa_alloc(w->j->context, places * sizeof *w->ids);
-    w->lengths = oa_alloc(w->j->context, SIDE_BY_SIDE * sizeof *w->lengths);
+    struct oa_model *m = w->j->model;
     w->out->text = oa_alloc(w->j->context, (w->examples->count + 1) * sizeof *w->out->text);
-    if (!w->ids || !w->lengths || !w->out->text)
+    if (!w->out->text)
         return OA_NO_MEMORY;
     w->out->count = (long)w->examples->count;
     OA_TRY(sort(w));
-    return oa_decodings_open(w->j->model, SIDE_BY_SIDE * w->beam.width, &w->reading.rows);
+    return oa_writer_open(m, w->j->workload->tokenizer, &m->options, 1, &w->writer);
 }
 
 enum oa_error oa_write_side(const struct oa_judging *j, struct oa_written *out)
@@ -145,10 +92,8 @@ enum oa_error oa_write_side(const struct oa_judging *j, struct oa_written *out)
     enum oa_error e = open_writing(&w);
     if (e == OA_OK)
         e = write_all(&w);
-    oa_decodings_close(&w.reading.rows);
+    oa_writer_close(&w.writer);
     oa_free(w.order);
-    oa_free(w.ids);
-    oa_free(w.lengths);
     return e;
 }
 

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static void at_once(void *argument, const char *text, size_t length)
+{
+    to_stdout(argument, text, length);
+    fflush(stdout);
+}
+
+static int next_line(void *argument, const char **line, size_t *length)
+{
+    return read_line(argument, line, length);
+}
+
+/* The run's own options come first. */
+static enum oa_error run(struct call *call)
+{
+    long best = 0;
+    struct input in = { .fd = STDIN_FILENO };
+    if (!want_words(call, 1, 1, "the folder of a run") || !flag_number(call, "nbest", 1, 256, &best))
+        return OA_ARGUMENT;
+    if (best && flag_given(call, "scores"))
+        return wrong_use(call, "--nbest has log p in every line already: leave --scores out");
+    struct oa_translate_request request = { .next = next_line,
+                                            .argument = &in,
+                                            .best = (int)best,
+                                            .scores = flag_given(call, "scores"),
+                                            .at_once = isatty(STDIN_FILENO) };
+    call->out.sink = at_once;
+    enum oa_error e = oa_config_read_run(call->config, call->word[0]);
+    if (e == OA_OK)
+        e = apply_options(call);
+    if (e == OA_OK)
+        e = oa_translate(call->config, call->word[0], &request, &call->out);
+    free(in.data);
+    return e;
+}
+
+static const struct flag flags[] = {
+    { .name = "beam", .argument = "N", .key = "decode.beam", .help = "sequences that are followed at once; 1 = greedy" },
+    { .name = "nbest", .argument = "N", .help = "the N best of each line, as \"number ||| text ||| log p\"" },
+    { .name = "scores", .help = "log p and a tab before each line" },
+    { .name = NULL },
+};
+
+const struct command command_translate = {
+    .name = "translate",
+    .sentence = "writes a translation or a summary of each line",
+    .usage = "DIR [--beam N] [--nbest N | --scores] [--json] < INPUT > OUTPUT",
+    .text = "Takes runs of the tasks translate and summarize. Line i of the standard output is what the model writes "
+            "for line i of the standard input, whatever lines stand beside it. An empty line gives an empty line. A "
+            "line that is not UTF-8, or has characters that the vocabulary lacks, is named on standard error and gives "
+            "an empty line; one that is longer than the model reads is cut, and counted at the end. The training data "
+            "are not needed.\n"
+            "--nbest numbers lines from 0, as Moses does, and has nothing for a line that is empty or could not be "
+            "read. log p is in nats, of the tokens and the end behind them. With --json there is an object a line, "
+            "with its number from 1 and its hypotheses.",
+    .examples = "$ orthant translate runs/de-en < news.de > news.en\n"
+                "$ orthant translate runs/de-en --beam 8 --nbest 8 < news.de",
+    .sections = "decode",
+    .flags = flags,
+    .see = "train eval score",
+    .run = run,
+};

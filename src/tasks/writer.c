@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sources side by side, read by an encoder; beam search over what its decoder expects. */
+#include "tasks/writer.h"
+
+#include <string.h>
+
+static enum oa_error special(struct oa_model *m, const struct oa_tokenizer *tokenizer, const char *name, int32_t *id)
+{
+    *id = oa_tokenizer_find(tokenizer, name);
+    return *id >= 0 ? OA_OK
+                    : oa_fail(m->context, OA_FORMAT, "the tokenizer has no token \"%s\": it is not this model's", name);
+}
+
+enum oa_error oa_writer_open(struct oa_model *m, const struct oa_tokenizer *tokenizer, const struct oa_options *decode,
+                             int best, struct oa_writer *out)
+{
+    size_t places = OA_SIDE_BY_SIDE * (size_t)oa_model_source_context(&m->options);
+    *out = (struct oa_writer){ .model = m };
+    out->beam = (struct oa_beam){ .width = (int)decode->decode_beam,
+                                  .best = best,
+                                  .length_penalty = decode->decode_length_penalty,
+                                  .patient = decode->decode_patient,
+                                  .vocabulary = m->vocabulary };
+    OA_TRY(special(m, tokenizer, "<s>", &out->beam.begin));
+    OA_TRY(special(m, tokenizer, "</s>", &out->beam.end));
+    out->ids = oa_alloc(m->context, places * sizeof *out->ids);
+    out->lengths = oa_alloc(m->context, OA_SIDE_BY_SIDE * sizeof *out->lengths);
+    if (!out->ids || !out->lengths)
+        return OA_NO_MEMORY;
+    return oa_decodings_open(m, OA_SIDE_BY_SIDE * out->beam.width, &out->rows);
+}
+
+void oa_writer_close(struct oa_writer *w)
+{
+    oa_decodings_close(&w->rows);
+    oa_free(w->ids);
+    oa_free(w->lengths);
+}
+
+/* ---- the model as beam search asks it ---- */
+
+static enum oa_error next(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
+                          float *logits)
+{
+    struct oa_writer *w = argument;
+    oa_context *c = w->model->context;
+    (void)source; /* a new row is that of the source of the same number */
+    if (oa_stop_requested(c))
+        return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d", oa_stop_requested(c));
+    if (parent[0] < 0)
+        OA_TRY(oa_decodings_begin(&w->rows, rows, &w->sources));
+    else
+        OA_TRY(oa_decodings_choose(&w->rows, parent, rows));
+    return oa_decodings_read(&w->rows, ids, logits);
+}
+
+static void fill(struct oa_writer *w, const struct oa_source_ids *source, int count)
+{
+    size_t length = 0;
+    for (int r = 0; r < count; r++)
+        length = source[r].count > length ? source[r].count : length;
+    for (int r = 0; r < count; r++) {
+        int32_t *to = w->ids + (size_t)r * length;
+        memset(to, 0, length * sizeof *to);
+        memcpy(to, source[r].ids, source[r].count * sizeof *to);
+        w->lengths[r] = (int32_t)source[r].count;
+    }
+    w->sources =
+        (struct oa_sequences){ .rows = count, .length = (long)length, .ids = w->ids, .lengths = w->lengths };
+}
+
+enum oa_error oa_writer_write(struct oa_writer *w, const struct oa_source_ids *source, int count,
+                              struct oa_hypothesis *out)
+{
+    int longest[OA_SIDE_BY_SIDE];
+    memset(out, 0, (size_t)(count * w->beam.best) * sizeof *out);
+    fill(w, source, count);
+    for (int i = 0; i < count; i++)
+        longest[i] = (int)w->model->options.model_context - 1;
+    return oa_beam_search(w->model->context, &w->beam, count, longest, next, w, out);
+}
