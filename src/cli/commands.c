@@ -11,6 +11,7 @@
     X(eval)                                                                                                            \
     X(score)                                                                                                           \
     X(generate)                                                                                                        \
+    X(inspect)                                                                                                         \
     X(tokenizer)                                                                                                       \
     X(data)                                                                                                            \
     X(verify)                                                                                                          \

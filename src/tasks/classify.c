@@ -81,6 +81,7 @@ const struct oa_task oa_task_classify = {
     .citation = "Devlin et al. 2019, arXiv 1810.04805",
     .measures = measures,
     .metric = "accuracy",
+    .layout = &layout,
     .open = open,
     .open_measured = open_measured,
     .batches = oa_example_task_batches,

@@ -49,6 +49,7 @@ const struct oa_task oa_task_regress = {
     .citation = "Cer et al. 2017, arXiv 1708.00055",
     .measures = measures,
     .metric = "pearson",
+    .layout = &layout,
     .open = open,
     .open_measured = open_measured,
     .batches = oa_example_task_batches,

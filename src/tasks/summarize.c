@@ -41,6 +41,7 @@ const struct oa_task oa_task_summarize = {
     .citation = "Rush et al. 2015, arXiv 1509.00685",
     .measures = measures,
     .metric = "rouge1",
+    .layout = &layout,
     .open = open,
     .open_measured = open_measured,
     .batches = oa_example_task_batches,

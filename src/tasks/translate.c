@@ -40,6 +40,7 @@ const struct oa_task oa_task_translate = {
     .citation = "Vaswani et al. 2017, arXiv 1706.03762",
     .measures = measures,
     .metric = "bleu",
+    .layout = &layout,
     .open = open,
     .open_measured = open_measured,
     .batches = oa_example_task_batches,
