@@ -39,11 +39,11 @@ expect 1 inspect run --text "To be, or not to be, that is the question"
 says err 'model.context'
 expect 1 inspect run --text "α"
 says err 'vocabulary'
-expect 1 inspect run --text ""
+expect 2 inspect run --text ""
 says err 'empty'
 expect 1 inspect nowhere --text "To be"
 says err 'holds no run'
-expect 1 inspect run --text "To be" --target "x"
+expect 2 inspect run --text "To be" --target "x"
 says err 'would do nothing'
 expect 1 inspect run --text "To be" --out no/such/page.html
 says err 'cannot write'
