@@ -20,7 +20,8 @@ struct inspecting {
     struct oa_inspection what;
 };
 
-/* ---- ids ----------------------------------------------------------------------------------------------------------- */
+/* ---- ids -----------------------------------------------------------------------------------------------------------
+ */
 
 static enum oa_error add_special(struct inspecting *n, struct reading *to, const char *content)
 {
@@ -113,7 +114,8 @@ static enum oa_error encode(struct inspecting *n)
     return check_length(n, &n->main, "--target", o->model_context, "model.context");
 }
 
-/* ---- names of tokens ------------------------------------------------------------------------------------------------ */
+/* ---- names of tokens ------------------------------------------------------------------------------------------------
+ */
 
 /* Blanks and line ends are shown, other control characters and what is no UTF-8 as their bytes. */
 static void add_readable(struct oa_text *out, const char *bytes, size_t length)
@@ -180,7 +182,8 @@ static void close_reading(struct reading *r)
     oa_ids_free(&r->segments);
 }
 
-/* ---- the answer -------------------------------------------------------------------------------------------------------- */
+/* ---- the answer
+ * -------------------------------------------------------------------------------------------------------- */
 
 static enum oa_error write_page(const struct inspecting *n, const struct oa_inspected *shown)
 {

@@ -306,7 +306,8 @@ void oa_layer_close(struct oa_layer *l);
 /* y [B·T, D]. Padded rows: inputs are ignored by selection, outputs are 0. */
 oa_tensor *oa_layer_forward(oa_tape *t, const struct oa_layer *l, const struct oa_layer_input *in);
 
-/* ---- the map of a layer (layer_map.c): for `attend --weights`, `inspect` and tests --------------------------------- */
+/* ---- the map of a layer (layer_map.c): for `attend --weights`, `inspect` and tests ---------------------------------
+ */
 
 /* map [H, T, S] in double, by the oracles of the groups; heads of a group that has none are 0. */
 enum oa_error oa_layer_weights(const struct oa_layer *l, const struct oa_oracle *in, double *map);

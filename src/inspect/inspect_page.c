@@ -10,7 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- pieces -------------------------------------------------------------------------------------------------------- */
+/* ---- pieces --------------------------------------------------------------------------------------------------------
+ */
 
 static void add_tagged(struct oa_text *out, const char *before, const char *text, const char *after)
 {
@@ -54,7 +55,8 @@ static void add_tokens(struct oa_text *out, const char *id, const struct oa_toke
     oa_text_printf(out, "</ol>\n");
 }
 
-/* ---- head ---------------------------------------------------------------------------------------------------------- */
+/* ---- head ----------------------------------------------------------------------------------------------------------
+ */
 
 static long replaceable_heads(const struct oa_inspection *what)
 {
@@ -86,8 +88,9 @@ static void add_head(struct oa_text *out, const struct oa_inspected *s)
     const struct oa_inspection *what = s->what;
     add_tagged(out, "<header>\n<p class=\"above\">Orthant · inspection</p>\n<h1>Where the heads of <code>", s->run,
                "</code> look</h1>\n");
-    add_tagged(out, "<p class=\"lead\">The model reads a text; for every layer and head, what each token attends to. "
-                    "The attention is <code>",
+    add_tagged(out,
+               "<p class=\"lead\">The model reads a text; for every layer and head, what each token attends to. "
+               "The attention is <code>",
                s->attention, "</code>.</p>\n<ul class=\"facts\">\n");
     add_fact(out, what->layers, "attention layers");
     add_fact(out, oa_inspection_heads(what), "heads");
@@ -101,7 +104,8 @@ static void add_head(struct oa_text *out, const struct oa_inspected *s)
     add_tokens(out, "text", s->queries);
 }
 
-/* ---- maps ---------------------------------------------------------------------------------------------------------- */
+/* ---- maps ----------------------------------------------------------------------------------------------------------
+ */
 
 struct picture {
     const struct oa_layer_view *v;
@@ -154,7 +158,8 @@ static void add_layer(struct oa_text *out, const struct oa_inspected *s, const s
     add_written(v, oa_view_title, "<h2>", "</h2>\n", out);
     add_written(v, oa_view_attention, "<figure><figcaption><code>", "</code>", out);
     if (isfinite(v->deviation))
-        oa_text_printf(out, " The maps times the values give what the layer gave, to within %.1g of its largest number.",
+        oa_text_printf(out,
+                       " The maps times the values give what the layer gave, to within %.1g of its largest number.",
                        v->deviation);
     else
         oa_text_printf(out, " Whether the maps give what the layer gave was not measured: %s.",
@@ -164,13 +169,15 @@ static void add_layer(struct oa_text *out, const struct oa_inspected *s, const s
         add_map(out, s, v, h);
     oa_text_printf(out, "</ul>\n");
     if (any_replaceable(v))
-        add_written(v, oa_view_suggestion, "<p class=\"suggestion\">A suggestion, to be tried with <code>orthant "
-                                           "compare</code>: <code>",
+        add_written(v, oa_view_suggestion,
+                    "<p class=\"suggestion\">A suggestion, to be tried with <code>orthant "
+                    "compare</code>: <code>",
                     "</code></p>\n", out);
     oa_text_printf(out, "</figure>\n</section>\n");
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------------------------------------------
+ */
 
 static void own_attention(const struct oa_inspected *s, struct oa_head_place p, struct oa_text *out)
 {
@@ -219,8 +226,9 @@ static void add_suggestion(struct oa_text *out, const struct oa_inspected *s)
     struct oa_text suggestion;
     oa_text_init(&suggestion, out->context);
     if (oa_inspection_suggestion(s->what, &suggestion))
-        add_tagged(out, "<p id=\"suggestion\">With the heads that are covered to 80 % or more replaced, the attention "
-                        "would be <code>",
+        add_tagged(out,
+                   "<p id=\"suggestion\">With the heads that are covered to 80 % or more replaced, the attention "
+                   "would be <code>",
                    suggestion.s,
                    "</code>. That is a suggestion from one text: what a model learns with it, <code>orthant "
                    "compare</code> says.</p>\n");
@@ -235,7 +243,8 @@ static void add_method(struct oa_text *out)
         "<section id=\"method\">\n<h2>What the numbers are</h2>\n<dl class=\"method\">\n"
         "<div><dt>Maps</dt><dd>What entered each layer goes to the plain definition of its mechanism, in double. Rows "
         "are the tokens that look, columns those that are looked at. What a token cannot see is left blank; a "
-        "colour stands for the square root of a weight, negative weights for their size, from 0 to 1 and more.</dd></div>\n"
+        "colour stands for the square root of a weight, negative weights for their size, from 0 to 1 and "
+        "more.</dd></div>\n"
         "<div><dt>Mass</dt><dd>|A<sub>ij</sub>| over the sum of its row. Where weights are averages that is the weight "
         "itself.</dd></div>\n"
         "<div><dt>Entropy</dt><dd>The mean over rows of −Σ p ln p; beside it as a share of the logarithm of the number "
@@ -244,7 +253,8 @@ static void add_method(struct oa_text *out)
         "in two texts.</dd></div>\n"
         "<div><dt>Covers</dt><dd>The mean over rows of Σ min(p, w), w the fixed weights: 1 minus the total variation "
         "distance. Tried are all forms of <code>pattern</code> that the mode has, and the uniform average, which is "
-        "<code>" OA_UNIFORM_ATTENTION "</code>. In cross-attention it is the only one.</dd></div>\n</dl>\n</section>\n");
+        "<code>" OA_UNIFORM_ATTENTION
+        "</code>. In cross-attention it is the only one.</dd></div>\n</dl>\n</section>\n");
 }
 
 void oa_inspection_html(const struct oa_inspected *s, struct oa_text *out)

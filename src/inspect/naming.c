@@ -2,7 +2,6 @@
  * What layers and tokens are called, and the order of heads. */
 #include "inspect/inspect.h"
 
-
 void oa_view_title(const struct oa_layer_view *v, struct oa_text *out)
 {
     oa_text_printf(out, "%s layer %d%s", v->stack->shape.role, v->number + 1,

@@ -79,5 +79,6 @@ const char oa_inspection_script[] =
     "  big.hidden=false;b.focus();shown=img;}\n"
     "document.querySelectorAll('.head img').forEach(function(img){img.tabIndex=0;img.setAttribute('role','button');\n"
     "  img.addEventListener('click',function(){open(img);});\n"
-    "  img.addEventListener('keydown',function(k){if(k.key==='Enter'||k.key===' '){k.preventDefault();open(img);}});});\n"
+    "  img.addEventListener('keydown',function(k){if(k.key==='Enter'||k.key===' "
+    "'){k.preventDefault();open(img);}});});\n"
     "})();\n";

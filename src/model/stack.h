@@ -70,8 +70,8 @@ struct oa_stack_input {
     const int32_t *memory_lengths; /* [B] of the memories; NULL: all are whole */
     const void *cosine, *sine;     /* rotary tables, real [N, K/2]; NULL: none. Self-attention alone is rotated */
     double dropout, attention_dropout;
-    const struct oa_stack_state *state; /* of a single sequence that goes on; NULL: sequences are whole */
-    const struct oa_stack_state *rows;  /* [B] of sequences side by side (attention.h: oa_layer_input); NULL */
+    const struct oa_stack_state *state;     /* of a single sequence that goes on; NULL: sequences are whole */
+    const struct oa_stack_state *rows;      /* [B] of sequences side by side (attention.h: oa_layer_input); NULL */
     const struct oa_attention_watch *watch; /* NULL: nobody looks */
 };
 /* Hidden states [B·T, D]. */

@@ -12,7 +12,8 @@
 
 enum { CLEAR = 255 }; /* the index of what is not there; levels are 0 to 254 */
 
-/* ---- colours ------------------------------------------------------------------------------------------------------ */
+/* ---- colours ------------------------------------------------------------------------------------------------------
+ */
 
 static unsigned char srgb(double linear)
 {
@@ -33,7 +34,8 @@ void oa_heat_color(double share, unsigned char rgb[3])
     rgb[2] = srgb(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s);
 }
 
-/* ---- PNG ---------------------------------------------------------------------------------------------------------- */
+/* ---- PNG ----------------------------------------------------------------------------------------------------------
+ */
 
 static void big_endian(unsigned char *to, unsigned long x)
 {
@@ -98,7 +100,8 @@ void oa_heat_png(const struct oa_heat *h, struct oa_text *out)
     add_chunk(out, "IEND", "", 0);
 }
 
-/* ---- in a page ------------------------------------------------------------------------------------------------------ */
+/* ---- in a page ------------------------------------------------------------------------------------------------------
+ */
 
 void oa_base64_text(struct oa_text *out, const void *data, size_t length)
 {
@@ -107,7 +110,8 @@ void oa_base64_text(struct oa_text *out, const void *data, size_t length)
     for (size_t i = 0; i < length; i += 3) {
         unsigned long three = (unsigned long)b[i] << 16;
         three |= (i + 1 < length ? (unsigned long)b[i + 1] << 8 : 0) | (i + 2 < length ? b[i + 2] : 0);
-        char four[4] = { letters[three >> 18], letters[three >> 12 & 63], letters[three >> 6 & 63], letters[three & 63] };
+        char four[4] = { letters[three >> 18], letters[three >> 12 & 63], letters[three >> 6 & 63],
+                         letters[three & 63] };
         if (i + 2 >= length)
             four[3] = '=';
         if (i + 1 >= length)

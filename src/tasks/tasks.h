@@ -46,7 +46,7 @@ struct oa_task {
     /* Ended by name = NULL. The first is the loss; contests are about it unless compare.metric names another, or the
      * task has a `metric` of its own. */
     const struct oa_measure *measures;
-    const char *metric; /* what contests are about; NULL: the loss */
+    const char *metric;                     /* what contests are about; NULL: the loss */
     const struct oa_example_layout *layout; /* what stands around the texts, without limits; NULL: running text */
     /* Reads the data: tokenizer and sides. Closed by oa_workload_close, also after an error. */
     enum oa_error (*open)(oa_context *c, const struct oa_options *o, struct oa_workload *out);

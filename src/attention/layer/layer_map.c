@@ -86,8 +86,7 @@ static enum oa_error mix_group(const struct oa_layer *l, const struct oa_group *
                                const double *map, double *o, long stride)
 {
     const double *source = in->memory ? in->memory : in->x;
-    double *values =
-        oa_alloc(l->context, (size_t)(in->keys * g->shape.heads * g->shape.value_width) * sizeof *values);
+    double *values = oa_alloc(l->context, (size_t)(in->keys * g->shape.heads * g->shape.value_width) * sizeof *values);
     enum oa_error e = values ? OA_OK : OA_NO_MEMORY;
     if (e == OA_OK && !g->mechanism->values)
         e = project(l, g->value, g->value_bias, source, in->keys, values);
