@@ -114,7 +114,7 @@ struct oa_head_place {
 };
 long oa_inspection_ranking(const struct oa_inspection *i, struct oa_head_place *out); /* room for all heads */
 long oa_inspection_heads(const struct oa_inspection *i);
-void oa_inspection_json(const struct oa_inspected *s, struct oa_text *out); /* docs/inspect.md */
+void oa_inspection_json(const struct oa_inspected *s, struct oa_text *out); /* maps rounded to 1e-4 */
 void oa_inspection_table(const struct oa_inspected *s, int width, struct oa_text *out);
 void oa_inspection_html(const struct oa_inspected *s, struct oa_text *out);
 

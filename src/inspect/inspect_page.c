@@ -156,7 +156,7 @@ static void add_layer(struct oa_text *out, const struct oa_inspected *s, const s
 {
     oa_text_printf(out, "<section class=\"layer\">\n");
     add_written(v, oa_view_title, "<h2>", "</h2>\n", out);
-    add_written(v, oa_view_attention, "<figure><figcaption><code>", "</code>", out);
+    add_written(v, oa_view_attention, "<figure><figcaption><code>", "</code>.", out);
     if (isfinite(v->deviation))
         oa_text_printf(out,
                        " The maps times the values give what the layer gave, to within %.1g of its largest number.",
