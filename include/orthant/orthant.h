@@ -179,6 +179,21 @@ struct oa_translate_request {
 OA_API enum oa_error oa_translate(const oa_config *config, const char *folder,
                                   const struct oa_translate_request *request, const struct oa_output *out);
 
+/* What is to be inspected. */
+struct oa_inspect_request {
+    const char *text; /* what the model reads; with an encoder and a decoder, what the encoder reads */
+    size_t length;
+    const char *target; /* what the decoder beside an encoder reads, or the second text of a pair; NULL: nothing */
+    size_t target_length;
+    const char *page; /* also write a page with the maps (HTML); NULL: do not */
+    long reserved[4]; /* 0 */
+};
+/* The attention map of every layer and head of a trained model on a text, and what each says: entropy, distance, the
+ * fixed attention nearest to it. The text is a table of the heads; JSON has the maps. Computed in float32, or float64
+ * where the run was. Refused: a text that is longer than the model's context. */
+OA_API enum oa_error oa_inspect(oa_context *c, const char *folder, const struct oa_inspect_request *request,
+                                const struct oa_output *out);
+
 /* A contest: every attention trained compare.seeds times under the budget compare.equal. The folder gets results.json,
  * report.html and the runs; a contest that was interrupted goes on where it was, and one that is given more seeds or
  * attentions uses the runs that it has. A folder of another contest is refused. Returns OA_DIVERGED, after the report,

@@ -42,6 +42,8 @@ struct oa_trained {
     oa_tape tape;
 };
 enum oa_error oa_trained_open(oa_context *c, const char *folder, struct oa_trained *out);
+/* The same in float32 where it was trained in bf16: what is looked at is not rounded more than need be. */
+enum oa_error oa_trained_open_finely(oa_context *c, const char *folder, struct oa_trained *out);
 void oa_trained_close(struct oa_trained *t); /* also after a failed open */
 
 /* Scores of a run on a workload, as text and as members of a JSON object (scores.c). */

@@ -18,17 +18,19 @@ static enum oa_error check_folder(oa_context *c, const char *folder)
     return OA_OK;
 }
 
-static enum oa_error open_model(struct oa_trained *t, const char *folder, const struct oa_model_form *form)
+static enum oa_error open_model(struct oa_trained *t, const char *folder, const struct oa_model_form *form, bool finely)
 {
     char path[OA_PATH];
-    OA_TRY(oa_device_open(t->context, t->options.train_precision, false, &t->device));
+    bool coarse = t->options.train_precision == OA_PRECISION_BF16;
+    OA_TRY(oa_device_open(t->context, finely && coarse ? OA_PRECISION_F32 : t->options.train_precision, false,
+                          &t->device));
     OA_TRY(oa_path(t->context, path, folder, "model.safetensors"));
     OA_TRY(oa_model_open_saved(t->device, path, &t->options, form, t->tokenizer, &t->model));
     oa_tape_init(&t->tape, t->device);
     return OA_OK;
 }
 
-enum oa_error oa_trained_open(oa_context *c, const char *folder, struct oa_trained *t)
+static enum oa_error open_trained(oa_context *c, const char *folder, bool finely, struct oa_trained *t)
 {
     char path[OA_PATH];
     struct oa_model_form form;
@@ -42,7 +44,17 @@ enum oa_error oa_trained_open(oa_context *c, const char *folder, struct oa_train
     if (oa_tokenizer_size(t->tokenizer) > form.vocabulary)
         return oa_fail(c, OA_FORMAT, "%s: the tokenizer has %ld tokens, the model only %ld: it is another run's", path,
                        (long)oa_tokenizer_size(t->tokenizer), form.vocabulary);
-    return open_model(t, folder, &form);
+    return open_model(t, folder, &form, finely);
+}
+
+enum oa_error oa_trained_open(oa_context *c, const char *folder, struct oa_trained *t)
+{
+    return open_trained(c, folder, false, t);
+}
+
+enum oa_error oa_trained_open_finely(oa_context *c, const char *folder, struct oa_trained *t)
+{
+    return open_trained(c, folder, true, t);
 }
 
 void oa_trained_close(struct oa_trained *t)

@@ -152,21 +152,16 @@ static enum oa_error weigh_item(struct attend *a, long b, double *map)
                             .length = oa_attend_key_length(a, b),
                             .words = a->words ? a->words + b * n : NULL };
     OA_TRY(oa_status(a->context));
-    for (int g = 0; g < a->rig.layer.groups; g++) {
-        const struct oa_group *group = &a->rig.layer.group[g];
-        OA_TRY(group->mechanism->weights(group, &in, map + group->first_head * n * m));
-    }
-    return OA_OK;
+    return oa_layer_weights(&a->rig.layer, &in, map);
 }
 
 static enum oa_error put_weights(struct attend *a, struct results *r)
 {
     long n = a->queries, m = a->keys, each = a->heads * n * m;
-    for (int g = 0; g < a->rig.layer.groups; g++) {
-        const struct oa_mechanism *mechanism = a->rig.layer.group[g].mechanism;
-        if (!mechanism->weights)
-            return oa_fail(a->context, OA_UNSUPPORTED, "%s has no attention map: leave --weights out", mechanism->name);
-    }
+    const struct oa_group *without = oa_layer_mapless(&a->rig.layer);
+    if (without)
+        return oa_fail(a->context, OA_UNSUPPORTED, "%s has no attention map: leave --weights out",
+                       without->mechanism->name);
     struct oa_array *out = add_result(r, "weights", 4, (const long[]){ a->batch, a->heads, n, m });
     double *map = oa_arena_take(&a->arena, (size_t)each * sizeof *map);
     for (long b = 0; out && map && b < a->batch; b++) {

@@ -306,6 +306,17 @@ void oa_layer_close(struct oa_layer *l);
 /* y [B·T, D]. Padded rows: inputs are ignored by selection, outputs are 0. */
 oa_tensor *oa_layer_forward(oa_tape *t, const struct oa_layer *l, const struct oa_layer_input *in);
 
+/* ---- the map of a layer (layer_map.c): for `attend --weights`, `inspect` and tests ---------------------------------
+ */
+
+/* map [H, T, S] in double, by the oracles of the groups; heads of a group that has none are 0. */
+enum oa_error oa_layer_weights(const struct oa_layer *l, const struct oa_oracle *in, double *map);
+/* The first group without a map; NULL: all have one. */
+const struct oa_group *oa_layer_mapless(const struct oa_layer *l);
+/* y [T, D]: what such a map makes of the values, through the output projection. It equals what the layer gives, up to
+ * rounding, if the map is the one that the layer used. Every group must have a map. */
+enum oa_error oa_layer_mix(const struct oa_layer *l, const struct oa_oracle *in, const double *map, double *y);
+
 /* ---- decoding (layer_state.c) ---------------------------------------------------------------------------------- */
 
 /* A layer's state for one sequence of up to `length` tokens (queries, in cross-attention), which comes in pieces: each

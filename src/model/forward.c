@@ -41,7 +41,8 @@ static oa_tensor *run(oa_tape *t, const struct oa_model *m, const struct side *s
                                 .dropout = o->model_dropout,
                                 .attention_dropout = o->model_attention_dropout,
                                 .state = side_by_side ? NULL : state,
-                                .rows = side_by_side ? state : NULL };
+                                .rows = side_by_side ? state : NULL,
+                                .watch = m->watch };
     return oa_stack_forward(t, s->stack, &x);
 }
 

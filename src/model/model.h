@@ -63,6 +63,7 @@ struct oa_model {
     struct oa_parameter *source_embedding; /* `embedding` itself where it is shared */
     struct oa_positions positions, source_positions;
     struct oa_parameter *classifier, *classifier_bias; /* [classes or 1, D]; NULL: tokens are the output */
+    const struct oa_attention_watch *watch; /* told what attention layers do in forward passes; NULL: nobody looks */
 };
 
 /* A model with first values from the seed of OA_CHANCE_INIT; `training` makes room for gradients and moments. The

@@ -156,6 +156,14 @@ static const struct oa_layer_row *rows_of(oa_tape *t, const struct oa_stack_inpu
     return r;
 }
 
+static oa_tensor *attend(oa_tape *t, const struct flow *f, const struct oa_layer *l, const struct oa_layer_input *in)
+{
+    oa_tensor *y = oa_layer_forward(t, l, in);
+    if (y && f->in->watch)
+        f->in->watch->seen(f->in->watch->argument, f->stack, l, in, y);
+    return y;
+}
+
 static void self_attention(oa_tape *t, struct flow *f, int layer)
 {
     const struct oa_block *b = &f->stack->block[layer];
@@ -172,7 +180,7 @@ static void self_attention(oa_tape *t, struct flow *f, int layer)
                                 .rows = rows_of(t, in, layer, false) };
     a.x = before(t, f, "attention_norm", layer, b->attention_norm, b->attention_norm_bias);
     oa_tape_at(t, f->stack->shape.role, "attention", layer);
-    oa_tensor *y = oa_layer_forward(t, &b->attention, &a);
+    oa_tensor *y = attend(t, f, &b->attention, &a);
     behind(t, f, "attention_norm", layer, b->attention_norm, b->attention_norm_bias, y);
 }
 
@@ -190,7 +198,7 @@ static void cross_attention(oa_tape *t, struct flow *f, int layer)
                                 .rows = rows_of(t, in, layer, true) };
     a.x = before(t, f, "cross_norm", layer, b->cross_norm, b->cross_norm_bias);
     oa_tape_at(t, f->stack->shape.role, "cross_attention", layer);
-    oa_tensor *y = oa_layer_forward(t, &b->cross, &a);
+    oa_tensor *y = attend(t, f, &b->cross, &a);
     behind(t, f, "cross_norm", layer, b->cross_norm, b->cross_norm_bias, y);
 }
 

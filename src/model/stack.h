@@ -53,6 +53,13 @@ struct oa_stack_state {
     long memory_length;              /* of the memory that `cross` has read, for sequences side by side */
 };
 
+/* Told what every attention layer was given and gave, as soon as it has run. */
+struct oa_attention_watch {
+    void (*seen)(void *argument, const struct oa_stack *s, const struct oa_layer *l, const struct oa_layer_input *in,
+                 const oa_tensor *y);
+    void *argument;
+};
+
 struct oa_stack_input {
     oa_tensor *x;                  /* [B·T, D]; one that wants a gradient when the tape records */
     oa_tensor *memory;             /* [B·S, D]; NULL: the stack has none */
@@ -63,8 +70,9 @@ struct oa_stack_input {
     const int32_t *memory_lengths; /* [B] of the memories; NULL: all are whole */
     const void *cosine, *sine;     /* rotary tables, real [N, K/2]; NULL: none. Self-attention alone is rotated */
     double dropout, attention_dropout;
-    const struct oa_stack_state *state; /* of a single sequence that goes on; NULL: sequences are whole */
-    const struct oa_stack_state *rows;  /* [B] of sequences side by side (attention.h: oa_layer_input); NULL */
+    const struct oa_stack_state *state;     /* of a single sequence that goes on; NULL: sequences are whole */
+    const struct oa_stack_state *rows;      /* [B] of sequences side by side (attention.h: oa_layer_input); NULL */
+    const struct oa_attention_watch *watch; /* NULL: nobody looks */
 };
 /* Hidden states [B·T, D]. */
 oa_tensor *oa_stack_forward(oa_tape *t, const struct oa_stack *s, const struct oa_stack_input *in);

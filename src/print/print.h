@@ -120,6 +120,19 @@ struct oa_interval_chart {
 };
 void oa_svg_intervals(const struct oa_interval_chart *chart, struct oa_text *out); /* with a line at 0 */
 
+/* ---- heat maps (heat_image.c) --------------------------------------------------------------------------------- */
+
+struct oa_heat {
+    long rows, columns; /* at least 1 */
+    /* The colour of a place: 0 the least to 1 the most; below 0: nothing is there, and the page is seen. */
+    double (*share)(void *argument, long i, long j);
+    void *argument;
+};
+void oa_heat_color(double share, unsigned char rgb[3]);          /* sRGB; lightness rises evenly with the share */
+void oa_heat_png(const struct oa_heat *h, struct oa_text *out);  /* the bytes of a PNG, a pixel a place */
+void oa_heat_data(const struct oa_heat *h, struct oa_text *out); /* the same as a data: URL */
+void oa_base64_text(struct oa_text *out, const void *data, size_t length);
+
 /* ---- pages (page.c) ------------------------------------------------------------------------------------------ */
 
 void oa_html_text(struct oa_text *out, const char *text); /* escaped for content, attributes and SVG */

@@ -82,12 +82,12 @@ const struct oa_task oa_task_classify = {
     .stacks = OA_STACK(OA_STACK_ENCODER),
     .measures = measures,
     .metric = "accuracy",
+    .layout = &layout,
     .open = open,
     .open_measured = open_measured,
     .batches = oa_example_task_batches,
     .hold_out = oa_example_task_hold_out,
     .shape = oa_example_task_shape,
-    .layout = &layout,
     .answer = OA_ANSWER_CLASS,
     .judge = judge,
 };

@@ -44,9 +44,8 @@ static enum oa_error unknown(oa_context *c, const char *name)
         oa_text_printf(&known, "%s%s", i ? ", " : "", tasks[i]->name);
     }
     const char *near = oa_nearest(name, names, TASKS);
-    enum oa_error e =
-        oa_fail(c, OA_ARGUMENT, "data.task: there is no task \"%s\"%s%s%s; there are: %s", name,
-                near ? "; did you mean " : "", near ? near : "", near ? "?" : "", known.s ? known.s : "");
+    enum oa_error e = oa_fail(c, OA_ARGUMENT, "data.task: there is no task \"%s\"%s%s%s; there are: %s", name,
+                              near ? "; did you mean " : "", near ? near : "", near ? "?" : "", known.s ? known.s : "");
     oa_text_free(&known);
     return e;
 }

@@ -47,7 +47,8 @@ struct oa_task {
     /* Ended by name = NULL. The first is the loss; contests are about it unless compare.metric names another, or the
      * task has a `metric` of its own. */
     const struct oa_measure *measures;
-    const char *metric; /* what contests are about; NULL: the loss */
+    const char *metric;                     /* what contests are about; NULL: the loss */
+    const struct oa_example_layout *layout; /* what stands around the texts, without limits; NULL: running text */
     /* Reads the data: tokenizer and sides. Closed by oa_workload_close, also after an error. */
     enum oa_error (*open)(oa_context *c, const struct oa_options *o, struct oa_workload *out);
     /* The same for a model that is there, with its tokenizer in *out already: `files`, or, where it is NULL, what the
@@ -66,8 +67,6 @@ struct oa_task {
     void (*shape)(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out);
     /* Scores of the measures but the first, by their number. NULL: there are none. */
     enum oa_error (*judge)(const struct oa_judging *j, double scores[OA_MEASURES]);
-    /* How texts become the sources of examples, and what is answered; NULL: the task is not on examples. */
-    const struct oa_example_layout *layout;
     enum oa_answer answer;
     bool slow; /* judge takes long: it is asked at the end alone, unless a choice depends on it */
 };

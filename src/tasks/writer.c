@@ -65,8 +65,7 @@ static void fill(struct oa_writer *w, const struct oa_source_ids *source, int co
         memcpy(to, source[r].ids, source[r].count * sizeof *to);
         w->lengths[r] = (int32_t)source[r].count;
     }
-    w->sources =
-        (struct oa_sequences){ .rows = count, .length = (long)length, .ids = w->ids, .lengths = w->lengths };
+    w->sources = (struct oa_sequences){ .rows = count, .length = (long)length, .ids = w->ids, .lengths = w->lengths };
 }
 
 enum oa_error oa_writer_write(struct oa_writer *w, const struct oa_source_ids *source, int count,

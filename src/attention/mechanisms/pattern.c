@@ -127,32 +127,39 @@ static long edge_target(enum oa_pattern kind, enum oa_edge edge, long i, long n)
     return -1;
 }
 
-static double pattern_weight(const struct oa_group *g, long i, long j, long n)
+static double row_sum(const struct oa_group *g, long i, long n)
 {
     double sum = 0;
     for (long l = 0; l < n; l++)
         sum += term(kind_of(g), i, l, n);
+    return sum;
+}
+
+static double pattern_weight(const struct oa_group *g, long i, long j, long n, double sum)
+{
     if (sum > 0)
         return term(kind_of(g), i, j, n) / sum;
     return edge_target(kind_of(g), edge_of(g), i, n) == j ? 1 : 0;
 }
 
-static double word_weight(const struct oa_group *g, const struct oa_oracle *in, long i, long j)
+static double word_weight(const struct oa_group *g, const struct oa_oracle *in, long i, long j, double sum)
 {
     long tokens = 0;
     for (long l = 0; l < in->length; l++)
         tokens += in->words[l] == in->words[j];
-    return pattern_weight(g, in->words[i], in->words[j], in->words[in->length - 1] + 1) / (double)tokens;
+    return pattern_weight(g, in->words[i], in->words[j], in->words[in->length - 1] + 1, sum) / (double)tokens;
 }
 
 static enum oa_error weights(const struct oa_group *g, const struct oa_oracle *in, double *w)
 {
     for (long h = 0; h < g->shape.heads; h++) {
         for (long i = 0; i < in->queries; i++) {
-            long n = g->shape.causal ? i + 1 : in->length;
+            bool words = by_words(g) && i < in->length;
+            long n = words ? in->words[in->length - 1] + 1 : g->shape.causal ? i + 1 : in->length;
+            double sum = row_sum(g, words ? in->words[i] : i, n);
             for (long j = 0; j < in->keys; j++, w++) {
                 bool seen = i < in->length && oa_oracle_visible(g, in, h, i, j);
-                *w = !seen ? 0 : by_words(g) ? word_weight(g, in, i, j) : pattern_weight(g, i, j, n);
+                *w = !seen ? 0 : words ? word_weight(g, in, i, j, sum) : pattern_weight(g, i, j, n, sum);
             }
         }
     }

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The map of a layer, by the oracles of its mechanisms, and what the layer makes of its values by it: A V through the
+ * output projection. The second is how a map is proved to be the one that the layer used.
+ */
+#include "attention/attention.h"
+
+#include <string.h>
+
+enum oa_error oa_layer_weights(const struct oa_layer *l, const struct oa_oracle *in, double *map)
+{
+    long each = in->queries * in->keys;
+    for (int i = 0; i < l->groups; i++) {
+        const struct oa_group *g = &l->group[i];
+        if (g->mechanism->weights)
+            OA_TRY(g->mechanism->weights(g, in, map + g->first_head * each));
+        else
+            memset(map + g->first_head * each, 0, (size_t)(g->shape.heads * each) * sizeof *map);
+    }
+    return oa_status(l->context);
+}
+
+const struct oa_group *oa_layer_mapless(const struct oa_layer *l)
+{
+    for (int i = 0; i < l->groups; i++)
+        if (!l->group[i].mechanism->weights)
+            return &l->group[i];
+    return NULL;
+}
+
+/* ---- A V ------------------------------------------------------------------------------------------------------ */
+
+static double *parameter_values(const struct oa_layer *l, const struct oa_parameter *p)
+{
+    double *out = oa_alloc(l->context, (size_t)p->count * sizeof *out);
+    if (out)
+        oa_reals_read(l->group[0].store->device, p->count, p->value, out);
+    return out;
+}
+
+/* y [n, out] = x [n, in] Wᵀ + b; b may be NULL. */
+static enum oa_error project(const struct oa_layer *l, const struct oa_parameter *w, const struct oa_parameter *b,
+                             const double *x, long n, double *y)
+{
+    long out = w->dim[0], in = w->dim[1];
+    double *matrix = parameter_values(l, w), *bias = matrix && b ? parameter_values(l, b) : NULL;
+    enum oa_error e = matrix && (!b || bias) ? OA_OK : OA_NO_MEMORY;
+    for (long i = 0; i < n && e == OA_OK; i++) {
+        for (long r = 0; r < out; r++) {
+            double sum = bias ? bias[r] : 0;
+            for (long c = 0; c < in; c++)
+                sum += x[i * in + c] * matrix[r * in + c];
+            y[i * out + r] = sum;
+        }
+    }
+    oa_free(matrix);
+    oa_free(bias);
+    return e;
+}
+
+/* Row i of a group: o = Σ_j A_ij v_j, values [S, H·V]. */
+static void mix_row(const struct oa_group *g, const struct oa_oracle *in, const double *map, const double *values,
+                    long i, double *o)
+{
+    long V = g->shape.value_width, columns = g->shape.heads * V;
+    for (long c = 0; c < columns; c++) {
+        const double *row = map + (c / V * in->queries + i) * in->keys;
+        o[c] = 0;
+        for (long j = 0; j < in->keys; j++)
+            if (row[j] != 0)
+                o[c] += row[j] * values[j * columns + c];
+    }
+}
+
+/* The values that row i mixes, where the mechanism makes them itself. */
+static void own_values(const struct oa_group *g, const double *source, const struct oa_oracle *in, long i,
+                       double *values)
+{
+    long columns = g->shape.heads * g->shape.value_width;
+    for (long j = 0; j < in->keys; j++)
+        for (long c = 0; c < columns; c++)
+            values[j * columns + c] = g->mechanism->values(g, source + j * g->shape.width, i, c);
+}
+
+static enum oa_error mix_group(const struct oa_layer *l, const struct oa_group *g, const struct oa_oracle *in,
+                               const double *map, double *o, long stride)
+{
+    const double *source = in->memory ? in->memory : in->x;
+    double *values = oa_alloc(l->context, (size_t)(in->keys * g->shape.heads * g->shape.value_width) * sizeof *values);
+    enum oa_error e = values ? OA_OK : OA_NO_MEMORY;
+    if (e == OA_OK && !g->mechanism->values)
+        e = project(l, g->value, g->value_bias, source, in->keys, values);
+    for (long i = 0; i < in->queries && e == OA_OK; i++) {
+        if (g->mechanism->values)
+            own_values(g, source, in, i, values);
+        mix_row(g, in, map, values, i, o + i * stride);
+    }
+    oa_free(values);
+    return e;
+}
+
+enum oa_error oa_layer_mix(const struct oa_layer *l, const struct oa_oracle *in, const double *map, double *y)
+{
+    long columns = l->output->dim[1], first = 0;
+    double *o = oa_alloc(l->context, (size_t)(in->queries * columns) * sizeof *o);
+    enum oa_error e = o ? OA_OK : OA_NO_MEMORY;
+    for (int i = 0; i < l->groups && e == OA_OK; i++) {
+        const struct oa_group *g = &l->group[i];
+        e = mix_group(l, g, in, map + g->first_head * in->queries * in->keys, o + first, columns);
+        first += g->shape.heads * g->shape.value_width;
+    }
+    if (e == OA_OK)
+        e = project(l, l->output, l->output_bias, o, in->queries, y);
+    oa_free(o);
+    return e;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Numbers of one head's map: entropy, distance, and how much of it a fixed map covers. */
+#include "inspect/inspect.h"
+
+#include <math.h>
+
+static double row_mass(const struct oa_head_map *m, long i)
+{
+    double sum = 0;
+    for (long j = 0; j < m->keys; j++)
+        sum += fabs(m->map[i * m->keys + j]);
+    return sum;
+}
+
+struct row_facts {
+    double entropy, distance;
+};
+
+static struct row_facts measure_row(const struct oa_head_map *m, long i, double mass)
+{
+    struct row_facts f = { 0 };
+    for (long j = 0; j < m->keys; j++) {
+        double p = fabs(m->map[i * m->keys + j]) / mass;
+        f.entropy -= p > 0 ? p * log(p) : 0;
+        f.distance += p * (double)(i > j ? i - j : j - i);
+    }
+    return f;
+}
+
+void oa_head_measure(const struct oa_head_map *m, struct oa_head_facts *out)
+{
+    double entropy = 0, distance = 0, most = 0;
+    long rows = 0;
+    for (long i = 0; i < m->queries; i++) {
+        double mass = row_mass(m, i);
+        if (mass == 0)
+            continue;
+        struct row_facts f = measure_row(m, i, mass);
+        entropy += f.entropy;
+        distance += f.distance;
+        most += m->visible[i] > 1 ? log((double)m->visible[i]) : 0;
+        rows++;
+    }
+    out->entropy = rows ? entropy / (double)rows : NAN;
+    out->distance = rows ? distance / (double)rows : NAN;
+    out->entropy_share = most > 0 ? entropy / most : NAN;
+}
+
+static double covered_row(const struct oa_head_map *m, const double *fixed, long i)
+{
+    double mass = row_mass(m, i), sum = 0, held = 0;
+    for (long j = 0; j < m->keys; j++) {
+        double w = fixed[i * m->keys + j];
+        held += w;
+        sum += mass > 0 ? fmin(fabs(m->map[i * m->keys + j]) / mass, w) : 0;
+    }
+    return mass == 0 && held == 0 ? 1 : sum;
+}
+
+double oa_head_covered(const struct oa_head_map *m, const double *fixed)
+{
+    double sum = 0;
+    for (long i = 0; i < m->queries; i++)
+        sum += covered_row(m, fixed, i);
+    return sum / (double)m->queries;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A model runs forward and every attention layer is watched: what entered it goes to the oracles. */
+#include "inspect/inspect.h"
+
+#include <math.h>
+
+/* Products beyond which values that every row makes for itself are not made again. */
+#define OWN_VALUES_LIMIT 4e8
+
+struct watching {
+    struct oa_inspection *what;
+    struct oa_model *model;
+};
+
+/* ---- what enters a layer --------------------------------------------------------------------------------------- */
+
+static double *read_rows(struct watching *w, const oa_tensor *x)
+{
+    double *out = x ? oa_arena_take(&w->what->arena, (size_t)(x->rows * x->cols) * sizeof *out) : NULL;
+    for (long i = 0; out && i < x->rows; i++)
+        oa_acts_read(w->model->device, x->cols, oa_act_at(w->model->device, x->data, i * x->ld), out + i * x->cols);
+    return out;
+}
+
+static double *read_angles(struct watching *w, const struct oa_layer *l, const void *table, long rows)
+{
+    long count = rows * (l->shape.head_width / 2);
+    double *out = table && count ? oa_arena_take(&w->what->arena, (size_t)count * sizeof *out) : NULL;
+    if (out)
+        oa_reals_read(w->model->device, count, table, out);
+    return out;
+}
+
+static struct oa_layer_view *new_view(struct watching *w)
+{
+    struct oa_inspection *i = w->what;
+    return i->layers < i->capacity ? &i->layer[i->layers++] : NULL;
+}
+
+static void seen(void *argument, const struct oa_stack *s, const struct oa_layer *l, const struct oa_layer_input *in,
+                 const oa_tensor *y)
+{
+    struct watching *w = argument;
+    struct oa_layer_view *v = new_view(w);
+    if (!v)
+        return;
+    *v = (struct oa_layer_view){ .stack = s, .layer = l, .number = l->group[0].layer, .y = read_rows(w, y) };
+    long rows = oa_max(in->queries, in->keys);
+    v->in = (struct oa_oracle){ .x = read_rows(w, in->x),
+                                .memory = read_rows(w, in->memory),
+                                .queries = in->queries,
+                                .keys = in->keys,
+                                .length = in->keys,
+                                .words = in->words,
+                                .cosine = read_angles(w, l, in->cosine, rows),
+                                .sine = read_angles(w, l, in->sine, rows) };
+}
+
+/* ---- maps and their numbers -------------------------------------------------------------------------------------- */
+
+const struct oa_group *oa_view_group(const struct oa_layer_view *v, long head)
+{
+    int g = 0;
+    while (g + 1 < v->layer->groups && v->layer->group[g + 1].first_head <= head)
+        g++;
+    return &v->layer->group[g];
+}
+
+bool oa_view_visible(const struct oa_layer_view *v, long head, long i, long j)
+{
+    const struct oa_group *g = oa_view_group(v, head);
+    return oa_oracle_visible(g, &v->in, head - g->first_head, i, j);
+}
+
+static struct oa_head_map map_of(const struct oa_layer_view *v, long head)
+{
+    return (struct oa_head_map){ .map = v->map + head * v->in.queries * v->in.keys,
+                                 .queries = v->in.queries,
+                                 .keys = v->in.keys,
+                                 .visible = v->visible + head * v->in.queries };
+}
+
+static void count_visible(struct oa_layer_view *v, long head)
+{
+    for (long i = 0; i < v->in.queries; i++) {
+        long *n = &v->visible[head * v->in.queries + i];
+        *n = 0;
+        for (long j = 0; j < v->in.keys; j++)
+            *n += oa_view_visible(v, head, i, j);
+    }
+}
+
+struct comparing {
+    struct oa_inspection *what;
+    const struct oa_fixed_shape *shape;
+};
+
+static bool of_shape(const struct oa_layer_view *v, const struct oa_fixed_shape *s)
+{
+    return v->in.queries == s->queries && v->in.keys == s->keys && v->layer->shape.causal == s->causal &&
+           v->layer->shape.cross == s->cross;
+}
+
+/* A fixed map against all heads of its shape. */
+static void compare(void *argument, const char *attention, const double *fixed)
+{
+    const struct comparing *k = argument;
+    for (int i = 0; i < k->what->layers; i++) {
+        const struct oa_layer_view *v = &k->what->layer[i];
+        for (long h = 0; of_shape(v, k->shape) && h < v->layer->shape.heads; h++) {
+            struct oa_head_map m = map_of(v, h);
+            double covered = oa_view_group(v, h)->mechanism->weights ? oa_head_covered(&m, fixed) : 0;
+            if (covered <= v->head[h].covered)
+                continue;
+            v->head[h].covered = covered;
+            snprintf(v->head[h].nearest, sizeof v->head[h].nearest, "%s", attention);
+        }
+    }
+}
+
+/* Shapes that an earlier layer had are done. */
+static enum oa_error compare_all(struct oa_inspection *what)
+{
+    for (int i = 0; i < what->layers; i++) {
+        const struct oa_layer_view *v = &what->layer[i];
+        struct oa_fixed_shape s = { v->in.queries, v->in.keys, v->layer->shape.causal, v->layer->shape.cross };
+        struct comparing k = { what, &s };
+        bool done = false;
+        for (int b = 0; b < i; b++)
+            done |= of_shape(&what->layer[b], &s);
+        if (!done)
+            OA_TRY(oa_fixed_maps(what->context, &s, compare, &k));
+    }
+    return OA_OK;
+}
+
+/* ---- the proof --------------------------------------------------------------------------------------------------- */
+
+static bool can_be_proved(const struct oa_layer_view *v)
+{
+    double products = (double)v->in.queries * (double)v->in.keys * (double)v->layer->shape.width;
+    bool own = false;
+    for (int g = 0; g < v->layer->groups; g++)
+        own |= v->layer->group[g].mechanism->values != NULL;
+    return !oa_layer_mapless(v->layer) && (!own || products * (double)v->layer->shape.width < OWN_VALUES_LIMIT);
+}
+
+static enum oa_error prove(struct oa_inspection *what, struct oa_layer_view *v)
+{
+    long count = v->in.queries * v->layer->shape.width;
+    double top = 0, worst = 0;
+    v->deviation = NAN;
+    if (!can_be_proved(v))
+        return OA_OK;
+    double *y = oa_alloc(what->context, (size_t)count * sizeof *y);
+    enum oa_error e = y ? oa_layer_mix(v->layer, &v->in, v->map, y) : OA_NO_MEMORY;
+    for (long i = 0; i < count && e == OA_OK; i++) {
+        top = fmax(top, fabs(v->y[i]));
+        worst = fmax(worst, fabs(v->y[i] - y[i]));
+    }
+    v->deviation = top > 0 ? worst / top : worst;
+    oa_free(y);
+    return e;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+static enum oa_error weigh(struct oa_inspection *what, struct oa_layer_view *v)
+{
+    long H = v->layer->shape.heads, T = v->in.queries, S = v->in.keys;
+    v->map = oa_arena_take(&what->arena, (size_t)(H * T * S) * sizeof *v->map);
+    v->visible = oa_arena_take(&what->arena, (size_t)(H * T) * sizeof *v->visible);
+    v->head = oa_arena_take(&what->arena, (size_t)H * sizeof *v->head);
+    OA_TRY(oa_status(what->context));
+    OA_TRY(oa_layer_weights(v->layer, &v->in, v->map));
+    for (long h = 0; h < H; h++) {
+        struct oa_head_map m = map_of(v, h);
+        v->head[h] = (struct oa_head_facts){ .covered = 0 };
+        count_visible(v, h);
+        oa_head_measure(&m, &v->head[h]);
+    }
+    return prove(what, v);
+}
+
+static enum oa_error forward(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
+                             const struct oa_sequences *source)
+{
+    struct oa_memory memory = { .length = source ? source->length : 0 };
+    oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
+    if (source)
+        memory.x = oa_model_encode(t, m, source);
+    if (oa_status(m->context) == OA_OK)
+        oa_model_hidden(t, m, in, source ? &memory : NULL, NULL);
+    return oa_status(m->context);
+}
+
+enum oa_error oa_inspect_model(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
+                               const struct oa_sequences *source, struct oa_inspection *out)
+{
+    struct watching w = { out, m };
+    struct oa_attention_watch watch = { seen, &w };
+    *out = (struct oa_inspection){ .context = m->context };
+    oa_arena_init(&out->arena, m->context, false);
+    out->capacity = m->encoder.shape.layers + 2 * m->decoder.shape.layers;
+    out->layer = oa_alloc(m->context, (size_t)out->capacity * sizeof *out->layer);
+    if (!out->layer)
+        return OA_NO_MEMORY;
+    m->watch = &watch;
+    enum oa_error e = forward(t, m, in, source);
+    m->watch = NULL;
+    for (int i = 0; i < out->layers && e == OA_OK; i++) {
+        if (oa_stop_requested(m->context))
+            return oa_fail(m->context, OA_INTERRUPTED, "stopped after the maps of %d of %d layers", i, out->layers);
+        e = weigh(out, &out->layer[i]);
+    }
+    return e == OA_OK ? compare_all(out) : e;
+}
+
+void oa_inspection_close(struct oa_inspection *i)
+{
+    if (i->context)
+        oa_arena_free(&i->arena);
+    oa_free(i->layer);
+    *i = (struct oa_inspection){ 0 };
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inspection as JSON, and as a table of text. */
+#include "inspect/inspect.h"
+
+#include <math.h>
+
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *names(const struct oa_token_names *t)
+{
+    json_t *list = json_array();
+    for (long i = 0; i < t->count; i++)
+        json_array_append_new(list, json_string(t->name[i]));
+    return list;
+}
+
+/* Rounded to 1e-4: a map is looked at, and what is computed from it stands beside it. */
+static json_t *rows_of(const struct oa_layer_view *v, long head)
+{
+    json_t *rows = json_array();
+    const double *w = v->map + head * v->in.queries * v->in.keys;
+    for (long i = 0; i < v->in.queries; i++) {
+        json_t *row = json_array();
+        for (long j = 0; j < v->in.keys; j++, w++)
+            json_array_append_new(row, number(round(*w * 1e4) / 1e4));
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+static json_t *text_value(struct oa_text *text)
+{
+    json_t *value = json_string(text->s ? text->s : "");
+    oa_text_free(text);
+    return value;
+}
+
+static json_t *head_json(const struct oa_layer_view *v, long h)
+{
+    const struct oa_group *g = oa_view_group(v, h);
+    const struct oa_head_facts *f = &v->head[h];
+    bool shown = g->mechanism->weights != NULL;
+    struct oa_text own;
+    oa_text_init(&own, v->layer->context);
+    oa_atom_print(g->atom, &own);
+    json_t *o = json_pack("{s:I, s:o}", "head", (json_int_t)h, "attention", text_value(&own));
+    if (shown) {
+        json_object_set_new(o, "entropy", number(f->entropy));
+        json_object_set_new(o, "entropy_share", number(f->entropy_share));
+        json_object_set_new(o, "distance", number(f->distance));
+        json_object_set_new(o, "nearest", json_string(f->nearest));
+        json_object_set_new(o, "covered", number(f->covered));
+        json_object_set_new(o, "replaceable", json_boolean(oa_head_replaceable(v, h)));
+    }
+    json_object_set_new(o, "map", shown ? rows_of(v, h) : json_null());
+    return o;
+}
+
+static json_t *layer_json(const struct oa_layer_view *v)
+{
+    struct oa_text attention, suggestion;
+    json_t *heads = json_array();
+    oa_text_init(&attention, v->layer->context);
+    oa_text_init(&suggestion, v->layer->context);
+    oa_view_attention(v, &attention);
+    oa_view_suggestion(v, &suggestion);
+    for (long h = 0; h < v->layer->shape.heads; h++)
+        json_array_append_new(heads, head_json(v, h));
+    return json_pack("{s:s, s:i, s:s, s:b, s:o, s:o, s:o, s:o}", "stack", v->stack->shape.role, "layer", v->number,
+                     "kind", v->layer->shape.cross ? "cross" : "self", "causal", v->layer->shape.causal, "attention",
+                     text_value(&attention), "suggestion", text_value(&suggestion), "deviation", number(v->deviation),
+                     "heads", heads);
+}
+
+void oa_inspection_json(const struct oa_inspected *s, struct oa_text *out)
+{
+    struct oa_text suggestion;
+    json_t *layers = json_array();
+    oa_text_init(&suggestion, out->context);
+    bool any = oa_inspection_suggestion(s->what, &suggestion);
+    for (int i = 0; i < s->what->layers; i++)
+        json_array_append_new(layers, layer_json(&s->what->layer[i]));
+    json_t *root =
+        json_pack("{s:s, s:s, s:s}", "schema", "orthant.inspect/1", "run", s->run, "model_attention", s->attention);
+    json_object_set_new(root, "tokens", names(s->queries));
+    if (s->source)
+        json_object_set_new(root, "source_tokens", names(s->source));
+    json_object_set_new(root, "suggestion", any ? json_string(suggestion.s) : json_null());
+    json_object_set_new(root, "layers", layers);
+    oa_json_text(root, out);
+    json_decref(root);
+    oa_text_free(&suggestion);
+}
+
+/* ---- a table ----------------------------------------------------------------------------------------------------- */
+
+static void add_head(const struct oa_layer_view *v, long h, struct oa_table *t)
+{
+    const struct oa_head_facts *f = &v->head[h];
+    char number[OA_NUMBER];
+    struct oa_text text;
+    oa_text_init(&text, t->context);
+    oa_view_title(v, &text);
+    oa_table_cell(t, "%s", text.s ? text.s : "");
+    oa_table_cell(t, "%ld", h);
+    oa_text_cut(&text, 0);
+    oa_atom_print(oa_view_group(v, h)->atom, &text);
+    oa_table_cell(t, "%s", text.s ? text.s : "");
+    oa_table_cell(t, "%s", oa_number_fixed(number, f->entropy, 3));
+    oa_table_cell(t, "%s", oa_number_fixed(number, 100 * f->entropy_share, 1));
+    oa_table_cell(t, "%s", oa_number_fixed(number, f->distance, 2));
+    oa_table_cell(t, "%s", f->nearest);
+    oa_table_cell(t, "%s", oa_number_fixed(number, 100 * f->covered, 1));
+    oa_text_free(&text);
+}
+
+/* Layers, or heads of them, that have nothing to show. */
+static void add_mapless(const struct oa_inspection *what, struct oa_text *out)
+{
+    for (int i = 0; i < what->layers; i++) {
+        const struct oa_group *g = oa_layer_mapless(what->layer[i].layer);
+        if (!g)
+            continue;
+        oa_view_title(&what->layer[i], out);
+        oa_text_printf(out, ": %s has no attention map to show\n", g->mechanism->name);
+    }
+}
+
+void oa_inspection_table(const struct oa_inspected *s, int width, struct oa_text *out)
+{
+    static const struct oa_column columns[] = { { "layer", false, false },
+                                                { "head", true, false },
+                                                { "attention", false, true },
+                                                { "entropy\nnats", true, false },
+                                                { "of the\nmost, %", true, false },
+                                                { "distance\ntokens", true, false },
+                                                { "nearest fixed attention", false, false },
+                                                { "covers\n% of mass", true, false } };
+    struct oa_table t;
+    struct oa_text suggestion;
+    struct oa_head_place *order = oa_alloc(out->context, (size_t)oa_inspection_heads(s->what) * sizeof *order);
+    long count = order ? oa_inspection_ranking(s->what, order) : 0;
+    oa_table_init(&t, out->context, columns, 8);
+    oa_text_init(&suggestion, out->context);
+    for (long i = 0; i < count; i++)
+        add_head(&s->what->layer[order[i].layer], order[i].head, &t);
+    if (count)
+        oa_table_text(&t, width, out);
+    add_mapless(s->what, out);
+    if (oa_inspection_suggestion(s->what, &suggestion))
+        oa_text_printf(out,
+                       "\nFixed attentions cover %.0f %% or more of some heads. A suggestion, to be tried with orthant "
+                       "compare:\n  \"%s\"\n",
+                       100 * OA_REPLACEABLE, suggestion.s);
+    oa_text_free(&suggestion);
+    oa_table_free(&t);
+    oa_free(order);
+}

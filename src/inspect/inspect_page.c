@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inspection as a page: all maps of a layer side by side as pictures, the table of heads, what could be tried. The
+ * script only adds the enlarged map with its tokens. In the style of the contest's report.
+ */
+#include "inspect/inspect.h"
+
+#include "inspect/page_script.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- pieces --------------------------------------------------------------------------------------------------------
+ */
+
+static void add_tagged(struct oa_text *out, const char *before, const char *text, const char *after)
+{
+    oa_text_printf(out, "%s", before);
+    oa_html_text(out, text);
+    oa_text_printf(out, "%s", after);
+}
+
+typedef void writer(const struct oa_layer_view *v, struct oa_text *out);
+
+static void add_written(const struct oa_layer_view *v, writer *write, const char *before, const char *after,
+                        struct oa_text *out)
+{
+    struct oa_text text;
+    oa_text_init(&text, out->context);
+    write(v, &text);
+    add_tagged(out, before, text.s ? text.s : "", after);
+    oa_text_free(&text);
+}
+
+static void add_cell(struct oa_text *out, double x, double factor, int decimals)
+{
+    char number[OA_NUMBER];
+    if (isfinite(x))
+        oa_text_printf(out, "<td class=\"num\" data-v=\"%.9g\">%s</td>", x,
+                       oa_number_fixed(number, factor * x, decimals));
+    else
+        oa_text_printf(out, "<td class=\"num\" data-v=\"\">–</td>");
+}
+
+static void add_fact(struct oa_text *out, long number, const char *what)
+{
+    oa_text_printf(out, "<li><b>%ld</b><span>%s</span></li>\n", number, what);
+}
+
+static void add_tokens(struct oa_text *out, const char *id, const struct oa_token_names *t)
+{
+    oa_text_printf(out, "<ol class=\"tokens\" id=\"%s\">", id);
+    for (long i = 0; i < t->count; i++)
+        add_tagged(out, "<li>", t->name[i], "</li>");
+    oa_text_printf(out, "</ol>\n");
+}
+
+/* ---- head ----------------------------------------------------------------------------------------------------------
+ */
+
+static long replaceable_heads(const struct oa_inspection *what)
+{
+    long count = 0;
+    for (int i = 0; i < what->layers; i++)
+        for (long h = 0; h < what->layer[i].layer->shape.heads; h++)
+            count += oa_head_replaceable(&what->layer[i], h);
+    return count;
+}
+
+static void add_scale(struct oa_text *out)
+{
+    static const double marks[] = { 0, 0.01, 0.1, 0.25, 0.5, 1 };
+    oa_text_printf(out, "<div class=\"scale\" role=\"img\" aria-label=\"colours from weight 0, dark, to weight 1, "
+                        "light\" style=\"background:linear-gradient(to right");
+    for (int i = 0; i <= 20; i++) {
+        unsigned char rgb[3];
+        oa_heat_color(i / 20.0, rgb);
+        oa_text_printf(out, ",#%02x%02x%02x", rgb[0], rgb[1], rgb[2]);
+    }
+    oa_text_printf(out, ")\">");
+    for (int i = 0; i < 6; i++)
+        oa_text_printf(out, "<span style=\"left:%.1f%%\">%g</span>", 100 * sqrt(marks[i]), marks[i]);
+    oa_text_printf(out, "</div>\n");
+}
+
+static void add_head(struct oa_text *out, const struct oa_inspected *s)
+{
+    const struct oa_inspection *what = s->what;
+    add_tagged(out, "<header>\n<p class=\"above\">Orthant · inspection</p>\n<h1>Where the heads of <code>", s->run,
+               "</code> look</h1>\n");
+    add_tagged(out,
+               "<p class=\"lead\">The model reads a text; for every layer and head, what each token attends to. "
+               "The attention is <code>",
+               s->attention, "</code>.</p>\n<ul class=\"facts\">\n");
+    add_fact(out, what->layers, "attention layers");
+    add_fact(out, oa_inspection_heads(what), "heads");
+    add_fact(out, s->queries->count, "tokens");
+    if (s->source)
+        add_fact(out, s->source->count, "tokens of the source");
+    add_fact(out, replaceable_heads(what), "heads that another, fixed attention covers to 80 % or more");
+    oa_text_printf(out, "</ul>\n</header>\n<h2>The text</h2>\n");
+    if (s->source)
+        add_tokens(out, "source", s->source);
+    add_tokens(out, "text", s->queries);
+}
+
+/* ---- maps ----------------------------------------------------------------------------------------------------------
+ */
+
+struct picture {
+    const struct oa_layer_view *v;
+    long head;
+};
+
+static double share(void *argument, long i, long j)
+{
+    const struct picture *p = argument;
+    double w = fabs(p->v->map[(p->head * p->v->in.queries + i) * p->v->in.keys + j]);
+    return w == 0 && !oa_view_visible(p->v, p->head, i, j) ? -1 : sqrt(w);
+}
+
+static void add_map(struct oa_text *out, const struct oa_inspected *s, const struct oa_layer_view *v, long h)
+{
+    struct picture p = { v, h };
+    const struct oa_heat heat = { v->in.queries, v->in.keys, share, &p };
+    bool shown = oa_view_group(v, h)->mechanism->weights != NULL;
+    oa_text_printf(out, "<li class=\"head\">");
+    if (shown) {
+        oa_text_printf(out, "<img width=\"%ld\" height=\"%ld\" data-rows=\"%s\" data-columns=\"%s\" alt=\"", v->in.keys,
+                       v->in.queries, oa_view_queries(s, v) == s->source ? "source" : "text",
+                       oa_view_keys(s, v) == s->source ? "source" : "text");
+        add_written(v, oa_view_title, "map of ", "", out);
+        oa_text_printf(out, ", head %ld\" src=\"", h);
+        oa_heat_data(&heat, out);
+        oa_text_printf(out, "\"/>");
+    } else {
+        add_tagged(out, "<p class=\"none\">", oa_view_group(v, h)->mechanism->name, " has no map</p>");
+    }
+    oa_text_printf(out, "<span>head %ld", h);
+    if (shown)
+        oa_text_printf(out, "<small>%s %.0f %%</small>",
+                       strcmp(v->head[h].nearest, OA_UNIFORM_ATTENTION) == 0 ? "uniform" : v->head[h].nearest,
+                       100 * v->head[h].covered);
+    oa_text_printf(out, "</span></li>\n");
+}
+
+static bool any_replaceable(const struct oa_layer_view *v)
+{
+    bool any = false;
+    for (long h = 0; h < v->layer->shape.heads; h++)
+        any |= oa_head_replaceable(v, h);
+    return any;
+}
+
+static void add_layer(struct oa_text *out, const struct oa_inspected *s, const struct oa_layer_view *v)
+{
+    oa_text_printf(out, "<section class=\"layer\">\n");
+    add_written(v, oa_view_title, "<h2>", "</h2>\n", out);
+    add_written(v, oa_view_attention, "<figure><figcaption><code>", "</code>.", out);
+    if (isfinite(v->deviation))
+        oa_text_printf(out,
+                       " The maps times the values give what the layer gave, to within %.1g of its largest number.",
+                       v->deviation);
+    else
+        oa_text_printf(out, " Whether the maps give what the layer gave was not measured: %s.",
+                       oa_layer_mapless(v->layer) ? "a head has no map" : "each row has values of its own");
+    oa_text_printf(out, "</figcaption>\n<ul class=\"heads\">\n");
+    for (long h = 0; h < v->layer->shape.heads; h++)
+        add_map(out, s, v, h);
+    oa_text_printf(out, "</ul>\n");
+    if (any_replaceable(v))
+        add_written(v, oa_view_suggestion,
+                    "<p class=\"suggestion\">A suggestion, to be tried with <code>orthant "
+                    "compare</code>: <code>",
+                    "</code></p>\n", out);
+    oa_text_printf(out, "</figure>\n</section>\n");
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------------------
+ */
+
+static void own_attention(const struct oa_inspected *s, struct oa_head_place p, struct oa_text *out)
+{
+    struct oa_text own;
+    oa_text_init(&own, out->context);
+    oa_atom_print(oa_view_group(&s->what->layer[p.layer], p.head)->atom, &own);
+    add_tagged(out, "<td class=\"spec\">", own.s ? own.s : "", "</td>");
+    oa_text_free(&own);
+}
+
+static void add_row(struct oa_text *out, const struct oa_inspected *s, struct oa_head_place p)
+{
+    const struct oa_layer_view *v = &s->what->layer[p.layer];
+    const struct oa_head_facts *f = &v->head[p.head];
+    add_written(v, oa_view_title, "<tr><th scope=\"row\">", "", out);
+    oa_text_printf(out, "</th><td class=\"num\" data-v=\"%ld\">%ld</td>", p.head, p.head);
+    own_attention(s, p, out);
+    add_cell(out, f->entropy, 1, 3);
+    add_cell(out, f->entropy_share, 100, 1);
+    add_cell(out, f->distance, 1, 2);
+    add_tagged(out, "<td class=\"spec\">", f->nearest, "</td>");
+    add_cell(out, f->covered, 100, 1);
+    oa_text_printf(out, "</tr>\n");
+}
+
+static void add_table(struct oa_text *out, const struct oa_inspected *s)
+{
+    struct oa_head_place *order = oa_alloc(out->context, (size_t)oa_inspection_heads(s->what) * sizeof *order);
+    long count = order ? oa_inspection_ranking(s->what, order) : 0;
+    oa_text_printf(out,
+                   "<section id=\"heads\">\n<h2>Which heads could be fixed</h2>\n<p>Each head beside the fixed "
+                   "attention that covers most of its mass.</p>\n<div class=\"panel\"><div class=\"scroll\" "
+                   "tabindex=\"0\" role=\"region\" aria-label=\"heads\"><table class=\"sortable\">\n<thead><tr><th "
+                   "scope=\"col\">layer</th><th scope=\"col\" class=\"num\">head</th><th scope=\"col\">attention</th>"
+                   "<th scope=\"col\" class=\"num\">entropy\nnats</th><th scope=\"col\" class=\"num\">of the most\n%%"
+                   "</th><th scope=\"col\" class=\"num\">distance\ntokens</th><th scope=\"col\">nearest fixed "
+                   "attention</th><th scope=\"col\" class=\"num\">covers\n%% of mass</th></tr></thead>\n<tbody>\n");
+    for (long i = 0; i < count; i++)
+        add_row(out, s, order[i]);
+    oa_text_printf(out, "</tbody></table></div></div>\n");
+    oa_free(order);
+}
+
+static void add_suggestion(struct oa_text *out, const struct oa_inspected *s)
+{
+    struct oa_text suggestion;
+    oa_text_init(&suggestion, out->context);
+    if (oa_inspection_suggestion(s->what, &suggestion))
+        add_tagged(out,
+                   "<p id=\"suggestion\">With the heads that are covered to 80 % or more replaced, the attention "
+                   "would be <code>",
+                   suggestion.s,
+                   "</code>. That is a suggestion from one text: what a model learns with it, <code>orthant "
+                   "compare</code> says.</p>\n");
+    oa_text_free(&suggestion);
+    oa_text_printf(out, "</section>\n");
+}
+
+static void add_method(struct oa_text *out)
+{
+    oa_text_printf(
+        out,
+        "<section id=\"method\">\n<h2>What the numbers are</h2>\n<dl class=\"method\">\n"
+        "<div><dt>Maps</dt><dd>What entered each layer goes to the plain definition of its mechanism, in double. Rows "
+        "are the tokens that look, columns those that are looked at. What a token cannot see is left blank; a "
+        "colour stands for the square root of a weight, negative weights for their size, from 0 to 1 and "
+        "more.</dd></div>\n"
+        "<div><dt>Mass</dt><dd>|A<sub>ij</sub>| over the sum of its row. Where weights are averages that is the weight "
+        "itself.</dd></div>\n"
+        "<div><dt>Entropy</dt><dd>The mean over rows of −Σ p ln p; beside it as a share of the logarithm of the number "
+        "of keys that could be seen, summed over rows.</dd></div>\n"
+        "<div><dt>Distance</dt><dd>The mean over rows of Σ p |i − j|, in tokens. In cross-attention i and j are places "
+        "in two texts.</dd></div>\n"
+        "<div><dt>Covers</dt><dd>The mean over rows of Σ min(p, w), w the fixed weights: 1 minus the total variation "
+        "distance. Tried are all forms of <code>pattern</code> that the mode has, and the uniform average, which is "
+        "<code>" OA_UNIFORM_ATTENTION
+        "</code>. In cross-attention it is the only one.</dd></div>\n</dl>\n</section>\n");
+}
+
+void oa_inspection_html(const struct oa_inspected *s, struct oa_text *out)
+{
+    oa_html_begin(out, "Where the heads look");
+    oa_text_printf(out, "<style>\n%s</style>\n", oa_inspection_style);
+    add_head(out, s);
+    oa_text_printf(out, "<h2>Weights</h2>\n");
+    add_scale(out);
+    for (int i = 0; i < s->what->layers; i++)
+        add_layer(out, s, &s->what->layer[i]);
+    add_table(out, s);
+    add_suggestion(out, s);
+    add_method(out);
+    oa_text_printf(out, "<script>\n%s</script>\n", oa_inspection_script);
+    oa_html_end(out);
+}

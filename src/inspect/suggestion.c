@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which attention could be tried instead: heads that a fixed one covers replaced by it. What a map covers says nothing
+ * of how a model learns with it: that is what contests are for. */
+#include "inspect/inspect.h"
+
+#include <string.h>
+
+static void own_attention(const struct oa_layer_view *v, long head, struct oa_text *out)
+{
+    oa_atom_print(oa_view_group(v, head)->atom, out);
+}
+
+/* In this mode there is such an attention. */
+static bool can_stand_here(const struct oa_layer_view *v, const char *attention)
+{
+    bool uniform = strcmp(attention, OA_UNIFORM_ATTENTION) == 0;
+    return !v->layer->shape.cross || (uniform && oa_mechanism_find("random")->can & OA_CAN_CROSS);
+}
+
+bool oa_head_replaceable(const struct oa_layer_view *v, long head)
+{
+    const struct oa_head_facts *f = &v->head[head];
+    struct oa_text own;
+    oa_text_init(&own, v->layer->context);
+    own_attention(v, head, &own);
+    bool other = own.s && strcmp(own.s, f->nearest) != 0;
+    oa_text_free(&own);
+    return other && f->nearest[0] && f->covered >= OA_REPLACEABLE && can_stand_here(v, f->nearest);
+}
+
+void oa_view_attention(const struct oa_layer_view *v, struct oa_text *out)
+{
+    const struct oa_layer *l = v->layer;
+    for (int g = 0; g < l->groups; g++) {
+        oa_text_printf(out, "%s", g ? " | " : "");
+        oa_atom_print(l->group[g].atom, out);
+        if (l->groups > 1)
+            oa_text_printf(out, ":%ld", l->group[g].shape.heads);
+    }
+}
+
+static void wanted(const struct oa_layer_view *v, long head, struct oa_text *out)
+{
+    oa_text_cut(out, 0);
+    if (oa_head_replaceable(v, head))
+        oa_text_printf(out, "%s", v->head[head].nearest);
+    else
+        own_attention(v, head, out);
+}
+
+/* How many heads want what this one wants; 0 if an earlier one does. */
+static long heads_like(const struct oa_layer_view *v, long head, const char *what)
+{
+    struct oa_text other;
+    long count = 0;
+    oa_text_init(&other, v->layer->context);
+    for (long h = 0; h < v->layer->shape.heads; h++) {
+        wanted(v, h, &other);
+        bool same = other.s && strcmp(other.s, what) == 0;
+        if (same && h < head) {
+            count = 0;
+            break;
+        }
+        count += same;
+    }
+    oa_text_free(&other);
+    return count;
+}
+
+void oa_view_suggestion(const struct oa_layer_view *v, struct oa_text *out)
+{
+    struct oa_text text;
+    const char *between = "";
+    oa_text_init(&text, v->layer->context);
+    for (long h = 0; h < v->layer->shape.heads; h++) {
+        wanted(v, h, &text);
+        long count = text.s ? heads_like(v, h, text.s) : 0;
+        if (count == 0)
+            continue;
+        oa_text_printf(out, "%s%s", between, text.s);
+        if (count < v->layer->shape.heads)
+            oa_text_printf(out, ":%ld", count);
+        between = " | ";
+    }
+    oa_text_free(&text);
+}
+
+static bool any_replaceable(const struct oa_inspection *what)
+{
+    for (int i = 0; i < what->layers; i++)
+        for (long h = 0; h < what->layer[i].layer->shape.heads; h++)
+            if (oa_head_replaceable(&what->layer[i], h))
+                return true;
+    return false;
+}
+
+static bool in_role(const struct oa_layer_view *v, enum oa_stack_role role)
+{
+    if (v->layer->shape.cross)
+        return role == OA_STACK_CROSS;
+    return strcmp(v->stack->shape.role, oa_stack_name(role)) == 0;
+}
+
+static bool add_role(const struct oa_inspection *what, enum oa_stack_role role, const char *before, struct oa_text *out)
+{
+    bool any = false;
+    for (int i = 0; i < what->layers; i++) {
+        if (!in_role(&what->layer[i], role))
+            continue;
+        oa_text_printf(out, "%s", any ? " ; " : before);
+        oa_view_suggestion(&what->layer[i], out);
+        any = true;
+    }
+    return any;
+}
+
+static bool has_one_stack(const struct oa_inspection *what)
+{
+    bool one = true;
+    for (int i = 1; i < what->layers; i++)
+        one &= what->layer[i].stack == what->layer[0].stack && !what->layer[i].layer->shape.cross;
+    return one;
+}
+
+bool oa_inspection_suggestion(const struct oa_inspection *what, struct oa_text *out)
+{
+    bool one = has_one_stack(what), any = false;
+    if (!any_replaceable(what))
+        return false;
+    for (int role = 0; role < OA_STACK_ROLES; role++) {
+        char before[48];
+        snprintf(before, sizeof before, "%s%s: ", any ? " & " : "", oa_stack_name((enum oa_stack_role)role));
+        any |= add_role(what, (enum oa_stack_role)role, one ? "" : before, out);
+    }
+    return true;
+}

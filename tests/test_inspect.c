@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * inspect: numbers of maps against closed forms, and the maps of models against what their layers gave. */
+#include "testing.h"
+
+#include "inspect/inspect.h"
+
+#include <math.h>
+
+static oa_context *context;
+
+static int open_context(void **state)
+{
+    (void)state;
+    context = oa_open(NULL);
+    return context ? 0 : -1;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    oa_close(context);
+    return 0;
+}
+
+static void assert_near(double x, double want, double bound)
+{
+    if (!(fabs(x - want) <= bound))
+        fail_msg("%.17g instead of %.17g", x, want);
+}
+
+/* ---- numbers ---- */
+
+enum { N = 7 };
+
+static struct oa_head_facts measured(const double *map, bool causal)
+{
+    long visible[N];
+    struct oa_head_facts f = { 0 };
+    for (long i = 0; i < N; i++)
+        visible[i] = causal ? i + 1 : N;
+    oa_head_measure(&(struct oa_head_map){ map, N, N, visible }, &f);
+    return f;
+}
+
+static void numbers_are_the_closed_forms(void **state)
+{
+    double uniform[N * N], identity[N * N] = { 0 }, causal[N * N] = { 0 }, nothing[N * N] = { 0 }, most = 0;
+    (void)state;
+    for (long i = 0; i < N * N; i++) {
+        uniform[i] = 1.0 / N;
+        identity[i] = i / N == i % N;
+        causal[i] = i % N <= i / N ? 1.0 / (double)(i / N + 1) : 0;
+    }
+    struct oa_head_facts f = measured(uniform, false);
+    assert_near(f.entropy, log(N), 1e-14);
+    assert_near(f.entropy_share, 1, 1e-14);
+    assert_near(f.distance, (N * N - 1) / (3.0 * N), 1e-14); /* of two places drawn at random */
+    f = measured(identity, false);
+    assert_near(f.entropy, 0, 0);
+    assert_near(f.distance, 0, 0);
+    f = measured(causal, true);
+    for (int n = 1; n <= N; n++)
+        most += log(n) / N;
+    assert_near(f.entropy, most, 1e-14);
+    assert_near(f.entropy_share, 1, 1e-14);
+    assert_near(f.distance, (N - 1) / 4.0, 1e-14); /* the mean of i/2 */
+    f = measured(nothing, false);
+    assert_true(isnan(f.entropy) && isnan(f.distance) && isnan(f.entropy_share));
+    for (long i = 0; i < N * N; i++)
+        uniform[i] *= i % 2 ? -3 : 3; /* mass is of sizes, whatever the signs and the sum */
+    f = measured(uniform, false);
+    assert_near(f.entropy, log(N), 1e-14);
+}
+
+/* ---- fixed maps ---- */
+
+struct best {
+    const double *map;
+    char name[OA_FIXED_NAME];
+    double covered;
+    int tried;
+};
+
+static void keep_best(void *argument, const char *attention, const double *fixed)
+{
+    struct best *b = argument;
+    long visible[N] = { 0 };
+    double covered = oa_head_covered(&(struct oa_head_map){ b->map, N, N, visible }, fixed);
+    b->tried++;
+    if (covered > b->covered) {
+        b->covered = covered;
+        snprintf(b->name, sizeof b->name, "%s", attention);
+    }
+}
+
+static struct best nearest(const double *map, bool causal, bool cross)
+{
+    struct best b = { .map = map };
+    struct oa_fixed_shape shape = { N, N, causal, cross };
+    assert_int_equal(oa_fixed_maps(context, &shape, keep_best, &b), OA_OK);
+    return b;
+}
+
+static void fixed_maps_cover_themselves(void **state)
+{
+    double map[N * N] = { 0 };
+    (void)state;
+    for (long i = 1; i < N; i++)
+        map[i * N + i - 1] = 1;
+    struct best b = nearest(map, true, false);
+    assert_string_equal(b.name, "pattern(previous)");
+    assert_near(b.covered, 1, 0);
+    map[0] = 1; /* a row that cannot be empty */
+    b = nearest(map, true, false);
+    assert_string_equal(b.name, "pattern(previous, edge=self)");
+    assert_near(b.covered, 1, 0);
+    for (long i = 1; i < N; i++) { /* three quarters before, one here */
+        map[i * N + i] = 0.25;
+        map[i * N + i - 1] = 0.75;
+    }
+    b = nearest(map, true, false);
+    assert_near(b.covered, (1 + 0.75 * (N - 1)) / N, 1e-15);
+    for (long i = 0; i < N; i++) /* (j + 1)³ of all: end */
+        for (long j = 0; j < N; j++)
+            map[i * N + j] = pow((double)j + 1, 3) / pow(N * (N + 1) / 2.0, 2);
+    b = nearest(map, false, false);
+    assert_string_equal(b.name, "pattern(end)");
+    assert_near(b.covered, 1, 1e-14);
+    for (long i = 0; i < N * N; i++)
+        map[i] = 1.0 / N;
+    b = nearest(map, false, true); /* in cross-attention there is nothing else */
+    assert_string_equal(b.name, OA_UNIFORM_ATTENTION);
+    assert_near(b.covered, 1, 1e-14);
+    assert_int_equal(b.tried, 1);
+}
+
+/* ---- models ---- */
+
+static struct oa_options small(const char *attention)
+{
+    struct oa_options o;
+    oa_options_default(&o);
+    snprintf(o.model_attention, sizeof o.model_attention, "%s", attention);
+    o.model_layers = 2;
+    o.model_width = 32;
+    o.model_heads = 4;
+    o.model_context = 24;
+    return o;
+}
+
+struct subject {
+    struct oa_device *device;
+    struct oa_model *model;
+    oa_tape tape;
+    struct oa_inspection what;
+};
+
+static void inspect(struct subject *s, const struct oa_options *o, const struct oa_model_form *f)
+{
+    static const int32_t ids[] = { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3 };
+    struct oa_sequences in = { .rows = 1, .length = 18, .ids = ids }, source = { .rows = 1, .length = 11, .ids = ids };
+    assert_int_equal(oa_device_open(context, OA_PRECISION_F32, false, &s->device), OA_OK);
+    assert_int_equal(oa_model_open(s->device, o, f, false, &s->model), OA_OK);
+    oa_tape_init(&s->tape, s->device);
+    assert_int_equal(oa_inspect_model(&s->tape, s->model, &in, f->encoder ? &source : NULL, &s->what), OA_OK);
+}
+
+static void close_subject(struct subject *s)
+{
+    oa_inspection_close(&s->what);
+    oa_tape_free(&s->tape);
+    oa_model_close(s->model);
+    oa_device_close(s->device);
+}
+
+static void check_rows(const struct oa_layer_view *v)
+{
+    long S = v->in.keys;
+    for (long r = 0; r < v->layer->shape.heads * v->in.queries; r++) {
+        const struct oa_mechanism *m = oa_view_group(v, r / v->in.queries)->mechanism;
+        double sum = 0;
+        for (long j = 0; j < S; j++)
+            sum += v->map[r * S + j];
+        if (m->can & OA_AVERAGES && !(sum == 0 && strcmp(m->name, "pattern") == 0))
+            assert_near(sum, 1, m->scores ? 1e-12 : 1e-5); /* kernels may add an ε to the sum */
+    }
+}
+
+static void maps_give_what_layers_gave(void **state)
+{
+    static const char *const attentions[] = { "softmax",
+                                              "random + softmax",
+                                              "pattern(previous):1 | softmax:2 | pattern(left):1",
+                                              "linear",
+                                              "performer",
+                                              "sparse(stride=4)",
+                                              "local(window=4)",
+                                              "softmax(relative=alibi)" };
+    (void)state;
+    for (size_t i = 0; i < sizeof attentions / sizeof *attentions; i++) {
+        struct subject s = { 0 };
+        struct oa_options o = small(attentions[i]);
+        struct oa_model_form f = oa_language_model_form(10);
+        o.model_norm = i % 2 ? OA_NORM_POST : OA_NORM_PRE;
+        inspect(&s, &o, &f);
+        assert_int_equal(s.what.layers, 2);
+        for (int l = 0; l < 2; l++) {
+            if (!(s.what.layer[l].deviation < 2e-5))
+                fail_msg("%s: off by %g", attentions[i], s.what.layer[l].deviation);
+            check_rows(&s.what.layer[l]);
+        }
+        close_subject(&s);
+    }
+}
+
+static void stacks_and_cross_attention_are_seen(void **state)
+{
+    struct subject s = { 0 };
+    struct oa_options o = small("encoder: pattern(next):1 | softmax:3");
+    struct oa_model_form f = { .encoder = true, .decoder = true, .vocabulary = 10 };
+    static const long keys[] = { 11, 11, 18, 11, 18, 11 };
+    (void)state;
+    o.model_position = OA_POSITION_ROTARY;
+    inspect(&s, &o, &f);
+    assert_int_equal(s.what.layers, 6);
+    for (int i = 0; i < 6; i++) {
+        const struct oa_layer_view *v = &s.what.layer[i];
+        assert_int_equal(v->in.keys, keys[i]);
+        assert_int_equal(v->layer->shape.cross, i == 3 || i == 5);
+        assert_true(v->deviation < 2e-5);
+        check_rows(v);
+    }
+    assert_string_equal(s.what.layer[0].head[0].nearest, "pattern(next)");
+    assert_near(s.what.layer[0].head[0].covered, 1, 0);
+    assert_false(oa_head_replaceable(&s.what.layer[0], 0)); /* it is that already */
+    close_subject(&s);
+}
+
+static void what_is_covered_is_replaced(void **state)
+{
+    struct subject s = { 0 };
+    struct oa_options o = small("softmax");
+    struct oa_model_form f = oa_language_model_form(10);
+    struct oa_text text;
+    (void)state;
+    oa_text_init(&text, context);
+    inspect(&s, &o, &f);
+    for (int l = 0; l < 2; l++)
+        for (long h = 0; h < 4; h++) {
+            struct oa_head_facts *head = &s.what.layer[l].head[h];
+            snprintf(head->nearest, sizeof head->nearest, "%s", h % 2 ? "pattern(previous)" : "pattern(current)");
+            head->covered = l == 0 && h > 0 ? OA_REPLACEABLE : 0.79;
+        }
+    assert_true(oa_inspection_suggestion(&s.what, &text));
+    assert_string_equal(text.s, "softmax:1 | pattern(previous):2 | pattern(current):1 ; softmax");
+    assert_int_equal(oa_spec_check(context, text.s), OA_OK);
+    s.what.layer[0].head[1].covered = s.what.layer[0].head[2].covered = s.what.layer[0].head[3].covered = 0;
+    assert_false(oa_inspection_suggestion(&s.what, &text));
+    oa_text_free(&text);
+    close_subject(&s);
+}
+
+/* ---- pictures ---- */
+
+static void colours_rise_evenly(void **state)
+{
+    double before = -1;
+    (void)state;
+    for (int i = 0; i <= 254; i++) { /* relative luminance (WCAG) */
+        unsigned char rgb[3];
+        double Y = 0;
+        static const double part[] = { 0.2126, 0.7152, 0.0722 };
+        oa_heat_color(i / 254.0, rgb);
+        for (int k = 0; k < 3; k++)
+            Y += part[k] * pow((rgb[k] / 255.0 + 0.055) / 1.055, 2.4);
+        assert_true(Y > before - 1e-4); /* to within a step of 8 bits */
+        before = fmax(before, Y);
+    }
+}
+
+/* RFC 4648, section 10. */
+static void base64_is_that_of_the_rfc(void **state)
+{
+    static const char *const want[] = { "", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy" };
+    (void)state;
+    for (size_t n = 0; n <= 6; n++) {
+        struct oa_text t;
+        oa_text_init(&t, context);
+        oa_base64_text(&t, "foobar", n);
+        assert_string_equal(t.s ? t.s : "", want[n]);
+        oa_text_free(&t);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_the_closed_forms),       cmocka_unit_test(fixed_maps_cover_themselves),
+        cmocka_unit_test(maps_give_what_layers_gave),         cmocka_unit_test(stacks_and_cross_attention_are_seen),
+        cmocka_unit_test(what_is_covered_is_replaced),        cmocka_unit_test(colours_rise_evenly),
+        cmocka_unit_test(base64_is_that_of_the_rfc),
+    };
+    threads_only("maps_*");
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
