@@ -80,7 +80,7 @@ void oa_scores_text(const struct oa_scores *s, const char *unit, struct oa_text 
     oa_text_printf(out, "loss            %.4f nats a token (%s)\n", s->loss, unit);
     oa_text_printf(out, "perplexity      %.4f a token\n", s->perplexity);
     if (isnan(s->bits_per_character)) {
-        oa_text_printf(out, "bits/character  not known: there are token ids and no text\n");
+        oa_text_printf(out, "bits/character  not known: what is predicted is no text\n");
         return;
     }
     oa_text_printf(out, "bits/character  %.4f\n", s->bits_per_character);
