@@ -135,19 +135,12 @@ static const struct oa_batches_kind kind = { amount, random_rows, cover, window,
 
 /* ---- opening ---- */
 
-static enum oa_error find(oa_context *c, const struct oa_tokenizer *tok, const char *piece, int32_t *id)
-{
-    *id = oa_tokenizer_find(tok, piece);
-    return *id >= 0 ? OA_OK
-                    : oa_fail(c, OA_FORMAT, "the tokenizer has no token \"%s\", which masked text needs", piece);
-}
-
 static enum oa_error find_tokens(oa_context *c, const struct oa_tokenizer *tok, struct masked_batches *b)
 {
     int32_t size = oa_tokenizer_size(tok);
-    OA_TRY(find(c, tok, "[CLS]", &b->cls));
-    OA_TRY(find(c, tok, "[SEP]", &b->sep));
-    OA_TRY(find(c, tok, "[MASK]", &b->mask));
+    OA_TRY(oa_find_special(c, tok, "[CLS]", &b->cls));
+    OA_TRY(oa_find_special(c, tok, "[SEP]", &b->sep));
+    OA_TRY(oa_find_special(c, tok, "[MASK]", &b->mask));
     b->ordinary = oa_alloc(c, (size_t)size * sizeof *b->ordinary);
     for (int32_t id = 0; b->ordinary && id < size; id++)
         if (oa_tokenizer_piece(tok, id) && !oa_tokenizer_is_special(tok, id))

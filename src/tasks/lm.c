@@ -5,7 +5,7 @@
 static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
 {
     static const char *const special[] = { NULL };
-    OA_TRY(oa_text_task_open(c, o, special, out));
+    OA_TRY(oa_text_task_open(c, o, special, 0, out));
     out->form = oa_language_model_form(oa_tokenizer_size(out->tokenizer));
     return OA_OK;
 }

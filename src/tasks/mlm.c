@@ -8,7 +8,7 @@
 static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
 {
     static const char *const special[] = { "[CLS]", "[SEP]", "[MASK]", NULL };
-    OA_TRY(oa_text_task_open(c, o, special, out));
+    OA_TRY(oa_text_task_open(c, o, special, 0, out));
     out->form = (struct oa_model_form){ .encoder = true,
                                         .output = OA_OUTPUT_TOKENS,
                                         .vocabulary = oa_tokenizer_size(out->tokenizer) };

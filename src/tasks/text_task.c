@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tasks/text_task.h"
 
+#include "data/masking.h"
+
 static enum oa_error open_corpus(oa_context *c, const struct oa_options *o, struct oa_workload *out)
 {
     return oa_corpus_open_split(c, out->tokenizer, o->data_train, o->data_valid, o->data_valid_fraction,
                                 oa_chance_seed(o, OA_CHANCE_SPLIT), &out->corpus);
 }
 
-enum oa_error oa_text_task_open(oa_context *c, const struct oa_options *o, const char *const *special,
+enum oa_error oa_text_task_open(oa_context *c, const struct oa_options *o, const char *const *special, long sentinels,
                                 struct oa_workload *out)
 {
     int32_t id;
     OA_TRY(oa_tokenizer_open(c, o->data_tokenizer, o->data_train, o->data_valid, &out->tokenizer));
     for (; *special; special++)
         OA_TRY(oa_tokenizer_add_special(out->tokenizer, *special, &id));
+    for (long i = 0; i < sentinels; i++) {
+        char name[OA_SENTINEL];
+        oa_sentinel_name(i, name);
+        OA_TRY(oa_tokenizer_add_special(out->tokenizer, name, &id));
+    }
     return open_corpus(c, o, out);
 }
 

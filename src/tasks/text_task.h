@@ -7,9 +7,9 @@
 
 #include "tasks/tasks.h"
 
-/* The tokenizer with these special tokens (ended by NULL), then the text. What the text itself spells like one of them
- * is that token, as in every program that reads tokenizer.json. */
-enum oa_error oa_text_task_open(oa_context *c, const struct oa_options *o, const char *const *special,
+/* The tokenizer with these special tokens (ended by NULL) and so many sentinels, then the text. What the text itself
+ * spells like one of them is that token, as in every program that reads tokenizer.json. */
+enum oa_error oa_text_task_open(oa_context *c, const struct oa_options *o, const char *const *special, long sentinels,
                                 struct oa_workload *out);
 enum oa_error oa_text_task_open_measured(oa_context *c, const struct oa_options *o, const char *files,
                                          struct oa_workload *out, enum oa_side *side);
