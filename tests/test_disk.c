@@ -260,7 +260,8 @@ static void numbers_of_config_are_checked(void **state)
     write_config(text, "", "\"vocabulary\": ", "9223372036854775807");
     assert_int_equal(oa_trained_open(context, "run", &t), OA_FORMAT);
     oa_trained_close(&t);
-    expect_error(OA_FORMAT, "\"vocabulary\" is 9223372036854775807, and it is to be a whole number from 1 to 2147483647");
+    expect_error(OA_FORMAT,
+                 "\"vocabulary\" is 9223372036854775807, and it is to be a whole number from 1 to 2147483647");
     write_config(text, "", "\"vocabulary\": ", "2147483647");
     assert_int_equal(oa_trained_open(context, "run", &t), OA_SHAPE);
     oa_trained_close(&t);

@@ -295,9 +295,9 @@ static void base64_is_that_of_the_rfc(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_the_closed_forms),       cmocka_unit_test(fixed_maps_cover_themselves),
-        cmocka_unit_test(maps_give_what_layers_gave),         cmocka_unit_test(stacks_and_cross_attention_are_seen),
-        cmocka_unit_test(what_is_covered_is_replaced),        cmocka_unit_test(colours_rise_evenly),
+        cmocka_unit_test(numbers_are_the_closed_forms), cmocka_unit_test(fixed_maps_cover_themselves),
+        cmocka_unit_test(maps_give_what_layers_gave),   cmocka_unit_test(stacks_and_cross_attention_are_seen),
+        cmocka_unit_test(what_is_covered_is_replaced),  cmocka_unit_test(colours_rise_evenly),
         cmocka_unit_test(base64_is_that_of_the_rfc),
     };
     threads_only("maps_*");

@@ -94,13 +94,13 @@ static json_t *outcome_json(const struct outcome *o)
 {
     const struct oa_run *run = o->run;
     bool tokens = oa_predicts_tokens(o->work);
-    json_t *root = json_pack(
-        "{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "run", o->folder, "attention",
-        o->options->model_attention, "seed", (json_int_t)run->seed, "steps", (json_int_t)run->steps, "training_tokens",
-        run->tokens, "seconds", run->seconds, "processor_seconds", run->processor_seconds,
-        tokens ? "validation_tokens" : "validation_examples", o->scores.tokens,
-        tokens ? "validation_text_tokens" : "validation_data_examples", o->targets, "tokens_per_second",
-        run->tokens_per_second, "flops", run->flops, "peak_memory", run->peak_memory);
+    json_t *root =
+        json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "run", o->folder, "attention",
+                  o->options->model_attention, "seed", (json_int_t)run->seed, "steps", (json_int_t)run->steps,
+                  "training_tokens", run->tokens, "seconds", run->seconds, "processor_seconds", run->processor_seconds,
+                  tokens ? "validation_tokens" : "validation_examples", o->scores.tokens,
+                  tokens ? "validation_text_tokens" : "validation_data_examples", o->targets, "tokens_per_second",
+                  run->tokens_per_second, "flops", run->flops, "peak_memory", run->peak_memory);
     json_object_set_new(root, "best_step", run->best_step ? json_integer(run->best_step) : json_null());
     if (oa_reads_examples(o->work))
         json_object_set_new(root, "task", json_string(o->work->task->name));

@@ -37,8 +37,9 @@ static enum oa_error open_translation(struct translation *x, const oa_config *co
 {
     int best = x->r->best ? x->r->best : 1;
     if (best > config->options.decode_beam)
-        return oa_fail(x->t.context, OA_ARGUMENT, "%d hypotheses of a beam of %ld: decode.beam must be at least as many",
-                       best, config->options.decode_beam);
+        return oa_fail(x->t.context, OA_ARGUMENT,
+                       "%d hypotheses of a beam of %ld: decode.beam must be at least as many", best,
+                       config->options.decode_beam);
     OA_TRY(oa_trained_open(x->t.context, folder, &x->t));
     const struct oa_task *task = oa_task_find(x->t.options.data_task);
     OA_TRY(check_task(x, folder, task));

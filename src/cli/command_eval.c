@@ -11,9 +11,9 @@ static enum oa_error run(struct call *call)
 static const struct flag flags[] = {
     { .name = "data",
       .argument = "FILES",
-      .help =
-          "text files, files of token ids (*.bin), or files of examples, with commas between (default: what the run was "
-          "tested or validated on)" },
+      .help = "text files, files of token ids (*.bin), or files of examples, with commas between (default: what the "
+              "run was "
+              "tested or validated on)" },
     { .name = NULL },
 };
 
@@ -21,11 +21,12 @@ const struct command command_eval = {
     .name = "eval",
     .sentence = "measures how well a trained model does what it was trained for",
     .usage = "DIR [--data FILES] [--json]",
-    .text = "Every token of the text but the first is predicted once, from at most model.context tokens before it. "
-            "Perplexity depends on the tokenizer; bits per character and per byte can be compared between "
-            "tokenizers.\n"
-            "A run of another task is measured by the measures of its task (orthant list tasks), on its test data if it "
-            "was given some, else on its validation data.",
+    .text =
+        "Every token of the text but the first is predicted once, from at most model.context tokens before it. "
+        "Perplexity depends on the tokenizer; bits per character and per byte can be compared between "
+        "tokenizers.\n"
+        "A run of another task is measured by the measures of its task (orthant list tasks), on its test data if it "
+        "was given some, else on its validation data.",
     .examples = "$ orthant eval runs/a\n$ orthant eval runs/a --data other.txt",
     .flags = flags,
     .see = "train generate",

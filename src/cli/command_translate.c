@@ -40,7 +40,10 @@ static enum oa_error run(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "beam", .argument = "N", .key = "decode.beam", .help = "sequences that are followed at once; 1 = greedy" },
+    { .name = "beam",
+      .argument = "N",
+      .key = "decode.beam",
+      .help = "sequences that are followed at once; 1 = greedy" },
     { .name = "nbest", .argument = "N", .help = "the N best of each line, as \"number ||| text ||| log p\"" },
     { .name = "scores", .help = "log p and a tab before each line" },
     { .name = NULL },

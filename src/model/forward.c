@@ -162,6 +162,12 @@ static oa_tensor *rows_with_targets(oa_tape *t, oa_tensor *hidden, const int32_t
     return count ? oa_choose_rows(t, hidden, index, count) : NULL;
 }
 
+oa_tensor *oa_model_targets(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, const int32_t **targets)
+{
+    oa_tensor *hidden = batch_hidden(t, m, batch);
+    return hidden ? rows_with_targets(t, hidden, batch->target, targets) : NULL;
+}
+
 static double token_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *b, oa_tensor *hidden,
                          struct oa_targets *targets)
 {

@@ -107,6 +107,8 @@ oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_
  * gradient of scale times it flows to the output layer, and oa_tape_backward does the rest. When it trains, labels are
  * smoothed (train.label_smoothing). A model with an encoder computes logits of the rows that have a target alone. */
 double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double scale);
+/* Hidden states of the places that have a target, and in *targets, [rows], these. NULL: none has, or a failure. */
+oa_tensor *oa_model_targets(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, const int32_t **targets);
 /* Log-odds of the classes [rows, classes], or the numbers [rows]. */
 enum oa_error oa_model_outputs(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double *out);
 
@@ -116,6 +118,8 @@ enum oa_error oa_model_outputs(oa_tape *t, struct oa_model *m, const struct oa_b
  * [rows, vocabulary], or what the classifier says, real [rows, classes or 1]; in the tape's memory until it is reset.
  * NULL after a failure. */
 const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden, long first, long rows);
+/* Adds to *hits the targets of a batch that are the likeliest token (of equals the first). The tape is used up. */
+enum oa_error oa_model_hits(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, long *hits);
 /* nats [n - 1]: −log p of each token but the first, in windows of the context end to end, as validation has them. The
  * tape is used up. OA_INTERRUPTED when a stop was asked for. */
 enum oa_error oa_model_score(oa_tape *t, struct oa_model *m, const int32_t *ids, long n, double *nats);

@@ -54,6 +54,45 @@ static enum oa_error score_rows(oa_tape *t, const struct oa_model *m, const oa_t
     return oa_status(m->context);
 }
 
+/* ---- likeliest tokens ---- */
+
+static bool is_likeliest(struct oa_device *d, const void *logits, long start, long count, int32_t target)
+{
+    double top = oa_real_get(d, logits, start + target);
+    for (long i = 0; i < count; i++) {
+        double other = oa_real_get(d, logits, start + i);
+        if (other > top || (other == top && i < target))
+            return false;
+    }
+    return true;
+}
+
+static enum oa_error count_hits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden, long first, long rows,
+                                const int32_t *targets, long *hits)
+{
+    const void *logits = oa_model_logits(t, m, hidden, first, rows);
+    struct oa_view v;
+    OA_TRY(oa_status(m->context));
+    size_t bytes = (size_t)(rows * m->vocabulary) * m->device->numbers.real_size;
+    const void *host = oa_view_open(&v, m->device, logits, bytes, OA_VIEW_READ);
+    for (long i = 0; host && i < rows; i++)
+        *hits += is_likeliest(m->device, host, i * m->vocabulary, m->vocabulary, targets[i]);
+    oa_view_close(&v);
+    return oa_status(m->context);
+}
+
+enum oa_error oa_model_hits(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, long *hits)
+{
+    const int32_t *targets;
+    oa_tape_reset(t, false, false, (struct oa_stream){ 0 });
+    const oa_tensor *hidden = oa_model_targets(t, m, batch, &targets);
+    for (long i = 0; hidden && i < hidden->rows; i += ROWS)
+        OA_TRY(count_hits(t, m, hidden, i, oa_min(ROWS, hidden->rows - i), targets + i, hits));
+    return oa_status(m->context);
+}
+
+/* ---- texts ---- */
+
 /* n tokens ids, each predicting the one behind it. */
 static enum oa_error score_window(oa_tape *t, struct oa_model *m, const int32_t *ids, long n, double *nats)
 {

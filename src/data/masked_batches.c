@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Masked text (Devlin et al. 2019): some tokens of each row are hidden, and are what is to be found. */
+#include "data/masking.h"
+
+#include <math.h>
+
+enum { AROUND = 2 }; /* "[CLS]" and "[SEP]" */
+enum { PLACES, FATES, TOKENS };
+
+struct masked_batches {
+    struct oa_crops crops;
+    double share;
+    long length;
+    int32_t cls, sep, mask;
+    int32_t *ordinary; /* [ordinaries] tokens that are not special: what a token may be replaced by */
+    size_t ordinaries;
+    uint64_t windows; /* of the last cover */
+    int32_t *input, *target, *lengths, *place;
+};
+
+long oa_masked_count(double share, long tokens)
+{
+    return oa_max(1, (long)nearbyint(share * (double)tokens));
+}
+
+/* ---- a row ---- */
+
+static int32_t fate(const struct masked_batches *b, struct oa_stream noise, uint64_t i, int32_t id)
+{
+    double u = oa_random_uniform(oa_stream_child(noise, FATES), i);
+    if (u < 0.8)
+        return b->mask;
+    return u < 0.9 ? b->ordinary[oa_random_below(oa_stream_child(noise, TOKENS), i, b->ordinaries)] : id;
+}
+
+static void fill_row(const struct masked_batches *b, int r, const struct oa_crop *crop)
+{
+    int32_t *input = b->input + (long)r * b->length, *target = b->target + (long)r * b->length;
+    for (long t = 0; t < b->length; t++) {
+        input[t] = t >= 1 && t <= crop->count ? crop->ids[t - 1] : 0;
+        target[t] = OA_IGNORED;
+    }
+    input[0] = b->cls;
+    input[crop->count + 1] = b->sep;
+    b->lengths[r] = (int32_t)(crop->count + AROUND);
+    long chosen = oa_masked_count(b->share, crop->count);
+    oa_choose_places(oa_stream_child(crop->noise, PLACES), crop->count, chosen, b->place);
+    for (long i = 0; i < chosen; i++) {
+        long t = b->place[i] + 1;
+        target[t] = input[t];
+        input[t] = fate(b, crop->noise, (uint64_t)i, input[t]);
+    }
+}
+
+static struct oa_batch batch_of(const struct masked_batches *b, int rows)
+{
+    bool whole = true;
+    for (int r = 0; r < rows; r++)
+        whole = whole && b->lengths[r] == b->length;
+    return (struct oa_batch){ .rows = rows,
+                              .length = (int)b->length,
+                              .input = b->input,
+                              .target = b->target,
+                              .lengths = whole ? NULL : b->lengths };
+}
+
+/* ---- the kind ---- */
+
+static void amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
+{
+    const struct masked_batches *b = self;
+    double rows = (double)b->crops.rows * (double)accumulate;
+    (void)step;
+    out->targets = rows * (double)oa_masked_count(b->share, b->crops.length);
+    out->tokens = rows * (double)b->length;
+}
+
+static enum oa_error random_rows(void *self, uint64_t step, long accumulate, long micro, struct oa_batch *out)
+{
+    struct masked_batches *b = self;
+    (void)accumulate;
+    OA_TRY(oa_crops_check(&b->crops));
+    for (int r = 0; r < b->crops.rows; r++) {
+        struct oa_crop crop = oa_crops_random(&b->crops, step, (uint64_t)(micro * b->crops.rows + r));
+        fill_row(b, r, &crop);
+    }
+    *out = batch_of(b, b->crops.rows);
+    return OA_OK;
+}
+
+/* Rows are whole: a limit below the targets of one row means one row. Characters are not counted: bits of hidden tokens
+ * are no bits of a text. */
+static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t limit, struct oa_cover *out)
+{
+    struct masked_batches *b = self;
+    uint64_t all = oa_crops_windows(&b->crops, 1), targets = 0;
+    (void)tok;
+    for (b->windows = 0; b->windows < all; b->windows++) {
+        uint64_t more = (uint64_t)oa_masked_count(b->share, oa_crops_window(&b->crops, b->windows).count);
+        if (limit && b->windows && targets + more > limit)
+            break;
+        targets += more;
+    }
+    *out = (struct oa_cover){ .batches = oa_blocks((long)b->windows, b->crops.rows), .targets = targets };
+    return OA_OK;
+}
+
+static enum oa_error window(void *self, long i, struct oa_batch *out)
+{
+    struct masked_batches *b = self;
+    long first = i * b->crops.rows, rows = oa_min(b->crops.rows, (long)b->windows - first);
+    if (i < 0 || rows < 1)
+        return oa_fail(b->crops.context, OA_ARGUMENT, "batch %ld: there are %ld", i,
+                       oa_blocks((long)b->windows, b->crops.rows));
+    for (int r = 0; r < rows; r++) {
+        struct oa_crop crop = oa_crops_window(&b->crops, (uint64_t)(first + r));
+        fill_row(b, r, &crop);
+    }
+    *out = batch_of(b, (int)rows);
+    return OA_OK;
+}
+
+static void close(void *self)
+{
+    struct masked_batches *b = self;
+    oa_free(b->ordinary);
+    oa_free(b->input);
+    oa_free(b->target);
+    oa_free(b->lengths);
+    oa_free(b->place);
+    oa_free(b);
+}
+
+static const struct oa_batches_kind kind = { amount, random_rows, cover, window, close };
+
+/* ---- opening ---- */
+
+static enum oa_error find_tokens(oa_context *c, const struct oa_tokenizer *tok, struct masked_batches *b)
+{
+    int32_t size = oa_tokenizer_size(tok);
+    OA_TRY(oa_find_special(c, tok, "[CLS]", &b->cls));
+    OA_TRY(oa_find_special(c, tok, "[SEP]", &b->sep));
+    OA_TRY(oa_find_special(c, tok, "[MASK]", &b->mask));
+    b->ordinary = oa_alloc(c, (size_t)size * sizeof *b->ordinary);
+    for (int32_t id = 0; b->ordinary && id < size; id++)
+        if (oa_tokenizer_piece(tok, id) && !oa_tokenizer_is_special(tok, id))
+            b->ordinary[b->ordinaries++] = id;
+    if (b->ordinary && !b->ordinaries)
+        return oa_fail(c, OA_FORMAT, "the tokenizer has no token that is not special: there is no text to mask");
+    return oa_status(c);
+}
+
+static enum oa_error make(oa_context *c, const struct oa_tokens *tokens, const struct oa_masking *how,
+                          struct masked_batches *b)
+{
+    size_t places = (size_t)how->rows * (size_t)how->length;
+    b->share = how->share;
+    b->length = how->length;
+    OA_TRY(oa_crops_open(c, tokens, how->rows, how->length - AROUND, how->seed, &b->crops));
+    OA_TRY(find_tokens(c, how->tokenizer, b));
+    b->input = oa_alloc(c, places * sizeof *b->input);
+    b->target = oa_alloc(c, places * sizeof *b->target);
+    b->lengths = oa_alloc(c, (size_t)how->rows * sizeof *b->lengths);
+    b->place = oa_alloc(c, (size_t)how->length * sizeof *b->place);
+    return oa_status(c);
+}
+
+enum oa_error oa_masked_batches_open(oa_context *c, const struct oa_tokens *tokens, const struct oa_masking *how,
+                                     struct oa_batches **out)
+{
+    *out = NULL;
+    if (how->length <= AROUND)
+        return oa_fail(c, OA_ARGUMENT,
+                       "model.context = %ld: a row of masked text is [CLS], text and [SEP], at least 3 tokens",
+                       how->length);
+    struct masked_batches *b = oa_alloc(c, sizeof *b);
+    if (!b)
+        return OA_NO_MEMORY;
+    enum oa_error e = make(c, tokens, how, b);
+    if (e == OA_OK)
+        return oa_batches_wrap(c, &kind, b, out);
+    close(b);
+    return e;
+}

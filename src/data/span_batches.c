@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Corrupted spans (Raffel et al. 2020): a text without some spans of it, and these spans. */
+#include "data/masking.h"
+
+enum { LEAST = 2 }; /* tokens of which one is hidden */
+
+struct span_batches {
+    struct oa_crops crops;
+    double share, mean;
+    struct oa_span_counts whole; /* of a row that is no shorter than the others */
+    int32_t begin, end, *sentinel;
+    uint64_t windows; /* of the last cover */
+    int32_t *source, *input, *target, *source_lengths, *lengths, *work;
+    uint8_t *mark;
+};
+
+static struct oa_span_counts counts_of(const struct span_batches *b, long tokens)
+{
+    return oa_span_count(b->share, b->mean, tokens);
+}
+
+/* ---- a row ---- */
+
+static void write_source(const struct span_batches *b, const struct oa_crop *crop, int32_t *source)
+{
+    long n = 0, span = 0;
+    for (long t = 0; t < crop->count; t++)
+        if (!b->mark[t])
+            source[n++] = crop->ids[t];
+        else if (!b->mark[t - 1]) /* a row begins with text */
+            source[n++] = b->sentinel[span++];
+    source[n++] = b->end;
+    while (n < b->whole.source)
+        source[n++] = 0;
+}
+
+static void write_target(const struct span_batches *b, const struct oa_crop *crop, int32_t *target)
+{
+    long n = 0, span = 0;
+    for (long t = 0; t < crop->count; t++) {
+        if (!b->mark[t])
+            continue;
+        if (!b->mark[t - 1])
+            target[n++] = b->sentinel[span++];
+        target[n++] = crop->ids[t];
+    }
+    target[n++] = b->sentinel[span];
+    while (n < b->whole.target)
+        target[n++] = OA_IGNORED;
+}
+
+static void fill_row(const struct span_batches *b, int r, const struct oa_crop *crop)
+{
+    struct oa_span_counts counts = counts_of(b, crop->count);
+    int32_t *input = b->input + r * b->whole.target, *target = b->target + r * b->whole.target;
+    oa_mark_spans(crop->noise, &counts, crop->count, b->mark, b->work);
+    write_source(b, crop, b->source + r * b->whole.source);
+    write_target(b, crop, target);
+    input[0] = b->begin;
+    for (long t = 1; t < b->whole.target; t++)
+        input[t] = t < counts.target ? target[t - 1] : 0;
+    b->source_lengths[r] = (int32_t)counts.source;
+    b->lengths[r] = (int32_t)counts.target;
+}
+
+static struct oa_batch batch_of(const struct span_batches *b, int rows)
+{
+    bool whole = true;
+    for (int r = 0; r < rows; r++)
+        whole = whole && b->lengths[r] == b->whole.target && b->source_lengths[r] == b->whole.source;
+    return (struct oa_batch){ .rows = rows,
+                              .length = (int)b->whole.target,
+                              .input = b->input,
+                              .target = b->target,
+                              .lengths = whole ? NULL : b->lengths,
+                              .source_length = (int)b->whole.source,
+                              .source = b->source,
+                              .source_lengths = whole ? NULL : b->source_lengths };
+}
+
+/* ---- the kind ---- */
+
+static void amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
+{
+    const struct span_batches *b = self;
+    double rows = (double)b->crops.rows * (double)accumulate;
+    (void)step;
+    out->targets = rows * (double)b->whole.target;
+    out->tokens = rows * (double)(b->whole.source + b->whole.target);
+}
+
+static enum oa_error random_rows(void *self, uint64_t step, long accumulate, long micro, struct oa_batch *out)
+{
+    struct span_batches *b = self;
+    (void)accumulate;
+    OA_TRY(oa_crops_check(&b->crops));
+    for (int r = 0; r < b->crops.rows; r++) {
+        struct oa_crop crop = oa_crops_random(&b->crops, step, (uint64_t)(micro * b->crops.rows + r));
+        fill_row(b, r, &crop);
+    }
+    *out = batch_of(b, b->crops.rows);
+    return OA_OK;
+}
+
+/* Rows are whole, and sentinels are no text: see masked_batches.c. */
+static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t limit, struct oa_cover *out)
+{
+    struct span_batches *b = self;
+    uint64_t all = oa_crops_windows(&b->crops, LEAST), targets = 0;
+    (void)tok;
+    for (b->windows = 0; b->windows < all; b->windows++) {
+        uint64_t more = (uint64_t)counts_of(b, oa_crops_window(&b->crops, b->windows).count).target;
+        if (limit && b->windows && targets + more > limit)
+            break;
+        targets += more;
+    }
+    *out = (struct oa_cover){ .batches = oa_blocks((long)b->windows, b->crops.rows), .targets = targets };
+    return OA_OK;
+}
+
+static enum oa_error window(void *self, long i, struct oa_batch *out)
+{
+    struct span_batches *b = self;
+    long first = i * b->crops.rows, rows = oa_min(b->crops.rows, (long)b->windows - first);
+    if (i < 0 || rows < 1)
+        return oa_fail(b->crops.context, OA_ARGUMENT, "batch %ld: there are %ld", i,
+                       oa_blocks((long)b->windows, b->crops.rows));
+    for (int r = 0; r < rows; r++) {
+        struct oa_crop crop = oa_crops_window(&b->crops, (uint64_t)(first + r));
+        fill_row(b, r, &crop);
+    }
+    *out = batch_of(b, (int)rows);
+    return OA_OK;
+}
+
+static void close(void *self)
+{
+    struct span_batches *b = self;
+    int32_t *lists[] = { b->sentinel, b->source, b->input, b->target, b->source_lengths, b->lengths, b->work };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        oa_free(lists[i]);
+    oa_free(b->mark);
+    oa_free(b);
+}
+
+static const struct oa_batches_kind kind = { amount, random_rows, cover, window, close };
+
+/* ---- opening ---- */
+
+static enum oa_error find_tokens(oa_context *c, const struct oa_tokenizer *tok, struct span_batches *b)
+{
+    OA_TRY(oa_find_special(c, tok, "<s>", &b->begin));
+    OA_TRY(oa_find_special(c, tok, "</s>", &b->end));
+    b->sentinel = oa_alloc(c, ((size_t)b->whole.spans + 1) * sizeof *b->sentinel);
+    for (long i = 0; b->sentinel && i <= b->whole.spans; i++) {
+        char name[OA_SENTINEL];
+        oa_sentinel_name(i, name);
+        OA_TRY(oa_find_special(c, tok, name, &b->sentinel[i]));
+    }
+    return oa_status(c);
+}
+
+static int32_t *numbers(oa_context *c, long rows, long length)
+{
+    return oa_alloc(c, (size_t)rows * (size_t)length * sizeof(int32_t));
+}
+
+static enum oa_error make(oa_context *c, const struct oa_tokens *tokens, const struct oa_spanning *how,
+                          struct span_batches *b)
+{
+    b->share = how->share;
+    b->mean = how->mean;
+    b->whole = counts_of(b, how->tokens);
+    OA_TRY(oa_crops_open(c, tokens, how->rows, how->tokens, how->seed, &b->crops));
+    OA_TRY(find_tokens(c, how->tokenizer, b));
+    b->source = numbers(c, how->rows, b->whole.source);
+    b->input = numbers(c, how->rows, b->whole.target);
+    b->target = numbers(c, how->rows, b->whole.target);
+    b->source_lengths = numbers(c, how->rows, 1);
+    b->lengths = numbers(c, how->rows, 1);
+    b->work = numbers(c, 2, how->tokens);
+    b->mark = oa_alloc(c, (size_t)how->tokens);
+    return oa_status(c);
+}
+
+enum oa_error oa_span_batches_open(oa_context *c, const struct oa_tokens *tokens, const struct oa_spanning *how,
+                                   struct oa_batches **out)
+{
+    *out = NULL;
+    if (how->tokens < LEAST)
+        return oa_fail(c, OA_ARGUMENT,
+                       "rows of %ld tokens have no text beside a hidden span: give a larger model.context, and "
+                       "model.source_context if it is set",
+                       how->tokens);
+    struct span_batches *b = oa_alloc(c, sizeof *b);
+    if (!b)
+        return OA_NO_MEMORY;
+    enum oa_error e = make(c, tokens, how, b);
+    if (e == OA_OK)
+        return oa_batches_wrap(c, &kind, b, out);
+    close(b);
+    return e;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Masked language modelling: hidden tokens of a text from those on both sides of them. Rows are "[CLS] text [SEP]": the
+ * embeddings of both are then trained when classification begins with this model (train.init). There are no pairs, so
+ * no segments and no next-sentence prediction, which Liu et al. 2019 (arXiv 1907.11692) found to be of no use. */
+#include "data/masking.h"
+#include "tasks/text_task.h"
+
+static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
+{
+    static const char *const special[] = { "[CLS]", "[SEP]", "[MASK]", NULL };
+    OA_TRY(oa_text_task_open(c, o, special, 0, out));
+    out->form = (struct oa_model_form){ .encoder = true,
+                                        .output = OA_OUTPUT_TOKENS,
+                                        .vocabulary = oa_tokenizer_size(out->tokenizer) };
+    return OA_OK;
+}
+
+static enum oa_error batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w, enum oa_side side,
+                             uint64_t seed, struct oa_batches **out)
+{
+    struct oa_masking how = { .rows = (int)o->train_batch,
+                              .length = o->model_context,
+                              .share = o->data_mask_share,
+                              .seed = seed,
+                              .tokenizer = w->tokenizer };
+    return oa_masked_batches_open(c, oa_text_task_side(w, side), &how, out);
+}
+
+static void shape(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out)
+{
+    (void)w;
+    *out = oa_language_model_shape(o);
+}
+
+static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a masked token", 4, false },
+                                              { "accuracy", "accuracy of masked tokens", "%", 2, true },
+                                              { NULL } };
+
+const struct oa_task oa_task_mlm = {
+    .name = "mlm",
+    .what = "masked language modelling: hidden tokens of a text from all the others",
+    .citation = "Devlin et al. 2019, arXiv 1810.04805",
+    .stacks = OA_STACK(OA_STACK_ENCODER),
+    .measures = measures,
+    .open = open,
+    .open_measured = oa_text_task_open_measured,
+    .batches = batches,
+    .hold_out = oa_text_task_hold_out,
+    .shape = shape,
+    .judge = oa_text_task_accuracy,
+};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Span corruption: an encoder reads a text with spans left out, a decoder writes these. "<s>" and "</s>" are where
+ * translation and summarizing have them, so that both may begin with this model (train.init). */
+#include "data/masking.h"
+#include "tasks/text_task.h"
+
+static long tokens_of(const struct oa_options *o)
+{
+    return oa_span_tokens(o->data_mask_share, o->data_span_length, oa_model_source_context(o), o->model_context);
+}
+
+/* As many sentinels as the longest row has, and one for the end. */
+static long sentinels_of(const struct oa_options *o)
+{
+    long tokens = tokens_of(o);
+    return tokens ? oa_span_count(o->data_mask_share, o->data_span_length, tokens).spans + 1 : 0;
+}
+
+static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
+{
+    static const char *const special[] = { "<s>", "</s>", NULL };
+    OA_TRY(oa_text_task_open(c, o, special, sentinels_of(o), out));
+    out->form = (struct oa_model_form){
+        .encoder = true, .decoder = true, .output = OA_OUTPUT_TOKENS, .vocabulary = oa_tokenizer_size(out->tokenizer)
+    };
+    return OA_OK;
+}
+
+static enum oa_error batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w, enum oa_side side,
+                             uint64_t seed, struct oa_batches **out)
+{
+    struct oa_spanning how = { .rows = (int)o->train_batch,
+                               .tokens = tokens_of(o),
+                               .share = o->data_mask_share,
+                               .mean = o->data_span_length,
+                               .seed = seed,
+                               .tokenizer = w->tokenizer };
+    return oa_span_batches_open(c, oa_text_task_side(w, side), &how, out);
+}
+
+static void shape(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out)
+{
+    struct oa_span_counts n = oa_span_count(o->data_mask_share, o->data_span_length, oa_max(2, tokens_of(o)));
+    struct oa_batch b = { .rows = (int)o->train_batch, .length = (int)n.target, .source_length = (int)n.source };
+    (void)w;
+    *out =
+        (struct oa_step_shape){ b, b, (double)(o->train_batch * o->train_accumulate) * (double)(n.source + n.target) };
+}
+
+static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false },
+                                              { "accuracy", "accuracy of tokens", "%", 2, true },
+                                              { NULL } };
+
+const struct oa_task oa_task_span = {
+    .name = "span",
+    .what = "span corruption: spans that are left out of a text, from the rest of it",
+    .citation = "Raffel et al. 2020, arXiv 1910.10683",
+    .stacks = OA_STACK(OA_STACK_ENCODER) | OA_STACK(OA_STACK_DECODER) | OA_STACK(OA_STACK_CROSS),
+    .measures = measures,
+    .open = open,
+    .open_measured = oa_text_task_open_measured,
+    .batches = batches,
+    .hold_out = oa_text_task_hold_out,
+    .shape = shape,
+    .judge = oa_text_task_accuracy,
+};

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tasks/text_task.h"
+
+#include "data/masking.h"
+
+static enum oa_error open_corpus(oa_context *c, const struct oa_options *o, struct oa_workload *out)
+{
+    return oa_corpus_open_split(c, out->tokenizer, o->data_train, o->data_valid, o->data_valid_fraction,
+                                oa_chance_seed(o, OA_CHANCE_SPLIT), &out->corpus);
+}
+
+enum oa_error oa_text_task_open(oa_context *c, const struct oa_options *o, const char *const *special, long sentinels,
+                                struct oa_workload *out)
+{
+    int32_t id;
+    OA_TRY(oa_tokenizer_open(c, o->data_tokenizer, o->data_train, o->data_valid, &out->tokenizer));
+    for (; *special; special++)
+        OA_TRY(oa_tokenizer_add_special(out->tokenizer, *special, &id));
+    for (long i = 0; i < sentinels; i++) {
+        char name[OA_SENTINEL];
+        oa_sentinel_name(i, name);
+        OA_TRY(oa_tokenizer_add_special(out->tokenizer, name, &id));
+    }
+    return open_corpus(c, o, out);
+}
+
+enum oa_error oa_text_task_open_measured(oa_context *c, const struct oa_options *o, const char *files,
+                                         struct oa_workload *out, enum oa_side *side)
+{
+    *side = files ? OA_TRAINING : OA_VALIDATION;
+    return files ? oa_corpus_open(c, out->tokenizer, files, NULL, 0, &out->corpus) : open_corpus(c, o, out);
+}
+
+enum oa_error oa_text_task_hold_out(const struct oa_workload *w, double fraction, struct oa_workload *out)
+{
+    *out = *w;
+    out->lent = out->lent_ids = true;
+    oa_corpus_hold_out(w->tokenizer, &w->corpus.train, fraction, &out->corpus);
+    return OA_OK;
+}
+
+const struct oa_tokens *oa_text_task_side(const struct oa_workload *w, enum oa_side side)
+{
+    return side == OA_TRAINING ? &w->corpus.train : &w->corpus.valid;
+}
+
+enum oa_error oa_text_task_accuracy(const struct oa_judging *j, double scores[OA_MEASURES])
+{
+    long hits = 0;
+    for (long i = 0; i < j->cover->batches; i++) {
+        struct oa_batch batch;
+        if (j->progress && j->progress(j->argument, i, j->cover->batches))
+            return OA_INTERRUPTED;
+        OA_TRY(oa_batches_window(j->batches, i, &batch));
+        OA_TRY(oa_model_hits(j->tape, j->model, &batch, &hits));
+    }
+    scores[1] = 100 * (double)hits / (double)j->cover->targets;
+    return OA_OK;
+}
