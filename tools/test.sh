@@ -78,6 +78,7 @@ quick() {
 calculating='^test_(kernels|mechanisms|engine_.*|steps|train|theory|golden.*|statistics|anytime|baseline|ops|sparse)$'
 calculating="$calculating|^test_(transform|omega|generator|budgets|dropout|initial_values|update_rules|library)\$|^cli_faults\$"
 calculating="$calculating|^test_(metrics|synthetic|variance|until|supports|stack|tuning_report)\$|_guarded\$"
+calculating="$calculating|^test_(beam|forms|decodings|tasks|masking|measures|tiles|inspect|examples)\$"
 
 # Where the program is slow, or was tested already, the tests run their short forms.
 clang_build() {
@@ -99,8 +100,8 @@ tsan() {
 }
 
 threadless='language|files|statistics|report|explain|options|data|omega|kernels|chance|best|variance|tuning_report|until|metrics'
-threadless="$threadless|synthetic|supports|stack|baseline|anytime|extremes"
-words_and_files='damage|disk|help|kill|list|tokenizer|wrong_use|attentions|data|overwrite|score|until'
+threadless="$threadless|synthetic|supports|stack|baseline|anytime|extremes|beam|examples|measures|masking|inspect|forms"
+words_and_files='damage|disk|help|kill|list|tokenizer|wrong_use|attentions|data|overwrite|score|until|distrust|inspect'
 
 # Tests that a sanitizer sees nothing in: a browser or a reader of object files is what runs, nothing was installed, or the
 # guarded device does what sanitizers do.

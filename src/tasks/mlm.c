@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Masked language modelling: hidden tokens of a text from those on both sides of them. Rows are "[CLS] text [SEP]": the
- * embeddings of both are then trained when classification begins with this model (train.init). There are no pairs, so
- * no segments and no next-sentence prediction, which Liu et al. 2019 (arXiv 1907.11692) found to be of no use. */
+ * embeddings of both are trained. There are no pairs, so no segments and no next-sentence prediction, which Liu et al.
+ * 2019 (arXiv 1907.11692) found to be of no use. */
 #include "data/masking.h"
 #include "tasks/text_task.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Span corruption: an encoder reads a text with spans left out, a decoder writes these. "<s>" and "</s>" are where
- * translation and summarizing have them, so that both may begin with this model (train.init). */
+ * translation and summarizing have them. */
 #include "data/masking.h"
 #include "tasks/text_task.h"
 
