@@ -123,10 +123,10 @@ struct oa_contest {
     char speed_machine[256]; /* where: "processor, instruction set, threads" */
     enum oa_equal equal;     /* what the runs had the same of */
     double characters, bytes, valid_tokens; /* of the validation text */
-    bool examples;                          /* these are all targets of examples; else tokens, the first of which is none */
-    double eval_tokens;                     /* so many of them each validation during the training predicted */
-    int baseline;                           /* number from 1 of the entry that all others are held against; 0: none */
-    bool any_looks;                         /* verdicts must hold however often seeds are added and looked at */
+    bool examples;               /* these are all targets of examples; else tokens, the first of which is none */
+    double eval_tokens;          /* so many of them each validation during the training predicted */
+    int baseline;                /* number from 1 of the entry that all others are held against; 0: none */
+    bool any_looks;              /* verdicts must hold however often seeds are added and looked at */
     double margin;               /* within which a difference does not matter, in the metric's unit; 0: none */
     struct oa_measure *measures; /* of the task, ended by name NULL; NULL: the loss alone, in nats a token */
     int metric;                  /* number of the one that the contest is about */

@@ -47,8 +47,8 @@ static void compare(struct oa_proof *p, const struct decoding *d, const char *ho
     for (long b = 0; b < a->B; b++) {
         long at = b * a->T * a->D;
         struct oa_row_set rows = { d->whole + at, d->y + at, d->condition + b * a->T, a->T, a->D };
-        oa_proof_measure(p, a, oa_row_set_difference(&rows, bound), bound, "%s, and the whole sequence, item %ld%s", how,
-                         b, a->setup.rotary ? ", rotary" : "");
+        oa_proof_measure(p, a, oa_row_set_difference(&rows, bound), bound, "%s, and the whole sequence, item %ld%s",
+                         how, b, a->setup.rotary ? ", rotary" : "");
     }
 }
 
