@@ -22,7 +22,7 @@ enum { MOST = 5, SEEDS = 6, ACCURACY = 1, ERRORS = 2 };
 static const struct oa_measure measures[] = { { "loss", "valid loss", "nats", 4, false },
                                               { "accuracy", "accuracy", "%", 2, true },
                                               { "errors", "errors", "%", 2, false },
-                                              { NULL } };
+                                              { .name = NULL } };
 static const struct oa_task task = { .name = "made-up", .measures = measures, .metric = "accuracy" };
 static const char *const names[MOST] = { "softmax", "more", "beside", "less", "open" };
 static const double accuracy[MOST][SEEDS] = { { 81.25, 80.50, 82.00, 81.75, 80.75, 81.50 },
@@ -732,7 +732,7 @@ static void load(oa_context *c, const struct oa_options *o, const struct oa_task
 static void kept(void **state)
 {
     static const struct oa_task before = { .name = "made-up", .measures = measures, .metric = "loss" };
-    static const struct oa_measure alone[] = { { "loss", "valid loss", "nats", 4, false }, { NULL } };
+    static const struct oa_measure alone[] = { { "loss", "valid loss", "nats", 4, false }, { .name = NULL } };
     oa_context *c = oa_open(NULL);
     struct oa_options o;
     struct oa_run run;

@@ -73,7 +73,7 @@ static const struct oa_measure measures[] = { { "loss", "valid loss", "nats an e
                                               { "accuracy", "accuracy", "%", 2, true },
                                               { "f1", "macro F1", "%", 2, true },
                                               { "mcc", "Matthews correlation", "%", 2, true },
-                                              { NULL } };
+                                              { .name = NULL } };
 
 const struct oa_task oa_task_classify = {
     .name = "classify",

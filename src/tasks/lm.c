@@ -37,7 +37,7 @@ static void shape(const struct oa_options *o, const struct oa_workload *w, struc
     *out = oa_language_model_shape(o);
 }
 
-static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false }, { NULL } };
+static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false }, { .name = NULL } };
 
 const struct oa_task oa_task_lm = {
     .name = "lm",

@@ -41,7 +41,7 @@ static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES
 static const struct oa_measure measures[] = { { "loss", "valid loss", "squared error", 4, false },
                                               { "pearson", "Pearson correlation", "%", 2, true },
                                               { "spearman", "Spearman correlation", "%", 2, true },
-                                              { NULL } };
+                                              { .name = NULL } };
 
 const struct oa_task oa_task_regress = {
     .name = "regress",

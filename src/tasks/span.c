@@ -49,7 +49,7 @@ static void shape(const struct oa_options *o, const struct oa_workload *w, struc
 
 static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false },
                                               { "accuracy", "accuracy of tokens", "%", 2, true },
-                                              { NULL } };
+                                              { .name = NULL } };
 
 const struct oa_task oa_task_span = {
     .name = "span",

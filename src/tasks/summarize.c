@@ -33,7 +33,7 @@ static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a to
                                               { "rouge2", "ROUGE-2", "F x 100", 2, true },
                                               { "rougeL", "ROUGE-L", "F x 100", 2, true },
                                               { "bleu", "BLEU", "BLEU", 2, true },
-                                              { NULL } };
+                                              { .name = NULL } };
 
 const struct oa_task oa_task_summarize = {
     .name = "summarize",

@@ -32,7 +32,7 @@ static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES
 static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false },
                                               { "bleu", "BLEU", "BLEU", 2, true },
                                               { "chrf", "chrF2", "chrF2", 2, true },
-                                              { NULL } };
+                                              { .name = NULL } };
 
 const struct oa_task oa_task_translate = {
     .name = "translate",

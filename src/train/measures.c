@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Of contests that say nothing of measures: those made before there were others than the loss. */
-static const struct oa_measure loss_alone[] = { { "loss", "valid loss", "nats a token", 4, false }, { NULL } };
+static const struct oa_measure loss_alone[] = { { "loss", "valid loss", "nats a token", 4, false }, { .name = NULL } };
 
 static const struct oa_measure *measures_of(const struct oa_contest *k)
 {
