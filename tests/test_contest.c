@@ -134,7 +134,8 @@ static bool change(oa_context *c, struct oa_options *o, const struct oa_option_r
 
 static bool decides(const char *section, const char *name)
 {
-    bool task = strcmp(section, "data") == 0 && strcmp(name, "task") == 0;
+    bool task = strcmp(section, "data") == 0 &&
+                (strcmp(name, "task") == 0 || strcmp(name, "mask_share") == 0 || strcmp(name, "span_length") == 0);
     return task || strcmp(section, "decode") == 0 || strcmp(section, "model") == 0 ||
            (strcmp(section, "train") == 0 && !strstr(name, "checkpoint") && !strstr(name, "save_") &&
             strcmp(name, "tensorboard") != 0);

@@ -187,7 +187,11 @@ static void parts_have_the_bits_of_the_whole(void **state)
 
 static void open_device(struct fixture *f, oa_context *c, const struct oa_device_ops *ops, struct oa_device *d)
 {
-    *d = (struct oa_device){ .context = c, .ops = ops, .dry = ops != &oa_device_cpu, .kernels = f->plain };
+    *d = (struct oa_device){ .context = c,
+                             .ops = ops,
+                             .dry = ops != &oa_device_cpu,
+                             .kernels = f->plain,
+                             .numbers = oa_numbers_of(OA_PRECISION_BF16) };
     oa_device_arena(&d->scratch, d);
     assert_int_equal(ops->open(d), OA_OK);
 }
