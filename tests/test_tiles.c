@@ -286,5 +286,6 @@ int main(void)
         cmocka_unit_test(strips_have_the_bits_of_the_whole),
         cmocka_unit_test(whole_numbers_are_exact),
     };
+    threads_only("devices_*");
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
