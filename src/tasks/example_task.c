@@ -10,11 +10,11 @@ static enum oa_error encode(struct oa_workload *w, const struct oa_rows *rows, s
     return rows->count ? oa_examples_encode(w->tokenizer, &w->texts, rows, &w->layout, out) : OA_OK;
 }
 
-enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, enum oa_answer answer,
-                                   const struct oa_example_layout *around, struct oa_workload *out)
+enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
 {
     struct oa_example_layout *layout = &out->layout;
-    *layout = *around;
+    enum oa_answer answer = out->task->answer;
+    *layout = *out->task->layout;
     struct oa_example_request r = { .train = o->data_train,
                                     .valid = o->data_valid,
                                     .test = o->data_test,
@@ -44,15 +44,14 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, en
 }
 
 /* The training examples are read for their labels. */
-enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_options *o, enum oa_answer answer,
-                                            const struct oa_example_layout *layout, const char *files,
+enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_options *o, const char *files,
                                             struct oa_workload *out, enum oa_side *side)
 {
     struct oa_options other = *o;
     if (files)
         snprintf(other.data_test, sizeof other.data_test, "%s", files);
     *side = other.data_test[0] ? OA_TEST : OA_VALIDATION;
-    return oa_example_task_open(c, &other, answer, layout, out);
+    return oa_example_task_open(c, &other, out);
 }
 
 /* By one seed, so that all trials have the same. */

@@ -9,10 +9,8 @@
 #include "tasks/tasks.h"
 
 /* Reads data.train, data.valid and data.test; the limits of `layout` are filled in from the options. */
-enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, enum oa_answer answer,
-                                   const struct oa_example_layout *layout, struct oa_workload *out);
-enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_options *o, enum oa_answer answer,
-                                            const struct oa_example_layout *layout, const char *files,
+enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, struct oa_workload *out);
+enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_options *o, const char *files,
                                             struct oa_workload *out, enum oa_side *side);
 enum oa_error oa_example_task_hold_out(const struct oa_workload *w, double fraction, struct oa_workload *out);
 enum oa_error oa_example_task_batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w,

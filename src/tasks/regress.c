@@ -6,17 +6,6 @@
 
 static const struct oa_example_layout layout = { .source_begin = "[CLS]", .source_end = "[SEP]", .words = true };
 
-static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
-{
-    return oa_example_task_open(c, o, OA_ANSWER_NUMBER, &layout, out);
-}
-
-static enum oa_error open_measured(oa_context *c, const struct oa_options *o, const char *files,
-                                   struct oa_workload *out, enum oa_side *side)
-{
-    return oa_example_task_open_measured(c, o, OA_ANSWER_NUMBER, &layout, files, out, side);
-}
-
 /* Where a side is constant no correlation is defined: 0, as where the model says the same of all. */
 static double percent(double r)
 {
@@ -51,8 +40,8 @@ const struct oa_task oa_task_regress = {
     .measures = measures,
     .metric = "pearson",
     .layout = &layout,
-    .open = open,
-    .open_measured = open_measured,
+    .open = oa_example_task_open,
+    .open_measured = oa_example_task_open_measured,
     .batches = oa_example_task_batches,
     .hold_out = oa_example_task_hold_out,
     .shape = oa_example_task_shape,

@@ -6,17 +6,6 @@ static const struct oa_example_layout layout = {
     .source_end = "</s>", .target_begin = "<s>", .target_end = "</s>", .words = true
 };
 
-static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
-{
-    return oa_example_task_open(c, o, OA_ANSWER_TEXT, &layout, out);
-}
-
-static enum oa_error open_measured(oa_context *c, const struct oa_options *o, const char *files,
-                                   struct oa_workload *out, enum oa_side *side)
-{
-    return oa_example_task_open_measured(c, o, OA_ANSWER_TEXT, &layout, files, out, side);
-}
-
 static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES])
 {
     struct oa_written w;
@@ -42,8 +31,8 @@ const struct oa_task oa_task_translate = {
     .measures = measures,
     .metric = "bleu",
     .layout = &layout,
-    .open = open,
-    .open_measured = open_measured,
+    .open = oa_example_task_open,
+    .open_measured = oa_example_task_open_measured,
     .batches = oa_example_task_batches,
     .hold_out = oa_example_task_hold_out,
     .shape = oa_example_task_shape,
