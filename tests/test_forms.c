@@ -346,6 +346,16 @@ static void plans_know_the_memory(void **state)
 
 /* ---- files ---- */
 
+static void assert_same_form(const struct oa_model_form *a, const struct oa_model_form *b)
+{
+    assert_int_equal(a->encoder, b->encoder);
+    assert_int_equal(a->decoder, b->decoder);
+    assert_int_equal(a->output, b->output);
+    assert_int_equal(a->vocabulary, b->vocabulary);
+    assert_int_equal(a->classes, b->classes);
+    assert_int_equal(a->segments, b->segments);
+}
+
 static void check_file(struct golden *g)
 {
     static const char model[] = "test_forms.safetensors", config[] = "test_forms.json",
@@ -362,7 +372,7 @@ static void check_file(struct golden *g)
     oa_options_default(&options);
     oa_config_load(g->c, config, &options, &form);
     assert_ok(g->c, g->name);
-    assert_memory_equal(&form, &g->model->form, sizeof form);
+    assert_same_form(&form, &g->model->form);
     oa_model_open_saved(g->device, model, &options, &form, tokenizer, &again);
     assert_ok(g->c, g->name);
     double before = loss(g, false);

