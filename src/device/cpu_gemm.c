@@ -55,21 +55,15 @@ static void block(void *argument, long item, const struct oa_worker *worker)
                        g.real_out ? oa_real_at(t->d, t->c, c) : oa_act_at(t->d, t->c, c));
 }
 
-/* Rows one after the other over a block of columns, whose part of B stays in the L2 cache. */
+/* All rows over a block of columns, whose part of B stays in the L2 cache. */
 static void rows_apart(void *argument, long item, const struct oa_worker *worker)
 {
     const struct cut *t = argument;
     struct oa_gemm g = *t->g;
     long j = item * t->cols;
-    g.m = 1;
-    g.apart = false;
     g.n = oa_min(t->cols, g.n - j);
-    const void *b = oa_act_at(t->d, t->b, g.tb ? j * g.ldb : j);
-    for (long i = 0; i < t->g->m; i++) {
-        long c = i * g.ldc + j;
-        t->d->kernels.gemm(t->d->gemm[worker->index], &g, oa_act_at(t->d, t->a, g.ta ? i : i * g.lda), b,
-                           g.real_out ? oa_real_at(t->d, t->c, c) : oa_act_at(t->d, t->c, c));
-    }
+    t->d->kernels.gemm(t->d->gemm[worker->index], &g, t->a, oa_act_at(t->d, t->b, g.tb ? j * g.ldb : j),
+                       g.real_out ? oa_real_at(t->d, t->c, j) : oa_act_at(t->d, t->c, j));
 }
 
 void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b, void *c)

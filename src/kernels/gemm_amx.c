@@ -60,7 +60,7 @@ static void gemm_share(struct oa_gemm_state *const *states, int count)
 static bool suits(const struct oa_gemm_state *s, const struct oa_gemm *g)
 {
     double work = (double)g->m * (double)g->n * (double)g->k;
-    if (g->m < LEAST_ROWS || g->k == 0)
+    if (g->m < LEAST_ROWS || g->k == 0 || g->apart)
         return false;
     return !s->other.gemm_share || work <= SMALL || (g->ta && g->k <= SHORT) || (g->lda | g->ldb) % 2;
 }

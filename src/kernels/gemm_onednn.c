@@ -7,8 +7,8 @@
  * has met in a hash table, with their memory objects and the arguments ready made; a call only changes three pointers.
  * Everything runs on the calling thread: OpenMP is told so around each call, since oneDNN asks for the number of
  * threads both when it makes a primitive and when it runs one. Results therefore do not depend on any thread count.
- * Single rows go to our own product (vector_gemm_row.h), and so does a shape of which oneDNN makes no primitive.
- * On a processor with AMX the bf16 products use it; the operating system's permission is asked for in base.
+ * Single rows, and rows apart, go to our own product (vector_gemm_row.h), and so does a shape of which oneDNN makes no
+ * primitive. On a processor with AMX the bf16 products use it; the operating system's permission is asked for in base.
  */
 #include "kernels/kernels.h"
 
@@ -394,7 +394,7 @@ static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a
 {
     if (g->m <= 0 || g->n <= 0)
         return;
-    struct product *p = g->m > 1 && g->k > 0 ? find_product(s, g) : NULL;
+    struct product *p = g->m > 1 && g->k > 0 && !g->apart ? find_product(s, g) : NULL;
     if (!p) {
         s->own.gemm(s->own_state, g, a, b, c);
         return;

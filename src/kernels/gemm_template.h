@@ -130,8 +130,8 @@ static void gemm_block(struct oa_gemm_state *s, const struct oa_gemm *g, const A
 static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c)
 {
 #ifdef GEMM_ROW
-    if (g->m == 1) {
-        gemm_row(s, g, a, b, c);
+    if (g->m == 1 || g->apart) {
+        gemm_apart(s, g, a, b, c);
         return;
     }
 #endif

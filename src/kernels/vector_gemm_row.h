@@ -2,9 +2,15 @@
  *
  * A single row times a matrix, as in decoding: B is read once, in the order in which it lies in memory, at the speed of
  * memory. Packing it would cost more than the product, and for oneDNN every length of a growing cache is a new shape.
+ * So it is with a few rows that must not know of each other (oa_gemm.apart).
  */
 
-enum { ROW_COLS = BLOCK_M * BLOCK_N }; /* sums that the state holds */
+enum {
+    ROW_COLS = BLOCK_M * BLOCK_N, /* sums that the state holds */
+    ROW_ROOM = BLOCK_M * BLOCK_K, /* numbers of A that it holds */
+    TOGETHER = TILE_M / 2,        /* rows that a product of several has in registers */
+    DOTS = 4                      /* rows of transposed B beside them */
+};
 
 /* sums[j] += Σ x[i]·b[i][j] over a few rows of B. */
 INLINE void gemm_row_lanes(long at, long lanes, int rows, const v_float *x, const ACT *b, long ldb, float *sums)
@@ -31,55 +37,93 @@ static void gemm_row_plain(long n, long k, const ACT *a, long step, const ACT *b
     }
 }
 
-/* sum[i] += Σ a[p]·b[i][p], lane by lane, over a few rows of transposed B. */
-INLINE void gemm_dot_lanes(long at, long lanes, int rows, const float *a, const ACT *b, long ldb, v_float *sum)
+/* sum[r][i] += Σ a_r[p]·b[i][p], lane by lane, over a few rows of A and of transposed B. */
+INLINE void gemm_dot_lanes(long at, long lanes, int heights, int rows, const float *a, long lda, const ACT *b, long ldb,
+                           v_float (*sum)[DOTS])
 {
-    v_float x = v_load(a + at, lanes);
+    v_float right[DOTS];
     for (int i = 0; i < rows; i++)
-        sum[i] = v_fma(x, act_load(b + i * ldb + at, lanes), sum[i]);
-}
-
-INLINE void gemm_dots(int rows, long k, const float *a, const ACT *b, long ldb, float *sums, bool add)
-{
-    v_float sum[4];
-    for (int i = 0; i < rows; i++)
-        sum[i] = v_set(0);
-    EACH(k, gemm_dot_lanes, rows, a, b, ldb, sum)
-    for (int i = 0; i < rows; i++)
-        sums[i] = (add ? sums[i] : 0) + v_sum(sum[i]);
-}
-
-static void gemm_row_transposed(long n, long k, const float *a, const ACT *b, long ldb, float *sums, bool add)
-{
-    long j = 0;
-    for (; j + 4 <= n; j += 4)
-        gemm_dots(4, k, a, b + j * ldb, ldb, sums + j, add);
-    for (; j < n; j++)
-        gemm_dots(1, k, a, b + j * ldb, ldb, sums + j, add);
-}
-
-/* The row of A as floats, a piece at a time, in the room for packed A. */
-static void gemm_row_dots(struct oa_gemm_state *s, const struct oa_gemm *g, long n, const ACT *a, const ACT *b)
-{
-    const long most = BLOCK_K * BLOCK_M;
-    for (long p = 0; p == 0 || p < g->k; p += most) {
-        long depth = g->k - p < most ? g->k - p : most;
-        if (!g->ta)
-            gemm_copy(depth, a + p, s->a);
-        for (long i = 0; g->ta && i < depth; i++)
-            s->a[i] = LOAD(a[(p + i) * g->lda]);
-        gemm_row_transposed(n, depth, s->a, b + p, g->ldb, s->c, p > 0);
+        right[i] = act_load(b + i * ldb + at, lanes);
+    for (int r = 0; r < heights; r++) {
+        v_float left = v_load(a + r * lda + at, lanes);
+        for (int i = 0; i < rows; i++)
+            sum[r][i] = v_fma(left, right[i], sum[r][i]);
     }
 }
 
-static void gemm_row(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *a, const ACT *b, void *c)
+INLINE void gemm_dots(int heights, int rows, long k, const float *a, const ACT *b, long ldb, float *sums, bool add)
+{
+    v_float sum[TOGETHER][DOTS];
+    for (int r = 0; r < heights; r++)
+        for (int i = 0; i < rows; i++)
+            sum[r][i] = v_set(0);
+    long at = 0;
+    for (; at + W <= k; at += W)
+        gemm_dot_lanes(at, W, heights, rows, a, k, b, ldb, sum);
+    if (at < k)
+        gemm_dot_lanes(at, k - at, heights, rows, a, k, b, ldb, sum);
+    for (int r = 0; r < heights; r++)
+        for (int i = 0; i < rows; i++)
+            sums[r * BLOCK_N + i] = (add ? sums[r * BLOCK_N + i] : 0) + v_sum(sum[r][i]);
+}
+
+INLINE void gemm_rows_transposed(int heights, long n, long k, const float *a, const ACT *b, long ldb, float *sums,
+                                 bool add)
+{
+    long j = 0;
+    for (; j + DOTS <= n; j += DOTS)
+        gemm_dots(heights, DOTS, k, a, b + j * ldb, ldb, sums + j, add);
+    for (; j < n; j++)
+        gemm_dots(heights, 1, k, a, b + j * ldb, ldb, sums + j, add);
+}
+
+/* A piece of a row of A as floats. */
+static void gemm_row_copy(const struct oa_gemm *g, long depth, const ACT *a, float *out)
+{
+    if (!g->ta)
+        gemm_copy(depth, a, out);
+    for (long i = 0; g->ta && i < depth; i++)
+        out[i] = LOAD(a[i * g->lda]);
+}
+
+/* 1 or TOGETHER rows of A, which are copied to the room for packed A, a piece of k at a time. */
+static void gemm_row_dots(struct oa_gemm_state *s, const struct oa_gemm *g, int heights, long n, const ACT *a,
+                          const ACT *b)
+{
+    for (long p = 0; p == 0 || p < g->k; p += ROW_ROOM) {
+        long depth = g->k - p < ROW_ROOM ? g->k - p : ROW_ROOM;
+        for (int r = 0; r < heights; r++)
+            gemm_row_copy(g, depth, a + r * (g->ta ? 1 : g->lda) + p * (g->ta ? g->lda : 1), s->a + r * depth);
+        if (heights == TOGETHER)
+            gemm_rows_transposed(TOGETHER, n, depth, s->a, b + p, g->ldb, s->c, p > 0);
+        else
+            gemm_rows_transposed(1, n, depth, s->a, b + p, g->ldb, s->c, p > 0);
+    }
+}
+
+/* At `at` of C. */
+static void gemm_row(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *a, const ACT *b, void *c, long at)
 {
     for (long j = 0; j < g->n; j += ROW_COLS) {
         long n = g->n - j < ROW_COLS ? g->n - j : ROW_COLS;
         if (g->tb)
-            gemm_row_dots(s, g, n, a, b + j * g->ldb);
+            gemm_row_dots(s, g, 1, n, a, b + j * g->ldb);
         else
             gemm_row_plain(n, g->k, a, g->ta ? g->lda : 1, b + j, g->ldb, s->c);
-        gemm_finish(g, 1, n, s->c, c, j);
+        gemm_finish(g, 1, n, s->c, c, at + j);
     }
+}
+
+/* Rows side by side, each with the bits that it has alone: a piece of B that was loaded multiplies several of them. */
+static void gemm_apart(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *a, const ACT *b, void *c)
+{
+    long whole = g->tb && g->k * TOGETHER <= ROW_ROOM ? g->m / TOGETHER * TOGETHER : 0;
+    for (long j = 0; j < g->n && whole; j += BLOCK_N)
+        for (long i = 0; i < whole; i += TOGETHER) {
+            long n = g->n - j < BLOCK_N ? g->n - j : BLOCK_N;
+            gemm_row_dots(s, g, TOGETHER, n, a + i * (g->ta ? 1 : g->lda), b + j * g->ldb);
+            gemm_finish(g, TOGETHER, n, s->c, c, i * g->ldc + j);
+        }
+    for (long i = whole; i < g->m; i++)
+        gemm_row(s, g, a + i * (g->ta ? 1 : g->lda), b, c, i * g->ldc);
 }
