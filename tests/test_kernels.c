@@ -6,14 +6,11 @@
 #include "kernels/kernel_bench.h"
 #include "kernels/kernel_cases.h"
 
+#include "testing.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const long lengths[] = { 97, 127, 128, 129, 191, 255, 256, 257, 511, 1021, 1025, 2051 };
 static const long heights[] = { 1, 2, 3, 4, 5, 7, 8, 17 };
@@ -103,7 +100,7 @@ static void check_products(struct fixture *f, const struct kernel_case *c)
 /* Sanitizers make the program slow: every third length, which still is every remainder of 16. */
 static long stride(void)
 {
-    return getenv("ORTHANT_QUICK") ? 3 : 1;
+    return short_form() ? 3 : 1;
 }
 
 static void check_case(struct fixture *f, const struct kernel_case *c)
