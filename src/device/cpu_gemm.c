@@ -51,8 +51,8 @@ static void block(void *argument, long item, const struct oa_worker *worker)
     const void *a = oa_act_at(t->d, t->a, g.ta ? i : i * g.lda);
     const void *b = oa_act_at(t->d, t->b, g.tb ? j * g.ldb : j);
     long c = i * g.ldc + j;
-    t->d->kernels.gemm(t->d->gemm[worker->index], &g, a, b,
-                       g.real_out ? oa_real_at(t->d, t->c, c) : oa_act_at(t->d, t->c, c));
+    t->d->cpu->kernels.gemm(t->d->cpu->gemm[worker->index], &g, a, b,
+                            g.real_out ? oa_real_at(t->d, t->c, c) : oa_act_at(t->d, t->c, c));
 }
 
 /* Rows one after the other over a block of columns, whose part of B stays in the L2 cache. */
@@ -67,8 +67,8 @@ static void rows_apart(void *argument, long item, const struct oa_worker *worker
     const void *b = oa_act_at(t->d, t->b, g.tb ? j * g.ldb : j);
     for (long i = 0; i < t->g->m; i++) {
         long c = i * g.ldc + j;
-        t->d->kernels.gemm(t->d->gemm[worker->index], &g, oa_act_at(t->d, t->a, g.ta ? i : i * g.lda), b,
-                           g.real_out ? oa_real_at(t->d, t->c, c) : oa_act_at(t->d, t->c, c));
+        t->d->cpu->kernels.gemm(t->d->cpu->gemm[worker->index], &g, oa_act_at(t->d, t->a, g.ta ? i : i * g.lda), b,
+                                g.real_out ? oa_real_at(t->d, t->c, c) : oa_act_at(t->d, t->c, c));
     }
 }
 
