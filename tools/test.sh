@@ -108,8 +108,13 @@ words_and_files='damage|disk|help|kill|list|tokenizer|wrong_use|attentions|data|
 # guarded device does what sanitizers do.
 nothing_to_see='_dom$|^check_isa$|^cli_install$|_guarded$'
 
+# The products of plain C, and the known bugs, in one build.
+plain() {
+    configure build-plain gcc -DORTHANT_ONEDNN=OFF -DORTHANT_BUGS=ON
+}
+
 no_onednn() {
-    configure build-plain gcc -DORTHANT_ONEDNN=OFF && build build-plain test_ops test_train &&
+    plain && build build-plain test_ops test_train &&
         tests build-plain -R '^test_(ops|train)$'
 }
 
@@ -130,8 +135,7 @@ layers() {
 
 # Every known bug, one at a time, is found by `orthant verify`.
 bugs() {
-    configure build-bugs gcc -DORTHANT_BUGS=ON -DORTHANT_TESTS=OFF && build build-bugs orthant-cli &&
-        sh tests/prove_the_prover.sh build-bugs/orthant .
+    plain && build build-plain orthant-cli && sh tests/prove_the_prover.sh build-plain/orthant .
 }
 
 # Some of the small mistakes of tests/faults, others with each commit, are noticed by a test.
