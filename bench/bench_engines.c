@@ -9,7 +9,7 @@
  * FLOPs are those of the products that the definition needs (causal: half of the square): 2·pairs·(K + V) forward,
  * 2·pairs·(3K + 2V) backward (S again, dP, dV, dQ, dK). Times are the best and the median of at least 7 runs.
  */
-#include "device/device.h"
+#include "device/cpu.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -78,7 +78,7 @@ static void *acts(long n)
         values[i] = oa_random_uniform((struct oa_stream){ 1, 2 }, (uint64_t)i) * 2 - 1;
         real[i] = (float)values[i];
     }
-    device->kernels.act_from_real(n, device->numbers.real == OA_F64 ? (void *)values : (void *)real, x);
+    device->cpu->kernels.act_from_real(n, device->numbers.real == OA_F64 ? (void *)values : (void *)real, x);
     free(values);
     free(real);
     return x;
@@ -101,7 +101,7 @@ static void product_item(void *argument, long item, const struct oa_worker *w)
     struct product *p = argument;
     (void)item;
     for (int i = 0; i < 20; i++)
-        device->kernels.gemm(device->gemm[w->index], &p->shape, p->a, p->b, p->c[w->index]);
+        device->cpu->kernels.gemm(device->cpu->gemm[w->index], &p->shape, p->a, p->b, p->c[w->index]);
 }
 
 static void products(void *argument)
@@ -119,7 +119,7 @@ static void measure_peak(void)
         p.c[i] = reals(256 * 64);
     peak = 8.0 * threads * 20 * 2 * 256 * 256 * 64 / measure(products, &p).best;
     printf("%s, %s, %d threads: products reach %.0f GFLOP/s\n", oa_precision_name(device->numbers.precision),
-           device->kernels.gemm_name, threads, peak * 1e-9);
+           device->cpu->kernels.gemm_name, threads, peak * 1e-9);
     free(p.a);
     free(p.b);
     for (int i = 0; i < threads && i < 64; i++)
@@ -378,9 +378,9 @@ int main(int argc, char **argv)
     if (!context || oa_device_open(context, precision, false, &device) != OA_OK)
         return 1;
     if (query_block)
-        device->kernels.query_block = query_block;
+        device->cpu->kernels.query_block = query_block;
     if (key_block)
-        device->kernels.key_block = key_block;
+        device->cpu->kernels.key_block = key_block;
     measure_peak();
     run_all();
     oa_device_close(device);

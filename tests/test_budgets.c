@@ -158,8 +158,20 @@ static void equal_parameters(void **state)
     let_go(&h);
 }
 
-/* Everyone but the first trains until it has had what the first one's run of the same seed took. Processor time is
- * noisy too: a wide bound, which steps that cost twice as much would break. */
+/* What the pace of a run says that it was given. */
+static double budget_of(const struct held *h, int entry, int seed)
+{
+    char path[256];
+    json_t *root;
+    snprintf(path, sizeof path, "%s/runs/attention-%02d/seed-%d/pace.json", folder, entry + 1, seed + 1);
+    assert_int_equal(oa_sealed_read(h->c, path, "", &root), OA_OK);
+    double seconds = json_real_value(json_object_get(root, "seconds"));
+    json_decref(root);
+    return seconds;
+}
+
+/* Everyone but the first trains until it has had what the first one's run of the same seed took, to half a step, and
+ * the last step may be a long one. How many steps that are is the machine's affair. */
 static void equal_time(void **state)
 {
     (void)state;
@@ -172,11 +184,12 @@ static void equal_time(void **state)
         assert_int_equal(h.k.entries[0].runs[s].steps, 150);
         assert_true(h.k.entries[0].runs[s].processor_seconds > 0);
         for (int e = 1; e < 3; e++) {
-            double got = h.k.entries[e].runs[s].processor_seconds / h.k.entries[0].runs[s].processor_seconds;
-            if (!(got > 0.7 && got < 1.4))
+            const struct oa_run *run = &h.k.entries[e].runs[s];
+            double given = budget_of(&h, e, s), got = run->processor_seconds / given;
+            assert_true(given == h.k.entries[0].runs[s].processor_seconds);
+            if (!(got * (1 + 0.5 / (double)run->steps) > 1 - 1e-9 && got < 1.4))
                 fail_msg("%s, seed %d: %.2f of the first one's processor time", h.k.entries[e].attention, s + 1, got);
         }
-        assert_true(h.k.entries[1].runs[s].steps < 120);
     }
     let_go(&h);
 }

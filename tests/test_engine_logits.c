@@ -5,6 +5,8 @@
  */
 #include "engines.h"
 
+#include "device/cpu.h"
+
 /* ---- supports ---------------------------------------------------------------------------------------------------- */
 
 /* A support and, apart from the engine's, what it means. */
@@ -217,11 +219,11 @@ static void drop_run(struct logits_run *r)
 /* The block sizes of a device, changed for a case. */
 static struct oa_kernels use_blocks(struct logits_run *r)
 {
-    struct oa_kernels before = r->d->kernels;
+    struct oa_kernels before = r->d->cpu->kernels;
     if (r->c->query_block)
-        r->d->kernels.query_block = r->c->query_block;
+        r->d->cpu->kernels.query_block = r->c->query_block;
     if (r->c->key_block)
-        r->d->kernels.key_block = r->c->key_block;
+        r->d->cpu->kernels.key_block = r->c->key_block;
     return before;
 }
 
@@ -229,14 +231,14 @@ static void forward(struct logits_run *r)
 {
     struct oa_kernels before = use_blocks(r);
     r->d->ops->logits(r->d, &r->a);
-    r->d->kernels = before;
+    r->d->cpu->kernels = before;
 }
 
 static void backward(struct logits_run *r)
 {
     struct oa_kernels before = use_blocks(r);
     r->d->ops->logits_gradient(r->d, &r->a);
-    r->d->kernels = before;
+    r->d->cpu->kernels = before;
 }
 
 /* ---- the same in plain loops ------------------------------------------------------------------------------------- */

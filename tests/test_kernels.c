@@ -6,14 +6,11 @@
 #include "kernels/kernel_bench.h"
 #include "kernels/kernel_cases.h"
 
+#include "testing.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const long lengths[] = { 97, 127, 128, 129, 191, 255, 256, 257, 511, 1021, 1025, 2051 };
 static const long heights[] = { 1, 2, 3, 4, 5, 7, 8, 17 };
@@ -48,61 +45,74 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void check(struct fixture *f, int version, const struct kernel_problem *p, bool in_place)
+static void demand(struct fixture *f, enum oa_error e, const struct kernel_problem *p, const char *version)
+{
+    const char *sentence;
+    if (e == OA_OK)
+        return;
+    oa_last_error(f->context, &sentence);
+    fail_msg("%s %s: %s", p->what->name, version, sentence);
+}
+
+static void check(struct fixture *f, const struct kernel_answer *a, const struct kernel_version *v, bool in_place)
 {
     double worst;
     char where[OA_CASE_TEXT];
-    struct kernel_version *v = &f->version[version];
-    const char *precision = oa_precision_name(v->table.precision);
-    enum oa_error e = oa_kernel_check(f->context, p, &v->table, in_place, &worst, where);
-    if (e != OA_OK) {
-        const char *sentence;
-        oa_last_error(f->context, &sentence);
-        fail_msg("%s %s %s: %s", p->what->name, precision, v->name, sentence);
-    }
+    const struct kernel_problem *p = &a->problem;
+    demand(f, oa_kernel_judge(f->context, a, &v->table, in_place, &worst, where), p, v->name);
     if (worst > 1)
         fail_msg("%s %s %s, rows %ld, columns %ld, depth %ld, variant %d, %s%s: %g times the bound; %s", p->what->name,
-                 precision, v->name, p->rows, p->cols, p->depth, p->variant, p->awkward ? "awkward" : "plain",
-                 in_place ? ", in place" : "", worst, where);
+                 oa_precision_name(a->precision), v->name, p->rows, p->cols, p->depth, p->variant,
+                 p->awkward ? "awkward" : "plain", in_place ? ", in place" : "", worst, where);
 }
 
-static void check_size(struct fixture *f, int version, const struct kernel_case *c, long rows, long cols)
+/* By all versions that have a function of their own for it. */
+static void check_problem(struct fixture *f, const struct kernel_problem *p)
+{
+    struct kernel_answer a;
+    demand(f, oa_kernel_solve(f->context, p, f->version[0].table.precision, &a), p, "f64");
+    for (int v = 0; v < f->count; v++)
+        if (!oa_kernel_seen(f->version, v, p->what))
+            for (int in_place = 0; in_place <= (p->what->same[1] != 0); in_place++)
+                check(f, &a, &f->version[v], in_place);
+    oa_kernel_answer_free(&a);
+}
+
+static void check_size(struct fixture *f, const struct kernel_case *c, long rows, long cols)
 {
     struct kernel_problem p;
     for (int variant = 0; variant < c->variants; variant++) {
         oa_kernel_problem(&p, c, rows, cols, 0, variant, true);
-        check(f, version, &p, false);
-        if (c->same[1])
-            check(f, version, &p, true);
+        check_problem(f, &p);
     }
 }
 
-static void check_products(struct fixture *f, int version, const struct kernel_case *c)
+static void check_products(struct fixture *f, const struct kernel_case *c)
 {
     struct kernel_problem p;
     for (int i = 0; i < PRODUCTS; i++)
         for (int variant = 0; variant < c->variants; variant++) {
             oa_kernel_problem(&p, c, products[i][0], products[i][1], products[i][2], variant, i % 3 != 0);
-            check(f, version, &p, false);
+            check_problem(f, &p);
         }
 }
 
 /* Sanitizers make the program slow: every third length, which still is every remainder of 16. */
 static long stride(void)
 {
-    return getenv("ORTHANT_QUICK") ? 3 : 1;
+    return short_form() ? 3 : 1;
 }
 
-static void check_case(struct fixture *f, int version, const struct kernel_case *c)
+static void check_case(struct fixture *f, const struct kernel_case *c)
 {
     if (strcmp(c->name, "gemm") == 0) {
-        check_products(f, version, c);
+        check_products(f, c);
         return;
     }
     for (long n = 1; n <= SMALL; n += stride())
-        check_size(f, version, c, heights[n % HEIGHTS], n);
+        check_size(f, c, heights[n % HEIGHTS], n);
     for (long i = 0; i < LENGTHS; i += stride())
-        check_size(f, version, c, heights[i % HEIGHTS], lengths[i]);
+        check_size(f, c, heights[i % HEIGHTS], lengths[i]);
 }
 
 static void check_precision(struct fixture *f, enum oa_precision precision)
@@ -110,9 +120,7 @@ static void check_precision(struct fixture *f, enum oa_precision precision)
     const struct kernel_case *c;
     f->count = oa_kernel_versions(f->context, precision, f->version);
     for (int i = 0; (c = oa_kernel_case(i)); i++)
-        for (int v = 0; v < f->count; v++)
-            if (!oa_kernel_seen(f->version, v, c))
-                check_case(f, v, c);
+        check_case(f, c);
 }
 
 static void test_f32(void **state)
@@ -270,19 +278,19 @@ static void test_peak_states(void **state)
     }
 }
 
+/* Products with their loads are never faster than those without; but that is no machine's word on a busy day: what the
+ * processor's neighbours do may halve either rate. A loop that counts four times what it does is beyond that. */
 static bool loads_cost(oa_context *c, struct oa_peak *p)
 {
     oa_kernels_peak(c, p);
-    return p->loads.one <= p->bf16.one * 1.05;
+    return p->loads.one <= 3 * p->bf16.one;
 }
 
-/* Products with their loads are never faster than those without, but on a busy machine the one may have been measured
- * in a better moment than the other. */
 static void test_peaks(void **state)
 {
     struct oa_peak p;
     bool cost = false;
-    for (int attempt = 0; attempt < 8 && !cost; attempt++)
+    for (int attempt = 0; attempt < 4 && !cost; attempt++)
         cost = loads_cost(((struct fixture *)*state)->context, &p);
     assert_true(cost);
     const struct oa_peak_rate *rates[] = { &p.f32, &p.bf16, &p.copy, &p.loads };

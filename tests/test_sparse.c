@@ -180,7 +180,7 @@ static void tiles_are_counted(void **state)
     struct oa_logits a = { .shape = { .batch = 2, .queries = N, .keys = N, .heads = 3, .causal = true }, .parts = 1 };
     a.part[0] = part;
     assert_int_equal(oa_device_open(context, OA_PRECISION_F32, true, &d), OA_OK);
-    double block = (double)d->kernels.query_block, softmax = oa_tiles_pairs(d, &a);
+    double block = (double)d->cpu->kernels.query_block, softmax = oa_tiles_pairs(d, &a);
     assert_true(softmax == 6 * (double)N / 2 * (N + block));
     a.support = merged;
     double visible = 6 * oa_support_pairs(&merged, &a.shape, 0);

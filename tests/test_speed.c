@@ -75,7 +75,7 @@ static void few_rounds_have_no_interval(void **state)
 static void intervals_of_all_signs(void **state)
 {
     (void)state;
-    for (int n = 6; n <= 12; n++) {
+    for (int n = 6; n <= (short_form() ? 9 : 12); n++) {
         int holds = 0, all = 1 << n;
         double crit = 0; /* subsets of the ranks with a sum up to the table's value */
         for (int signs_of = 0; signs_of < all; signs_of++) {
@@ -132,13 +132,15 @@ static void ratios_are_covered_on_a_busy_machine(void **state)
                          (A000009) */
     } cases[] = { { 7, 1 - 2 * 3 / 128. }, { 9, 1 - 2 * 10 / 512. }, { 12, 1 - 2 * 87 / 4096. } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        double found = coverage(cases[i].n, 1.03, true, 6000), error = sqrt(0.95 * 0.05 / 6000);
+        int times = tries(6000);
+        double found = coverage(cases[i].n, 1.03, true, times), error = sqrt(0.95 * 0.05 / times);
         printf("%d rounds: %.2f %% of the intervals hold the ratio, by the signs %.2f %%\n", cases[i].n, 100 * found,
                100 * cases[i].exact);
         if (fabs(found - cases[i].exact) > 4 * error)
             fail_msg("%d rounds: %g of the intervals hold the ratio, not %g", cases[i].n, found, cases[i].exact);
     }
-    assert_true(coverage(12, 1.03, false, 500) < 0.5); /* what a slow machine does to times that are not paired */
+    assert_true(coverage(12, 1.03, false, tries(500)) <
+                0.5); /* what a slow machine does to times that are not paired */
 }
 
 /* ---- fronts ---- */

@@ -185,15 +185,24 @@ static void parts_have_the_bits_of_the_whole(void **state)
 
 /* ---- the device ---- */
 
+static void use_plain(const struct fixture *f, struct oa_device *d)
+{
+    for (int i = 0; d->cpu->gemm && i < oa_thread_count(d->context); i++) {
+        d->cpu->kernels.gemm_close(d->cpu->gemm[i]);
+        d->cpu->gemm[i] = f->plain.gemm_open(d->context, f->plain.precision);
+        assert_non_null(d->cpu->gemm[i]);
+    }
+    d->cpu->kernels = f->plain;
+}
+
 static void open_device(struct fixture *f, oa_context *c, const struct oa_device_ops *ops, struct oa_device *d)
 {
-    *d = (struct oa_device){ .context = c,
-                             .ops = ops,
-                             .dry = ops != &oa_device_cpu,
-                             .kernels = f->plain,
-                             .numbers = oa_numbers_of(OA_PRECISION_BF16) };
+    *d = (struct oa_device){
+        .context = c, .ops = ops, .dry = ops != &oa_device_cpu, .numbers = oa_numbers_of(OA_PRECISION_BF16)
+    };
     oa_device_arena(&d->scratch, d);
     assert_int_equal(ops->open(d), OA_OK);
+    use_plain(f, d);
 }
 
 static void close_device(struct oa_device *d)

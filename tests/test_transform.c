@@ -4,7 +4,7 @@
 #include "testing.h"
 
 #include "attention/attention.h"
-#include "device/device.h"
+#include "device/cpu.h"
 
 #include <math.h>
 #include <string.h>
@@ -72,8 +72,8 @@ static void draw(const struct fixture *f, const char *name, long n, double *x, v
     double real[MOST_ROWS * (MOST_WIDTH + PADDING)] = { 0 };
     for (long i = 0; i < n; i++)
         oa_real_set(f->d, real, i, oa_random_normal(oa_stream_named(9, name), (uint64_t)i));
-    f->d->kernels.act_from_real(n, real, act);
-    f->d->kernels.real_from_act(n, act, real);
+    f->d->cpu->kernels.act_from_real(n, real, act);
+    f->d->cpu->kernels.real_from_act(n, act, real);
     for (long i = 0; i < n; i++)
         x[i] = oa_real_get(f->d, real, i);
 }
@@ -81,7 +81,7 @@ static void draw(const struct fixture *f, const char *name, long n, double *x, v
 static double act_at(const struct fixture *f, const void *act, long i)
 {
     double real;
-    f->d->kernels.real_from_act(1, oa_act_at(f->d, act, i), &real);
+    f->d->cpu->kernels.real_from_act(1, oa_act_at(f->d, act, i), &real);
     return oa_real_get(f->d, &real, 0);
 }
 

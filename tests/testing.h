@@ -9,8 +9,21 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ORTHANT_QUICK: the program is slow (sanitizers), or what its code calculates is tested in full elsewhere. */
+static inline bool short_form(void)
+{
+    return getenv("ORTHANT_QUICK") != NULL;
+}
+
+/* How often something random is tried, of which a share is looked at. */
+static inline int tries(int in_full)
+{
+    return short_form() ? in_full / 10 : in_full;
+}
 
 /* Under the thread sanitizer the program is slow and nothing counts but what several threads do: with
  * ORTHANT_QUICK=threads only the functions run whose names fit the pattern. */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # check_layers.sh: a room of src (a folder with its own files) includes its own headers and those of rooms above it only
 # (docs/architecture.md), and no header that says "Private to" of another room; the program and the examples include the
-# public header and nothing else of ours; the kernels of a device are read in src/device only; file names are unique.
+# public header and nothing else of ours; what the CPU device keeps is read in src/device only; file names are unique.
 set -eu
 cd "$(dirname "$0")/.."
 order="base statistics print synthetic kernels device ops data attention attention/language attention/supports attention/projections
@@ -46,9 +46,9 @@ check() { # FILE ROOM
     done >>"$bad"
 }
 
-# The table of kernels is the business of src/device; what is above it asks for d->numbers.
-grep -rnE '(device|\<d)->kernels\>' src --include='*.[ch]' | grep -v '^src/\(device\|kernels\)/' |
-    sed 's/:[^:]*$/: reads the kernels of a device/' >>"$bad" || true
+# What the CPU keeps is the business of src/device; what is above it asks for d->numbers.
+grep -rnE '(device|\<d)->cpu\>' src --include='*.[ch]' | grep -v '^src/device/' |
+    sed 's/:[^:]*$/: reads what only the CPU has/' >>"$bad" || true
 
 for folder in $(find src -mindepth 1 -type d | sort); do
     room=${folder#src/}

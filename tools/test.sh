@@ -101,14 +101,20 @@ tsan() {
 
 threadless='language|files|statistics|report|explain|options|data|omega|kernels|chance|best|variance|tuning_report|until|metrics'
 threadless="$threadless|synthetic|supports|stack|baseline|anytime|extremes|beam|examples|measures|masking|inspect|forms"
+threadless="$threadless|numbers|vary|speed|tune|contest|budgets|disk|model_files"
 words_and_files='damage|disk|help|kill|list|tokenizer|wrong_use|attentions|data|overwrite|score|until|distrust|inspect'
 
 # Tests that a sanitizer sees nothing in: a browser or a reader of object files is what runs, nothing was installed, or the
 # guarded device does what sanitizers do.
 nothing_to_see='_dom$|^check_isa$|^cli_install$|_guarded$'
 
+# The products of plain C, and the known bugs, in one build.
+plain() {
+    configure build-plain gcc -DORTHANT_ONEDNN=OFF -DORTHANT_BUGS=ON
+}
+
 no_onednn() {
-    configure build-plain gcc -DORTHANT_ONEDNN=OFF && build build-plain test_ops test_train &&
+    plain && build build-plain test_ops test_train &&
         tests build-plain -R '^test_(ops|train)$'
 }
 
@@ -129,8 +135,7 @@ layers() {
 
 # Every known bug, one at a time, is found by `orthant verify`.
 bugs() {
-    configure build-bugs gcc -DORTHANT_BUGS=ON -DORTHANT_TESTS=OFF && build build-bugs orthant-cli &&
-        sh tests/prove_the_prover.sh build-bugs/orthant .
+    plain && build build-plain orthant-cli && sh tests/prove_the_prover.sh build-plain/orthant .
 }
 
 # Some of the small mistakes of tests/faults, others with each commit, are noticed by a test.

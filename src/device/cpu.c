@@ -4,33 +4,45 @@
 
 #include <string.h>
 
-static enum oa_error open_gemm_states(struct oa_device *d)
+enum oa_error oa_cpu_part_open(struct oa_device *d)
+{
+    oa_context *c = d->context;
+    d->cpu = oa_alloc(c, sizeof *d->cpu);
+    if (d->cpu)
+        oa_kernels_init(&d->cpu->kernels, d->numbers.precision, oa_context_isa(c), oa_context_cpu(c));
+    return oa_status(c);
+}
+
+static enum oa_error open_with_states(struct oa_device *d)
 {
     int workers = oa_thread_count(d->context);
-    d->gemm = oa_alloc(d->context, (size_t)workers * sizeof *d->gemm);
-    if (!d->gemm)
+    OA_TRY(oa_cpu_part_open(d));
+    d->cpu->gemm = oa_alloc(d->context, (size_t)workers * sizeof *d->cpu->gemm);
+    if (!d->cpu->gemm)
         return oa_status(d->context);
     for (int i = 0; i < workers; i++) {
-        d->gemm[i] = d->kernels.gemm_open(d->context, d->kernels.precision);
-        if (!d->gemm[i])
+        d->cpu->gemm[i] = d->cpu->kernels.gemm_open(d->context, d->cpu->kernels.precision);
+        if (!d->cpu->gemm[i])
             return oa_status(d->context);
     }
     return OA_OK;
 }
 
-static void close_gemm_states(struct oa_device *d)
+void oa_cpu_part_close(struct oa_device *d)
 {
-    for (int i = 0; d->gemm && i < oa_thread_count(d->context); i++)
-        if (d->gemm[i])
-            d->kernels.gemm_close(d->gemm[i]);
-    oa_free(d->gemm);
+    for (int i = 0; d->cpu && d->cpu->gemm && i < oa_thread_count(d->context); i++)
+        if (d->cpu->gemm[i])
+            d->cpu->kernels.gemm_close(d->cpu->gemm[i]);
+    if (d->cpu)
+        oa_free(d->cpu->gemm);
+    oa_free(d->cpu);
 }
 
 static void settle(struct oa_device *d)
 {
     oa_scratch_share(d->context);
-    if (d->gemm && d->kernels.gemm_share)
-        d->kernels.gemm_share(d->gemm, oa_thread_count(d->context));
+    if (d->cpu->kernels.gemm_share)
+        d->cpu->kernels.gemm_share(d->cpu->gemm, oa_thread_count(d->context));
 }
 
 /* ---- memory ---- */
@@ -78,8 +90,8 @@ void oa_cpu_fill(struct oa_device *d, size_t bytes, int byte, void *x)
 const struct oa_device_ops oa_device_cpu = {
     .name = "cpu",
     .shared = true,
-    .open = open_gemm_states,
-    .close = close_gemm_states,
+    .open = open_with_states,
+    .close = oa_cpu_part_close,
     .settle = settle,
     .allocate = allocate,
     .release = release,

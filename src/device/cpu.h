@@ -6,6 +6,15 @@
 #define ORTHANT_DEVICE_CPU_H
 
 #include "device/device.h"
+#include "kernels/kernels.h"
+
+/* What a core does, and the state of its matrix products. */
+struct oa_cpu_part {
+    struct oa_kernels kernels;   /* of the device's precision and the context's instruction set */
+    struct oa_gemm_state **gemm; /* one a worker; NULL on the plan device, which asks for sizes of blocks only */
+};
+enum oa_error oa_cpu_part_open(struct oa_device *d); /* d->cpu, without states */
+void oa_cpu_part_close(struct oa_device *d); /* with states, where there are any; after an open that failed, too */
 
 /* Rows an item of elementwise work handles: about 16 K elements, so that an item is worth handing out and stays in the
  * L1 and L2 caches. Depends on the shape only. */

@@ -78,7 +78,7 @@ static void read_logits(struct rows *r, long i)
     }
     if (a->taps > 0 && a->tokens) {
         long at = (r->b * a->shape.queries + i) * a->ldlogits + r->h * a->taps;
-        r->d->kernels.real_from_act(a->taps, oa_act_at(r->d, a->logits, at), r->logits);
+        r->d->cpu->kernels.real_from_act(a->taps, oa_act_at(r->d, a->logits, at), r->logits);
         logits = r->logits;
     }
     for (long k = 0; k < a->taps; k++)
@@ -128,17 +128,17 @@ static void *real_row(const struct rows *r, void *x, long j)
 
 static void clear(const struct rows *r, void *x)
 {
-    memset(x, 0, (size_t)r->a->shape.value_width * r->d->kernels.real_size);
+    memset(x, 0, (size_t)r->a->shape.value_width * r->d->numbers.real_size);
 }
 
 static void zero_acts(const struct rows *r, void *x)
 {
-    memset(x, 0, (size_t)r->a->shape.value_width * r->d->kernels.act_size);
+    memset(x, 0, (size_t)r->a->shape.value_width * r->d->numbers.act_size);
 }
 
 static void *take(const struct rows *r, const struct oa_worker *w, long n, bool *failed)
 {
-    void *x = oa_arena_take(w->scratch, (size_t)oa_max(1, n) * r->d->kernels.real_size);
+    void *x = oa_arena_take(w->scratch, (size_t)oa_max(1, n) * r->d->numbers.real_size);
     *failed |= !x;
     return x;
 }
@@ -160,7 +160,7 @@ static bool open_rows(struct rows *r, const struct band *f, long item, const str
     r->logits = take(r, w, taps, &failed);
     if (failed || !r->w || !r->dw)
         return false;
-    f->d->kernels.tile_to_real(r->keys, V, act_row(r, a->v, a->ldv, s->keys, 0), a->ldv, r->v, V);
+    f->d->cpu->kernels.tile_to_real(r->keys, V, act_row(r, a->v, a->ldv, s->keys, 0), a->ldv, r->v, V);
     return true;
 }
 
@@ -177,8 +177,8 @@ static void forward_item(void *argument, long item, const struct oa_worker *w)
         weigh_row(&r, i);
         clear(&r, r.row);
         for (long k = r.begin; k < r.end; k++)
-            f->d->kernels.axpy(a->shape.value_width, r.w[k], real_row(&r, r.v, r.first + k), r.row);
-        f->d->kernels.act_from_real(a->shape.value_width, r.row, act_row(&r, a->o, a->ldo, a->shape.queries, i));
+            f->d->cpu->kernels.axpy(a->shape.value_width, r.w[k], real_row(&r, r.v, r.first + k), r.row);
+        f->d->cpu->kernels.act_from_real(a->shape.value_width, r.row, act_row(&r, a->o, a->ldo, a->shape.queries, i));
     }
     for (long i = r.queries; i < a->shape.queries; i++)
         zero_acts(&r, act_row(&r, a->o, a->ldo, a->shape.queries, i));
@@ -199,7 +199,7 @@ static void logits_gradient(struct rows *r)
     double mean = 0;
     for (long k = 0; k < r->count; k++) {
         bool seen = k >= r->begin && k < r->end;
-        r->dw[k] = seen ? r->d->kernels.dot(V, r->row, real_row(r, r->v, r->first + k)) : 0;
+        r->dw[k] = seen ? r->d->cpu->kernels.dot(V, r->row, real_row(r, r->v, r->first + k)) : 0;
         mean += r->w[k] * r->dw[k];
     }
     for (long k = 0; k < r->count; k++)
@@ -221,7 +221,7 @@ static void store_logits(struct rows *r, long i, double *shared)
         return;
     for (long k = 0; k < r->count; k++)
         oa_real_set(r->d, r->logits, k, r->dw[k]);
-    r->d->kernels.act_from_real(r->count, r->logits, token_logits(r, i));
+    r->d->cpu->kernels.act_from_real(r->count, r->logits, token_logits(r, i));
 }
 
 static void gradient_rows(struct rows *r, double *shared)
@@ -230,9 +230,9 @@ static void gradient_rows(struct rows *r, double *shared)
     long V = a->shape.value_width;
     for (long i = 0; i < r->queries; i++) {
         weigh_row(r, i);
-        r->d->kernels.real_from_act(V, act_row(r, a->d_o, a->ldo, a->shape.queries, i), r->row);
+        r->d->cpu->kernels.real_from_act(V, act_row(r, a->d_o, a->ldo, a->shape.queries, i), r->row);
         for (long k = r->begin; k < r->end && a->dv; k++)
-            r->d->kernels.axpy(V, r->w[k], r->row, real_row(r, r->dv, r->first + k));
+            r->d->cpu->kernels.axpy(V, r->w[k], r->row, real_row(r, r->dv, r->first + k));
         if (a->dlogits)
             store_logits(r, i, shared);
     }
@@ -250,11 +250,11 @@ static void gradient_item(void *argument, long item, const struct oa_worker *w)
         clear(&r, real_row(&r, r.dv, j));
     gradient_rows(&r, f->shared ? f->shared + item * a->taps : NULL);
     for (long j = 0; j < r.keys && a->dv; j++)
-        f->d->kernels.act_from_real(s->value_width, real_row(&r, r.dv, j), act_row(&r, a->dv, a->ldv, s->keys, j));
+        f->d->cpu->kernels.act_from_real(s->value_width, real_row(&r, r.dv, j), act_row(&r, a->dv, a->ldv, s->keys, j));
     for (long j = r.keys; j < s->keys && a->dv; j++)
         zero_acts(&r, act_row(&r, a->dv, a->ldv, s->keys, j));
     for (long i = r.queries; i < s->queries && a->dlogits && a->tokens; i++)
-        memset(token_logits(&r, i), 0, (size_t)a->taps * f->d->kernels.act_size);
+        memset(token_logits(&r, i), 0, (size_t)a->taps * f->d->numbers.act_size);
 }
 
 static void add_shared(const struct band *f)

@@ -21,7 +21,7 @@ static void run(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
     const struct flat *f = argument;
-    const struct oa_kernels *k = &f->d->kernels;
+    const struct oa_kernels *k = &f->d->cpu->kernels;
     long first = item * RUN, n = oa_min(RUN, f->n - first);
     const void *x = oa_act_at(f->d, f->x, first), *y = oa_act_at(f->d, f->y, first);
     void *out = oa_act_at(f->d, f->out, first);
@@ -124,7 +124,9 @@ void oa_cpu_relu_gradient(struct oa_device *d, long n, const void *x, const void
 /* Slow, and only asked when something went wrong. */
 bool oa_cpu_finite(struct oa_device *d, bool act, long rows, long cols, const void *x, long ldx)
 {
-    struct oa_array a = { .type = act ? d->kernels.act : d->kernels.real, .dims = 1, .dim = { rows * ldx }, .data = x };
+    struct oa_array a = {
+        .type = act ? d->cpu->kernels.act : d->cpu->kernels.real, .dims = 1, .dim = { rows * ldx }, .data = x
+    };
     for (long i = 0; i < rows; i++)
         for (long c = 0; c < cols; c++)
             if (!isfinite(oa_array_value(&a, (size_t)(i * ldx + c))))

@@ -25,17 +25,17 @@ static bool is_sum(const struct oa_embedding *a)
 
 static void sum_of(struct oa_device *d, const struct oa_embedding *a, long t, const void *word, void *row)
 {
-    size_t bytes = (size_t)a->width * d->kernels.real_size;
+    size_t bytes = (size_t)a->width * d->numbers.real_size;
     if (a->factor == 1)
         memcpy(row, word, bytes);
     else {
         memset(row, 0, bytes);
-        d->kernels.axpy(a->width, a->factor, word, row);
+        d->cpu->kernels.axpy(a->width, a->factor, word, row);
     }
     if (a->position)
-        d->kernels.axpy(a->width, 1, oa_real_at(d, a->position, t % a->length * a->width), row);
+        d->cpu->kernels.axpy(a->width, 1, oa_real_at(d, a->position, t % a->length * a->width), row);
     if (a->segment)
-        d->kernels.axpy(a->width, 1, oa_real_at(d, a->segment, a->segments[t] * a->width), row);
+        d->cpu->kernels.axpy(a->width, 1, oa_real_at(d, a->segment, a->segments[t] * a->width), row);
 }
 
 static void forward(void *argument, long item, const struct oa_worker *worker)
@@ -43,7 +43,7 @@ static void forward(void *argument, long item, const struct oa_worker *worker)
     const struct embedding *e = argument;
     const struct oa_embedding *a = e->a;
     struct oa_device *d = e->d;
-    void *row = oa_arena_take(worker->scratch, (size_t)a->width * d->kernels.real_size);
+    void *row = oa_arena_take(worker->scratch, (size_t)a->width * d->numbers.real_size);
     if (!row)
         return;
     for (long t = item * e->block; t < oa_min(a->tokens, (item + 1) * e->block); t++) {
@@ -53,9 +53,9 @@ static void forward(void *argument, long item, const struct oa_worker *worker)
             sum_of(d, a, t, word, row);
             word = row;
         }
-        d->kernels.act_from_real(a->width, word, y);
+        d->cpu->kernels.act_from_real(a->width, word, y);
         if (a->dropout.keep < 1)
-            d->kernels.dropout(a->width, a->dropout.stream, dropout_row(a, t), a->dropout.keep, y, y);
+            d->cpu->kernels.dropout(a->width, a->dropout.stream, dropout_row(a, t), a->dropout.keep, y, y);
     }
 }
 
@@ -71,20 +71,21 @@ static void backward(void *argument, long item, const struct oa_worker *worker)
     const struct oa_embedding *a = e->a;
     struct oa_device *d = e->d;
     long first = item * COLUMN_BLOCK, n = oa_min(COLUMN_BLOCK, a->width - first);
-    void *row = oa_arena_take(worker->scratch, (size_t)n * d->kernels.act_size);
+    void *row = oa_arena_take(worker->scratch, (size_t)n * d->numbers.act_size);
     if (!row)
         return;
     for (long t = 0; t < a->tokens; t++) {
         const void *dy = oa_act_at(d, a->dy, t * a->width + first);
         if (a->dropout.keep < 1) {
-            d->kernels.dropout(n, a->dropout.stream, dropout_row(a, t) + (uint64_t)first, a->dropout.keep, dy, row);
+            d->cpu->kernels.dropout(n, a->dropout.stream, dropout_row(a, t) + (uint64_t)first, a->dropout.keep, dy,
+                                    row);
             dy = row;
         }
-        d->kernels.add_to_real(n, a->factor, dy, oa_real_at(d, a->dtable, a->ids[t] * a->width + first));
+        d->cpu->kernels.add_to_real(n, a->factor, dy, oa_real_at(d, a->dtable, a->ids[t] * a->width + first));
         if (a->dposition)
-            d->kernels.add_to_real(n, 1, dy, oa_real_at(d, a->dposition, t % a->length * a->width + first));
+            d->cpu->kernels.add_to_real(n, 1, dy, oa_real_at(d, a->dposition, t % a->length * a->width + first));
         if (a->dsegment)
-            d->kernels.add_to_real(n, 1, dy, oa_real_at(d, a->dsegment, a->segments[t] * a->width + first));
+            d->cpu->kernels.add_to_real(n, 1, dy, oa_real_at(d, a->dsegment, a->segments[t] * a->width + first));
     }
 }
 

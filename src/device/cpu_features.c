@@ -33,10 +33,11 @@ static void place(void *argument, long item, const struct oa_worker *worker)
         double angle = PI * (double)(f->first + i % f->length) / (2 * f->a);
         const void *x = oa_act_at(f->d, f->x, i * cols);
         if (f->dx)
-            f->d->kernels.place_gradient(f->heads, f->width, cos(angle), sin(angle), x,
-                                         oa_act_at(f->d, f->dy, 2 * i * cols), oa_act_at(f->d, f->dx, i * cols));
+            f->d->cpu->kernels.place_gradient(f->heads, f->width, cos(angle), sin(angle), x,
+                                              oa_act_at(f->d, f->dy, 2 * i * cols), oa_act_at(f->d, f->dx, i * cols));
         else
-            f->d->kernels.place(f->heads, f->width, cos(angle), sin(angle), x, oa_act_at(f->d, f->y, 2 * i * cols));
+            f->d->cpu->kernels.place(f->heads, f->width, cos(angle), sin(angle), x,
+                                     oa_act_at(f->d, f->y, 2 * i * cols));
     }
 }
 
@@ -61,8 +62,8 @@ static void product(void *argument, long item, const struct oa_worker *worker)
     (void)worker;
     const struct features *f = argument;
     long first = item * f->block;
-    f->d->kernels.product(oa_min(f->block, f->rows - first), f->a, oa_act_at(f->d, f->x, first),
-                          oa_act_at(f->d, f->dy, first), oa_act_at(f->d, f->y, first));
+    f->d->cpu->kernels.product(oa_min(f->block, f->rows - first), f->a, oa_act_at(f->d, f->x, first),
+                               oa_act_at(f->d, f->dy, first), oa_act_at(f->d, f->y, first));
 }
 
 void oa_cpu_product(struct oa_device *d, long n, double a, const void *x, const void *y, void *z)

@@ -19,7 +19,7 @@ static void item(void *argument, long number, const struct oa_worker *worker)
 {
     (void)worker;
     const struct gate *g = argument;
-    const struct oa_kernels *k = &g->d->kernels;
+    const struct oa_kernels *k = &g->d->cpu->kernels;
     long first = number * g->run, rows = oa_min(g->run, g->rows - first);
     for (long i = first; i < first + rows; i++) {
         const void *a = oa_act_at(g->d, g->x, i * 2 * g->cols), *b = oa_act_at(g->d, a, g->cols);

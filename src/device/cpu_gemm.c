@@ -51,8 +51,8 @@ static void block(void *argument, long item, const struct oa_worker *worker)
     const void *a = oa_act_at(t->d, t->a, g.ta ? i : i * g.lda);
     const void *b = oa_act_at(t->d, t->b, g.tb ? j * g.ldb : j);
     long c = i * g.ldc + j;
-    t->d->kernels.gemm(t->d->gemm[worker->index], &g, a, b,
-                       g.real_out ? oa_real_at(t->d, t->c, c) : oa_act_at(t->d, t->c, c));
+    t->d->cpu->kernels.gemm(t->d->cpu->gemm[worker->index], &g, a, b,
+                            g.real_out ? oa_real_at(t->d, t->c, c) : oa_act_at(t->d, t->c, c));
 }
 
 /* All rows over a block of columns, whose part of B stays in the L2 cache. */
@@ -62,8 +62,8 @@ static void rows_apart(void *argument, long item, const struct oa_worker *worker
     struct oa_gemm g = *t->g;
     long j = item * t->cols;
     g.n = oa_min(t->cols, g.n - j);
-    t->d->kernels.gemm(t->d->gemm[worker->index], &g, t->a, oa_act_at(t->d, t->b, g.tb ? j * g.ldb : j),
-                       g.real_out ? oa_real_at(t->d, t->c, j) : oa_act_at(t->d, t->c, j));
+    t->d->cpu->kernels.gemm(t->d->cpu->gemm[worker->index], &g, t->a, oa_act_at(t->d, t->b, g.tb ? j * g.ldb : j),
+                            g.real_out ? oa_real_at(t->d, t->c, j) : oa_act_at(t->d, t->c, j));
 }
 
 void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b, void *c)

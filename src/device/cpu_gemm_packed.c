@@ -35,11 +35,11 @@ static struct oa_gemm strip_of(const struct oa_gemm *g)
 
 size_t oa_packed_bytes(const struct oa_device *d, const struct oa_gemm *g)
 {
-    if (!d->kernels.gemm_part || (double)oa_blocks(g->m, ROWS) * (double)g->n * (double)g->k * 2 < WORTH ||
+    if (!d->cpu->kernels.gemm_part || (double)oa_blocks(g->m, ROWS) * (double)g->n * (double)g->k * 2 < WORTH ||
         g->m <= ROWS)
         return 0;
     struct oa_gemm s = strip_of(g);
-    return d->kernels.gemm_packed_bytes(&s);
+    return d->cpu->kernels.gemm_packed_bytes(&s);
 }
 
 struct packed {
@@ -61,14 +61,14 @@ static void pack_item(void *argument, long item, const struct oa_worker *worker)
     const struct packed *t = argument;
     (void)worker;
     struct oa_gemm_part part = part_of(t, item, t->g->k, t->g->n);
-    t->d->kernels.gemm_pack(t->g, &part, t->b, t->packed);
+    t->d->cpu->kernels.gemm_pack(t->g, &part, t->b, t->packed);
 }
 
 static void multiply_item(void *argument, long item, const struct oa_worker *worker)
 {
     const struct packed *t = argument;
     struct oa_gemm_part part = part_of(t, item, t->g->m, t->g->n);
-    t->d->kernels.gemm_part(t->d->gemm[worker->index], t->g, &part, t->a, t->b, t->packed, t->c);
+    t->d->cpu->kernels.gemm_part(t->d->cpu->gemm[worker->index], t->g, &part, t->a, t->b, t->packed, t->c);
 }
 
 static void pack_strip(struct packed *t)

@@ -47,8 +47,8 @@ static void forward_item(void *argument, long item, const struct oa_worker *w)
     struct oa_gemm g = {
         .m = a->rank, .n = a->width, .k = real_rows(a, b), .lda = a->rank, .ldb = a->ldx, .ldc = a->ldy, .ta = true
     };
-    f->d->kernels.gemm(f->d->gemm[w->index], &g, oa_act_at(f->d, a->w, h * a->head_stride), long_row(f, a->x, b, h, 0),
-                       short_rows(f, a->y, b, h));
+    f->d->cpu->kernels.gemm(f->d->cpu->gemm[w->index], &g, oa_act_at(f->d, a->w, h * a->head_stride),
+                            long_row(f, a->x, b, h, 0), short_rows(f, a->y, b, h));
 }
 
 static void input_item(void *argument, long item, const struct oa_worker *w)
@@ -58,10 +58,10 @@ static void input_item(void *argument, long item, const struct oa_worker *w)
     long b = item / a->heads, h = item % a->heads, rows = real_rows(a, b);
     struct oa_gemm g = { .m = rows, .n = a->width, .k = a->rank, .lda = a->rank, .ldb = a->ldy, .ldc = a->ldx };
     if (rows > 0)
-        f->d->kernels.gemm(f->d->gemm[w->index], &g, oa_act_at(f->d, a->w, h * a->head_stride),
-                           short_rows(f, a->dy, b, h), long_row(f, a->dx, b, h, 0));
+        f->d->cpu->kernels.gemm(f->d->cpu->gemm[w->index], &g, oa_act_at(f->d, a->w, h * a->head_stride),
+                                short_rows(f, a->dy, b, h), long_row(f, a->dx, b, h, 0));
     for (long j = rows; j < a->length; j++)
-        memset(long_row(f, a->dx, b, h, j), 0, (size_t)a->width * f->d->kernels.act_size);
+        memset(long_row(f, a->dx, b, h, j), 0, (size_t)a->width * f->d->numbers.act_size);
 }
 
 static void add_product(const struct length *f, struct oa_gemm_state *state, long b, long h, long first)
@@ -77,8 +77,8 @@ static void add_product(const struct length *f, struct oa_gemm_state *state, lon
                          .real_out = true,
                          .accumulate = true };
     if (g.m > 0)
-        f->d->kernels.gemm(state, &g, long_row(f, a->x, b, h, first), short_rows(f, a->dy, b, h),
-                           oa_real_at(f->d, a->dw, h * a->head_stride + first * a->rank));
+        f->d->cpu->kernels.gemm(state, &g, long_row(f, a->x, b, h, first), short_rows(f, a->dy, b, h),
+                                oa_real_at(f->d, a->dw, h * a->head_stride + first * a->rank));
 }
 
 static void weight_item(void *argument, long item, const struct oa_worker *w)
@@ -88,7 +88,7 @@ static void weight_item(void *argument, long item, const struct oa_worker *w)
     long own = item / f->blocks, end = a->head_stride ? own + 1 : a->heads;
     for (long b = 0; b < a->batch; b++) {
         for (long h = own; h < end; h++)
-            add_product(f, f->d->gemm[w->index], b, h, item % f->blocks * BLOCK);
+            add_product(f, f->d->cpu->gemm[w->index], b, h, item % f->blocks * BLOCK);
     }
 }
 

@@ -83,7 +83,7 @@ static void *take(struct work *w, long n, size_t size)
 
 static void take_all(struct work *w)
 {
-    size_t act = w->d->kernels.act_size, real = w->d->kernels.real_size;
+    size_t act = w->d->numbers.act_size, real = w->d->numbers.real_size;
     long r = w->a->features, v = w->a->shape.value_width;
     void *kept = oa_real_at(w->d, w->a->state, (w->b * w->a->shape.heads + w->h) * (r * v + r + 1));
     w->q = take(w, w->chunk * r, act);
@@ -107,8 +107,8 @@ static void take_all(struct work *w)
 
 static void clear_state(struct work *w)
 {
-    memset(w->state, 0, (size_t)(w->a->features * w->a->shape.value_width) * w->d->kernels.real_size);
-    memset(w->z, 0, (size_t)w->a->features * w->d->kernels.real_size);
+    memset(w->state, 0, (size_t)(w->a->features * w->a->shape.value_width) * w->d->numbers.real_size);
+    memset(w->z, 0, (size_t)w->a->features * w->d->numbers.real_size);
 }
 
 /* m_i: the running maximum of the scales of real keys, or without causality the maximum of all; those of earlier calls
@@ -119,7 +119,7 @@ static void find_scales(struct work *w)
     long rows = oa_max(s->queries, s->keys), keys = w->a->key_scale ? w->keys : 0;
     double most = w->a->begun ? w->start : -INFINITY;
     w->scale = oa_real_at(w->d, w->a->key_scale, (w->b * s->heads + w->h) * s->keys);
-    w->seen = take(w, rows, w->d->kernels.real_size);
+    w->seen = take(w, rows, w->d->numbers.real_size);
     for (long j = 0; j < keys && (!s->causal || OA_BUG(KEY_MAXIMUM_OF_THE_FUTURE)); j++)
         most = fmax(most, oa_real_get(w->d, w->scale, j));
     for (long i = 0; i < rows && !w->failed; i++) { /* rows may outnumber real keys */
@@ -139,8 +139,8 @@ static void keep_scale(struct work *w)
 static void open_work(struct work *w, const struct linear *f, long item, const struct oa_worker *worker)
 {
     const struct oa_attention_shape *s = &f->a->shape;
-    *w = (struct work){ .d = f->d, .a = f->a, .gemm = f->d->gemm[worker->index], .scratch = worker->scratch };
-    w->chunk = !s->causal ? CHUNK_FULL : f->d->kernels.act == OA_BF16 ? CHUNK_CAUSAL_BF16 : CHUNK_CAUSAL;
+    *w = (struct work){ .d = f->d, .a = f->a, .gemm = f->d->cpu->gemm[worker->index], .scratch = worker->scratch };
+    w->chunk = !s->causal ? CHUNK_FULL : f->d->cpu->kernels.act == OA_BF16 ? CHUNK_CAUSAL_BF16 : CHUNK_CAUSAL;
     if (OA_BUG(CHUNKS_BY_THREADS))
         w->chunk = OA_TILE_GRANULE * oa_thread_count(f->d->context);
     w->b = item / s->heads;
@@ -178,7 +178,7 @@ static void *key_place(const struct work *w, const void *x, long ld, long width)
 
 static void pack(const struct work *w, const void *x, long ld, long rows, long width, void *to)
 {
-    size_t size = w->d->kernels.act_size, bytes = (size_t)width * size;
+    size_t size = w->d->numbers.act_size, bytes = (size_t)width * size;
     for (long i = 0; i < rows; i++)
         memcpy((char *)to + (size_t)i * bytes, oa_at(x, size, i * ld), bytes);
     memset((char *)to + (size_t)rows * bytes, 0, (size_t)(w->padded - rows) * bytes);
@@ -193,8 +193,8 @@ static void pack_features(const struct work *w, const void *x, long ld, long row
         pack(w, x, ld, rows, r, to);
         return;
     }
-    w->d->kernels.quadratic(rows, a->squared_width, a->squared, x, ld, to, r);
-    memset(oa_act_at(w->d, to, rows * r), 0, (size_t)((w->padded - rows) * r) * w->d->kernels.act_size);
+    w->d->cpu->kernels.quadratic(rows, a->squared_width, a->squared, x, ld, to, r);
+    memset(oa_act_at(w->d, to, rows * r), 0, (size_t)((w->padded - rows) * r) * w->d->numbers.act_size);
 }
 
 /* Columns of a head in fq and fk. */
@@ -236,27 +236,27 @@ static bool last_chunk(const struct work *w)
 static void product(struct work *w, long m, long n, long k, const void *a, const void *b, void *c, bool accumulate)
 {
     struct oa_gemm g = { m, n, k, k, n, n, false, false, accumulate, true, false };
-    w->d->kernels.gemm(w->gemm, &g, a, b, c);
+    w->d->cpu->kernels.gemm(w->gemm, &g, a, b, c);
 }
 
 static void product_tb(struct work *w, long m, long n, long k, const void *a, const void *b, void *c, bool accumulate)
 {
     struct oa_gemm g = { m, n, k, k, k, n, false, true, accumulate, true, false };
-    w->d->kernels.gemm(w->gemm, &g, a, b, c);
+    w->d->cpu->kernels.gemm(w->gemm, &g, a, b, c);
 }
 
 static void product_ta(struct work *w, long m, long n, long k, const void *a, const void *b, void *c, bool accumulate)
 {
     struct oa_gemm g = { m, n, k, m, n, n, true, false, accumulate, true, false };
-    w->d->kernels.gemm(w->gemm, &g, a, b, c);
+    w->d->cpu->kernels.gemm(w->gemm, &g, a, b, c);
 }
 
 static const void *row_as_reals(struct work *w, const void *x, long i)
 {
     const void *row = oa_act_at(w->d, x, i * w->a->features);
-    if (w->d->kernels.act == w->d->kernels.real)
+    if (w->d->cpu->kernels.act == w->d->cpu->kernels.real)
         return row;
-    w->d->kernels.real_from_act(w->a->features, row, w->row);
+    w->d->cpu->kernels.real_from_act(w->a->features, row, w->row);
     return w->row;
 }
 
@@ -281,17 +281,17 @@ static double state_scale(const struct work *w)
 static void move_state(struct work *w, double from, double to)
 {
     oa_real_set(w->d, w->factor, 0, exp(from - to));
-    w->d->kernels.scale_rows(1, w->a->features * w->a->shape.value_width, w->factor, w->state, 0);
-    w->d->kernels.scale_rows(1, w->a->features, w->factor, w->z, 0);
+    w->d->cpu->kernels.scale_rows(1, w->a->features * w->a->shape.value_width, w->factor, w->state, 0);
+    w->d->cpu->kernels.scale_rows(1, w->a->features, w->factor, w->z, 0);
 }
 
 /* Packed features times w->factor of their row. */
 static void scale_packed(struct work *w, long rows, void *x)
 {
     long r = w->a->features;
-    w->d->kernels.tile_to_real(rows, r, x, r, w->sum, r);
-    w->d->kernels.scale_rows(rows, r, w->factor, w->sum, r);
-    w->d->kernels.tile_to_act(rows, r, w->sum, r, x, r);
+    w->d->cpu->kernels.tile_to_real(rows, r, x, r, w->sum, r);
+    w->d->cpu->kernels.scale_rows(rows, r, w->factor, w->sum, r);
+    w->d->cpu->kernels.tile_to_act(rows, r, w->sum, r, x, r);
 }
 
 /* factor[i] = e^{scale of key i of the chunk − m}, or with `queries` e^{m − m_i}. */
@@ -307,8 +307,8 @@ static void fill_factor(struct work *w, long rows, double m, bool queries)
 static void decay_pairs(struct work *w)
 {
     if (w->scale)
-        w->d->kernels.decay_tile(w->padded, w->padded, w->low, w->high, oa_real_at(w->d, w->scale, w->i0),
-                                 oa_real_at(w->d, w->seen, w->i0), w->tile, w->padded);
+        w->d->cpu->kernels.decay_tile(w->padded, w->padded, w->low, w->high, oa_real_at(w->d, w->scale, w->i0),
+                                      oa_real_at(w->d, w->seen, w->i0), w->tile, w->padded);
 }
 
 /* What the state gave to the chunk's rows, in w->sum: from its own scale to that of each row. */
@@ -317,7 +317,7 @@ static void decay_rows(struct work *w, long width)
     if (!w->scale || !w->a->shape.causal || !begun(w))
         return;
     fill_factor(w, w->rows, state_scale(w), true);
-    w->d->kernels.scale_rows(w->rows, width, w->factor, w->sum, width);
+    w->d->cpu->kernels.scale_rows(w->rows, width, w->factor, w->sum, width);
 }
 
 /* What G gave to the chunk's keys, in w->sum: times e^{c_j − M}. */
@@ -326,7 +326,7 @@ static void decay_columns(struct work *w, long width)
     if (!w->scale)
         return;
     fill_factor(w, w->cols, chunk_scale(w, w->i0), false);
-    w->d->kernels.scale_rows(w->cols, width, w->factor, w->sum, width);
+    w->d->cpu->kernels.scale_rows(w->cols, width, w->factor, w->sum, width);
 }
 
 /* S += φ_kᵀ V, z += Σ φ_k. Overwrites w->k where there are scales. */
@@ -341,7 +341,7 @@ static void add_keys(struct work *w)
         scale_packed(w, w->cols, w->k);
     }
     product_ta(w, r, v, w->padded, w->k, w->v, w->state, true);
-    w->d->kernels.column_sums(w->cols, r, w->k, r, w->z);
+    w->d->cpu->kernels.column_sums(w->cols, r, w->k, r, w->z);
 }
 
 /* G += φ_qᵀ N, g += Σ e φ_q. Overwrites w->q where there are scales. */
@@ -356,18 +356,18 @@ static void add_queries(struct work *w)
     }
     product_ta(w, r, v, w->padded, w->q, w->n, w->state, true);
     for (long i = 0; i < w->rows; i++)
-        w->d->kernels.axpy(r, oa_real_get(w->d, w->e, i), row_as_reals(w, w->q, i), w->z);
+        w->d->cpu->kernels.axpy(r, oa_real_get(w->d, w->e, i), row_as_reals(w, w->q, i), w->z);
 }
 
 static void round_state(struct work *w)
 {
-    w->d->kernels.act_from_real(w->a->features * w->a->shape.value_width, w->state, w->state_act);
+    w->d->cpu->kernels.act_from_real(w->a->features * w->a->shape.value_width, w->state, w->state_act);
 }
 
 static void store(const struct work *w, long rows, long all, long width, void *x, long ld)
 {
-    size_t size = w->d->kernels.act_size;
-    w->d->kernels.tile_to_act(rows, width, w->sum, width, x, ld);
+    size_t size = w->d->numbers.act_size;
+    w->d->cpu->kernels.tile_to_act(rows, width, w->sum, width, x, ld);
     oa_zero_rows(oa_act_at(w->d, x, rows * ld), (size_t)ld * size, (size_t)width * size, all - rows);
 }
 
@@ -375,14 +375,14 @@ static void store(const struct work *w, long rows, long all, long width, void *x
 static void store_features(const struct work *w, long rows, long all, const void *x, long ld, void *dx)
 {
     const struct oa_linear_attention *a = w->a;
-    size_t size = w->d->kernels.act_size;
+    size_t size = w->d->numbers.act_size;
     long r = a->features, width = a->squared_width;
     if (width == 0) {
         store(w, rows, all, r, dx, ld);
         return;
     }
-    w->d->kernels.act_from_real(rows * r, w->sum, w->dphi);
-    w->d->kernels.quadratic_gradient(rows, width, a->squared, x, ld, w->dphi, r, dx, ld);
+    w->d->cpu->kernels.act_from_real(rows * r, w->sum, w->dphi);
+    w->d->cpu->kernels.quadratic_gradient(rows, width, a->squared, x, ld, w->dphi, r, dx, ld);
     oa_zero_rows(oa_act_at(w->d, dx, rows * ld), (size_t)ld * size, (size_t)width * size, all - rows);
 }
 
@@ -435,12 +435,12 @@ static void finish_rows(struct work *w)
     oa_real_fill(w->d, all, 0, saved);
     for (long i = 0; i < w->rows; i++) {
         double den = oa_real_get(w->d, w->den, i) +
-                     state_share(w, i) * w->d->kernels.dot(a->features, row_as_reals(w, w->q, i), w->z);
+                     state_share(w, i) * w->d->cpu->kernels.dot(a->features, row_as_reals(w, w->q, i), w->z);
         oa_real_set(w->d, saved, i, oa_guarded_denominator(a->policy, row_epsilon(w, i), den));
         den = oa_real_get(w->d, saved, i);
         oa_real_set(w->d, w->factor, i, den == 0 ? 0 : 1 / den);
     }
-    w->d->kernels.scale_rows(w->rows, a->shape.value_width, w->factor, w->sum, a->shape.value_width);
+    w->d->cpu->kernels.scale_rows(w->rows, a->shape.value_width, w->factor, w->sum, a->shape.value_width);
     store(w, w->rows, all, a->shape.value_width, query_place(w, a->o, a->ldo, a->shape.value_width), a->ldo);
 }
 
@@ -452,8 +452,8 @@ static void causal_forward(struct work *w)
         oa_real_fill(w->d, w->padded, 0, w->den);
         product_tb(w, w->padded, w->padded, r, w->q, w->k, w->tile, false);
         decay_pairs(w);
-        w->d->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded,
-                                w->den);
+        w->d->cpu->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded,
+                                     w->den);
         if (begun(w)) {
             round_state(w);
             product(w, w->padded, v, r, w->q, w->state_act, w->sum, false);
@@ -514,7 +514,7 @@ void oa_cpu_linear_attention(struct oa_device *d, const struct oa_linear_attenti
 /* The denominator does not depend on its sum. */
 static bool clamped(const struct work *w, long i, double den)
 {
-    double epsilon = row_epsilon(w, i), limit = w->d->kernels.real == OA_F64 ? epsilon : (double)(float)epsilon;
+    double epsilon = row_epsilon(w, i), limit = w->d->cpu->kernels.real == OA_F64 ? epsilon : (double)(float)epsilon;
     if (w->a->policy == OA_DENOMINATOR_SIGN)
         return fabs(den) <= limit;
     return w->a->policy == OA_DENOMINATOR_CLAMP && den <= limit;
@@ -524,7 +524,7 @@ static bool clamped(const struct work *w, long i, double den)
 static void make_gradient(struct work *w)
 {
     const struct oa_linear_attention *a = w->a;
-    const struct oa_kernels *k = &w->d->kernels;
+    const struct oa_kernels *k = &w->d->cpu->kernels;
     long v = a->shape.value_width;
     const void *d_o = query_place(w, a->d_o, a->ldo, v), *saved = saved_denominators(w);
     k->row_dots(w->rows, v, d_o, a->ldo, query_place(w, a->o, a->ldo, v), a->ldo, w->e);
@@ -541,10 +541,10 @@ static void make_gradient(struct work *w)
 /* Those of all queries, once for both sweeps; zeros for the padding of the last chunk. */
 static bool make_gradients(struct work *w)
 {
-    size_t act = w->d->kernels.act_size;
+    size_t act = w->d->numbers.act_size;
     long v = w->a->shape.value_width, rows = oa_blocks(w->a->shape.queries, w->chunk) * w->chunk;
     w->all_n = take(w, rows * v, act);
-    w->all_e = take(w, rows, w->d->kernels.real_size);
+    w->all_e = take(w, rows, w->d->numbers.real_size);
     if (w->failed)
         return false;
     memset(oa_at(w->all_n, act, w->queries * v), 0, (size_t)((rows - w->queries) * v) * act);
@@ -561,9 +561,11 @@ static void mixed_tile(struct work *w)
 {
     product_tb(w, w->padded, w->padded, w->a->shape.value_width, w->n, w->v, w->tile, false);
     for (long i = 0; i < w->rows; i++)
-        w->d->kernels.axpy(w->high[i], oa_real_get(w->d, w->e, i), w->ones, oa_real_at(w->d, w->tile, i * w->padded));
+        w->d->cpu->kernels.axpy(w->high[i], oa_real_get(w->d, w->e, i), w->ones,
+                                oa_real_at(w->d, w->tile, i * w->padded));
     decay_pairs(w);
-    w->d->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded, NULL);
+    w->d->cpu->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded,
+                                 NULL);
 }
 
 /* A gradient has two sources: the state (S for queries; G, what later queries give, for keys), which is 0 in the first
@@ -578,7 +580,7 @@ static void finish_queries(struct work *w, int from)
     if (from & STATE) {
         product_tb(w, w->padded, r, a->shape.value_width, w->n, w->state_act, w->sum, false);
         for (long i = 0; i < w->rows; i++)
-            w->d->kernels.axpy(r, oa_real_get(w->d, w->e, i), w->z, oa_real_at(w->d, w->sum, i * r));
+            w->d->cpu->kernels.axpy(r, oa_real_get(w->d, w->e, i), w->z, oa_real_at(w->d, w->sum, i * r));
         decay_rows(w, r);
     }
     if (from & OWN) {
@@ -601,8 +603,8 @@ static void finish_values(struct work *w, int from)
     if (from & OWN) {
         product_tb(w, w->padded, w->padded, r, w->q, w->k, w->tile, false);
         decay_pairs(w);
-        w->d->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded,
-                                NULL);
+        w->d->cpu->kernels.mask_tile(w->padded, w->padded, w->low, w->high, w->tile, w->padded, w->tile_act, w->padded,
+                                     NULL);
         product_ta(w, w->padded, v, w->padded, w->tile_act, w->n, w->sum, from & STATE);
     }
     store(w, w->cols, oa_min(w->chunk, a->shape.keys - w->i0), v, key_place(w, a->dv, a->ldv, v), a->ldv);
@@ -616,7 +618,7 @@ static void finish_keys(struct work *w, int from)
     if (from & STATE) {
         product_tb(w, w->padded, r, v, w->v, w->state_act, w->sum, false);
         for (long j = 0; j < w->cols; j++)
-            w->d->kernels.axpy(r, 1, w->z, oa_real_at(w->d, w->sum, j * r));
+            w->d->cpu->kernels.axpy(r, 1, w->z, oa_real_at(w->d, w->sum, j * r));
         decay_columns(w, r);
     }
     if (from & OWN) {

@@ -33,7 +33,7 @@ struct token {
 static bool open_token(struct token *t, const struct call *f, long item, const struct oa_worker *w)
 {
     const struct oa_linear_attention *a = f->a;
-    size_t real = f->d->kernels.real_size;
+    size_t real = f->d->numbers.real_size;
     long r = a->features, V = a->shape.value_width;
     *t = (struct token){ .d = f->d, .a = a, .b = item / a->shape.heads, .h = item % a->shape.heads };
     t->sums = oa_real_at(f->d, a->state, item * (r * V + r + 1));
@@ -41,7 +41,7 @@ static bool open_token(struct token *t, const struct call *f, long item, const s
     t->phi = oa_arena_take(w->scratch, (size_t)r * real);
     t->v = oa_arena_take(w->scratch, (size_t)V * real);
     t->o = oa_arena_take(w->scratch, (size_t)V * real);
-    t->act = oa_arena_take(w->scratch, (size_t)r * f->d->kernels.act_size);
+    t->act = oa_arena_take(w->scratch, (size_t)r * f->d->numbers.act_size);
     if (!t->phi || !t->v || !t->o || !t->act)
         return false;
     t->scale = a->begun ? oa_real_get(f->d, t->z, r) : -INFINITY;
@@ -54,7 +54,7 @@ static bool open_token(struct token *t, const struct call *f, long item, const s
 static void read_features(struct token *t, const void *x, long ld)
 {
     const struct oa_linear_attention *a = t->a;
-    const struct oa_kernels *k = &t->d->kernels;
+    const struct oa_kernels *k = &t->d->cpu->kernels;
     long width = a->squared_width ? a->squared_width : a->features;
     const void *row = oa_act_at(t->d, x, t->b * ld + t->h * width);
     if (a->squared_width) {
@@ -71,7 +71,7 @@ static double scale_of(const struct token *t, const void *scales)
 
 static void rescale(struct token *t, double to)
 {
-    const struct oa_kernels *k = &t->d->kernels;
+    const struct oa_kernels *k = &t->d->cpu->kernels;
     long r = t->a->features, V = t->a->shape.value_width;
     double from = t->scale;
     t->scale = to;
@@ -84,7 +84,7 @@ static void rescale(struct token *t, double to)
 static void add_key(struct token *t)
 {
     const struct oa_linear_attention *a = t->a;
-    const struct oa_kernels *k = &t->d->kernels;
+    const struct oa_kernels *k = &t->d->cpu->kernels;
     long V = a->shape.value_width;
     double own = scale_of(t, a->key_scale);
     rescale(t, fmax(t->scale, own));
@@ -99,7 +99,7 @@ static void add_key(struct token *t)
 static void ask(struct token *t)
 {
     const struct oa_linear_attention *a = t->a;
-    const struct oa_kernels *k = &t->d->kernels;
+    const struct oa_kernels *k = &t->d->cpu->kernels;
     long V = a->shape.value_width;
     double epsilon = a->query_scale ? a->epsilon * exp(-scale_of(t, a->query_scale) - t->scale) : a->epsilon;
     read_features(t, a->fq, a->ldfq);

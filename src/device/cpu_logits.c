@@ -36,17 +36,17 @@ struct sums {
 
 static void take_sums(struct oa_tiles *t, struct sums *s)
 {
-    size_t real = t->d->kernels.real_size;
+    size_t real = t->d->numbers.real_size;
     s->m = oa_tiles_take(t, t->query_block, real);
     s->z = oa_tiles_take(t, t->query_block, real);
     s->rescale = oa_tiles_take(t, t->query_block, real);
     s->o = oa_tiles_take(t, t->query_block * t->a->shape.value_width, real);
-    s->p = oa_tiles_take(t, t->query_block * t->key_block, t->d->kernels.act_size);
+    s->p = oa_tiles_take(t, t->query_block * t->key_block, t->d->numbers.act_size);
 }
 
 static void add_tile(struct oa_tiles *t, struct sums *s, bool first)
 {
-    const struct oa_kernels *k = &t->d->kernels;
+    const struct oa_kernels *k = &t->d->cpu->kernels;
     double factor = oa_tiles_logits(t);
     k->softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, t->s, t->padded_cols, s->m, s->z,
                     s->rescale);
@@ -79,13 +79,13 @@ static void finish_rows(struct oa_tiles *t, struct sums *s)
         oa_real_set(d, lse, i, z == 0 ? -INFINITY : oa_real_get(d, s->m, i) + log(z));
         oa_real_set(d, s->z, i, z == 0 ? 0 : OA_BUG(RECIPROCAL_MISSING) ? z : 1 / z);
     }
-    d->kernels.scale_rows(rows, v, s->z, s->o, v);
-    d->kernels.tile_to_act(rows, v, s->o, v, output_row(t, t->rows.begin), t->a->ldo);
+    d->cpu->kernels.scale_rows(rows, v, s->z, s->o, v);
+    d->cpu->kernels.tile_to_act(rows, v, s->o, v, output_row(t, t->rows.begin), t->a->ldo);
 }
 
 static void empty_rows(struct oa_tiles *t, long begin, long end)
 {
-    size_t size = t->d->kernels.act_size;
+    size_t size = t->d->numbers.act_size;
     if (begin >= end)
         return;
     oa_zero_rows(output_row(t, begin), (size_t)t->a->ldo * size, (size_t)t->a->shape.value_width * size, end - begin);
@@ -127,7 +127,7 @@ static void forward_item(void *argument, long item, const struct oa_worker *w)
     struct oa_tiles t;
     struct sums s;
     long head = item / f->cuts, begin = item % f->cuts * f->rows, end = oa_min(begin + f->rows, f->a->shape.queries);
-    oa_tiles_open(&t, f->d, f->a, w, f->d->kernels.key_block);
+    oa_tiles_open(&t, f->d, f->a, w, f->d->cpu->kernels.key_block);
     take_sums(&t, &s);
     oa_tiles_head(&t, head / f->a->shape.heads, head % f->a->shape.heads);
     long step = OA_PACKED_BLOCKS * t.query_block;
@@ -152,7 +152,7 @@ void oa_cpu_logits(struct oa_device *d, const struct oa_logits *a)
     long heads = a->shape.batch * a->shape.heads;
     struct forward f = { .d = d, .a = a, .cuts = 1, .rows = a->shape.queries };
     if (heads < ENOUGH_ITEMS) {
-        f.rows = BLOCKS_AN_ITEM * oa_tile_round(d->kernels.query_block);
+        f.rows = BLOCKS_AN_ITEM * oa_tile_round(d->cpu->kernels.query_block);
         f.cuts = oa_blocks(a->shape.queries, f.rows);
     }
     oa_parallel(d->context, heads * f.cuts, forward_item, &f);

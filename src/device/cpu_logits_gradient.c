@@ -127,7 +127,7 @@ static long widest_row(const struct oa_tiles *t)
 /* What is taken once for an item. */
 static void take_tiles(struct oa_tiles *t, struct gradients *g, const struct backward *f)
 {
-    size_t real = t->d->kernels.real_size, act = t->d->kernels.act_size;
+    size_t real = t->d->numbers.real_size, act = t->d->numbers.act_size;
     long tile = t->query_block * t->key_block;
     *g = (struct gradients){ .f = f, .logits = wants_logits(f) };
     g->p = oa_tiles_take(t, tile, real); /* D is dropped as reals first */
@@ -148,9 +148,9 @@ static void take_tiles(struct oa_tiles *t, struct gradients *g, const struct bac
 
 static void *take_zeros(struct oa_tiles *t, long n)
 {
-    void *x = oa_tiles_take(t, n, t->d->kernels.real_size);
+    void *x = oa_tiles_take(t, n, t->d->numbers.real_size);
     if (x)
-        memset(x, 0, (size_t)n * t->d->kernels.real_size);
+        memset(x, 0, (size_t)n * t->d->numbers.real_size);
     return x;
 }
 
@@ -182,7 +182,7 @@ static void *sum_row(const struct oa_tiles *t, const struct gradients *g, void *
 /* t->s holds P. dv += Dᵀ dO. */
 static void add_value_gradient(struct oa_tiles *t, struct gradients *g)
 {
-    const struct oa_kernels *k = &t->d->kernels;
+    const struct oa_kernels *k = &t->d->cpu->kernels;
     const void *p = t->s;
     if (t->a->keep < 1) {
         size_t bytes = (size_t)(t->padded_rows * t->padded_cols) * k->real_size;
@@ -195,7 +195,7 @@ static void add_value_gradient(struct oa_tiles *t, struct gradients *g)
 /* dS into g->ds. */
 static void logits_gradient(struct oa_tiles *t, struct gradients *g)
 {
-    const struct oa_kernels *k = &t->d->kernels;
+    const struct oa_kernels *k = &t->d->cpu->kernels;
     oa_tiles_pair_product(t, t->d_o, t->v, g->dp, false);
     oa_tiles_dropout(t, g->dp);
     k->softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->padded_cols, g->dp, t->padded_cols, g->delta, g->ds,
@@ -208,16 +208,16 @@ static void add_table_gradient(struct oa_tiles *t, const struct gradients *g, in
     long n = p->table_length;
     void *corner = oa_real_at(t->d, p->dtable, (t->h * n + t->rows.begin) * n + t->cols.begin);
     for (long i = 0; i < oa_span_length(t->rows); i++)
-        t->d->kernels.add_to_real(oa_span_length(t->cols), oa_tiles_alpha(t, c),
-                                  oa_act_at(t->d, g->ds, i * t->padded_cols), oa_real_at(t->d, corner, i * n));
+        t->d->cpu->kernels.add_to_real(oa_span_length(t->cols), oa_tiles_alpha(t, c),
+                                       oa_act_at(t->d, g->ds, i * t->padded_cols), oa_real_at(t->d, corner, i * n));
 }
 
 /* A row of acts as reals, by way of g->row when the types differ. */
 static const void *as_reals(const struct oa_tiles *t, const struct gradients *g, long n, const void *x)
 {
-    if (t->d->kernels.act == t->d->kernels.real)
+    if (t->d->cpu->kernels.act == t->d->cpu->kernels.real)
         return x;
-    t->d->kernels.real_from_act(n, x, g->row);
+    t->d->cpu->kernels.real_from_act(n, x, g->row);
     return g->row;
 }
 
@@ -229,7 +229,7 @@ static double tile_dot(const struct oa_tiles *t, const struct gradients *g, cons
         long low = t->tile_low[i], n = t->tile_high[i] - low;
         if (n > 0) {
             const void *ds = oa_act_at(t->d, g->ds, i * t->padded_cols + low);
-            sum += t->d->kernels.dot(n, as_reals(t, g, n, ds), oa_real_at(t->d, x, i * step + low));
+            sum += t->d->cpu->kernels.dot(n, as_reals(t, g, n, ds), oa_real_at(t->d, x, i * step + low));
         }
     }
     return sum;
@@ -258,7 +258,7 @@ static void add_alpha_gradient(const struct oa_tiles *t, const struct gradients 
 static void add_fold_gradient(struct oa_tiles *t, struct gradients *g, int c, bool first)
 {
     struct oa_device *d = t->d;
-    const struct oa_kernels *k = &d->kernels;
+    const struct oa_kernels *k = &d->cpu->kernels;
     long a = t->a->part[c].width, b = t->a->part[c].folds;
     for (long i = 0; i < oa_span_length(t->rows); i++) {
         const void *ds = as_reals(t, g, oa_span_length(t->cols), oa_act_at(d, g->ds, i * t->padded_cols));
@@ -289,8 +289,8 @@ static void add_part_gradient(struct oa_tiles *t, struct gradients *g, int c, bo
     if (g->dk[c])
         oa_tiles_rows_product(t, g->ds, t->q[c], sum_row(t, g, g->dk[c], t->q[c].width), true);
     if (g->dbias[c])
-        t->d->kernels.column_sums(oa_span_length(t->rows), oa_span_length(t->cols), g->ds, t->padded_cols,
-                                  sum_row(t, g, g->dbias[c], 1));
+        t->d->cpu->kernels.column_sums(oa_span_length(t->rows), oa_span_length(t->cols), g->ds, t->padded_cols,
+                                       sum_row(t, g, g->dbias[c], 1));
     if (wants_dtable(f, c))
         add_table_gradient(t, g, c);
     if (f->dalpha && (f->sides & QUERY_SIDE))
@@ -300,8 +300,8 @@ static void add_part_gradient(struct oa_tiles *t, struct gradients *g, int c, bo
 static void gradient_tile(struct oa_tiles *t, struct gradients *g, bool first)
 {
     double factor = oa_tiles_logits(t);
-    t->d->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, g->lse, t->s,
-                                t->padded_cols);
+    t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, g->lse, t->s,
+                                     t->padded_cols);
     if (g->dv)
         add_value_gradient(t, g);
     if (!g->logits)
@@ -323,9 +323,9 @@ static void load_rows(struct oa_tiles *t, struct gradients *g)
     long row = (t->b * a->shape.heads + t->h) * a->shape.queries + t->rows.begin;
     oa_real_fill(d, t->padded_rows, -INFINITY, g->lse);
     oa_real_fill(d, t->padded_rows, 0, g->delta);
-    memcpy(g->lse, oa_real_at(d, a->lse, row), (size_t)rows * d->kernels.real_size);
-    d->kernels.row_dots(rows, a->shape.value_width, oa_act_at(d, a->d_o, at), a->ldo, oa_act_at(d, a->o, at), a->ldo,
-                        g->delta);
+    memcpy(g->lse, oa_real_at(d, a->lse, row), (size_t)rows * d->numbers.real_size);
+    d->cpu->kernels.row_dots(rows, a->shape.value_width, oa_act_at(d, a->d_o, at), a->ldo, oa_act_at(d, a->o, at),
+                             a->ldo, g->delta);
     if (OA_BUG(SOFTMAX_WITHOUT_DELTA))
         oa_real_fill(d, t->padded_rows, 0, g->delta);
 }
@@ -339,9 +339,9 @@ static void store_rows(const struct oa_tiles *t, const struct gradients *g, long
         void *from = oa_real_at(t->d, sums, i * width);
         if (factor != 1) {
             oa_real_fill(t->d, n, factor, g->factor);
-            t->d->kernels.scale_rows(n, width, g->factor, from, width);
+            t->d->cpu->kernels.scale_rows(n, width, g->factor, from, width);
         }
-        t->d->kernels.tile_to_act(n, width, from, width, oa_act_at(t->d, x, i * ld), ld);
+        t->d->cpu->kernels.tile_to_act(n, width, from, width, oa_act_at(t->d, x, i * ld), ld);
     }
 }
 
@@ -356,7 +356,7 @@ static double rows_dot(const struct oa_tiles *t, const struct gradients *g, stru
     double sum = 0;
     for (long i = 0; i < oa_span_length(t->rows); i++) {
         const void *row = oa_act_at(t->d, x.x, (t->rows.begin - x.begin + i) * x.width);
-        sum += t->d->kernels.dot(x.width, as_reals(t, g, x.width, row), oa_real_at(t->d, sums, i * x.width));
+        sum += t->d->cpu->kernels.dot(x.width, as_reals(t, g, x.width, row), oa_real_at(t->d, sums, i * x.width));
     }
     return sum;
 }
@@ -366,7 +366,7 @@ static void store_query_rows(const struct oa_tiles *t, const struct gradients *g
                              long width, double factor, void *sums, void *x, long ld)
 {
     void *to = part_rows(t, x, ld, t->a->shape.queries, width, i0);
-    size_t size = t->d->kernels.act_size;
+    size_t size = t->d->numbers.act_size;
     store_rows(t, g, rows, width, factor, sums, to, ld);
     oa_zero_rows(oa_act_at(t->d, to, rows * ld), (size_t)ld * size, (size_t)width * size, end - i0 - rows);
 }
@@ -395,8 +395,8 @@ static void finish_query_side(struct oa_tiles *t, struct gradients *g, int c, lo
     if (g->f->dalpha && rows)
         *dalpha_slot(t, g, c) += p->scale * rows_dot(t, g, t->q[c], g->dq[c]);
     if (p->dq && p->q_table)
-        t->d->kernels.axpy(rows * p->width, factor, g->dq[c],
-                           oa_real_at(t->d, p->dq, t->h * p->q_head_stride + i0 * p->width));
+        t->d->cpu->kernels.axpy(rows * p->width, factor, g->dq[c],
+                                oa_real_at(t->d, p->dq, t->h * p->q_head_stride + i0 * p->width));
     else if (p->dq)
         store_query_rows(t, g, i0, rows, end, p->width, factor, g->dq[c], p->dq, p->ldq);
 }
@@ -422,7 +422,7 @@ static void store_key_rows(const struct oa_tiles *t, const struct gradients *g, 
 {
     long rows = oa_span_length(g->cols), begin = g->cols.begin;
     void *to = part_rows(t, x, ld, t->a->shape.keys, width, begin);
-    size_t size = t->d->kernels.act_size;
+    size_t size = t->d->numbers.act_size;
     store_rows(t, g, rows, width, factor, sums, to, ld);
     oa_zero_rows(oa_act_at(t->d, to, rows * ld), (size_t)ld * size, (size_t)width * size, end - begin - rows);
 }
@@ -430,7 +430,7 @@ static void store_key_rows(const struct oa_tiles *t, const struct gradients *g, 
 static void finish_key_side(struct oa_tiles *t, struct gradients *g, int c, long end)
 {
     const struct oa_part *p = &t->a->part[c];
-    const struct oa_kernels *k = &t->d->kernels;
+    const struct oa_kernels *k = &t->d->cpu->kernels;
     double alpha = oa_tiles_alpha(t, c);
     long n = oa_span_length(g->cols), begin = g->cols.begin;
     if (g->dbias[c])
@@ -485,7 +485,7 @@ static void gradient_item(void *argument, long item, const struct oa_worker *w)
     long group = item / row_cuts / col_cuts, b0 = group / f->head_items, h0 = group % f->head_items;
     struct oa_tiles t;
     struct gradients g;
-    oa_tiles_open(&t, f->d, f->a, w, f->d->kernels.key_block);
+    oa_tiles_open(&t, f->d, f->a, w, f->d->cpu->kernels.key_block);
     take_tiles(&t, &g, f);
     for (long b = b0; b < (f->merge_batch ? s->batch : b0 + 1); b++)
         for (long h = h0; h < (f->merge_heads ? s->heads : h0 + 1) && !t.failed; h++) {
@@ -559,7 +559,7 @@ static bool take_shared(struct backward *f)
 static void run_passes(struct backward *f)
 {
     const struct oa_attention_shape *s = &f->a->shape;
-    long block = oa_tile_round(f->d->kernels.query_block), items = items_of(f);
+    long block = oa_tile_round(f->d->cpu->kernels.query_block), items = items_of(f);
     if (items >= ENOUGH_ITEMS || (s->queries <= block && s->keys <= block)) {
         run_pass(f, QUERY_SIDE | KEY_SIDE, s->queries, s->keys);
         return;
@@ -574,7 +574,7 @@ static void run_passes(struct backward *f)
 
 static long dalpha_blocks(const struct backward *f)
 {
-    long rows = oa_tile_round(oa_min(f->d->kernels.query_block, f->a->shape.queries));
+    long rows = oa_tile_round(oa_min(f->d->cpu->kernels.query_block, f->a->shape.queries));
     return oa_blocks(f->a->shape.queries, rows);
 }
 

@@ -50,7 +50,7 @@ static const void *keys_of(const struct row *r, const struct oa_part *p)
 
 static void add_dots(struct row *r, const struct oa_part *p, double alpha)
 {
-    const struct oa_kernels *k = &r->d->kernels;
+    const struct oa_kernels *k = &r->d->cpu->kernels;
     long n = r->end - r->begin;
     k->row_dots(n, p->width, keys_of(r, p), p->ldk, query_of(r, p), 0, r->part);
     k->axpy(n, alpha * p->scale, r->part, r->s);
@@ -61,13 +61,13 @@ static void add_dots(struct row *r, const struct oa_part *p, double alpha)
 static void add_table(struct row *r, const struct oa_part *p, double alpha)
 {
     long n = p->table_length, row = r->h * n + r->a->shape.first;
-    r->d->kernels.axpy(r->end - r->begin, alpha, oa_real_at(r->d, p->table, row * n + r->begin), r->s);
+    r->d->cpu->kernels.axpy(r->end - r->begin, alpha, oa_real_at(r->d, p->table, row * n + r->begin), r->s);
 }
 
 /* S_j = q[j mod width]·k[⌊j/width⌋], both of the query's token. */
 static void add_fold(struct row *r, const struct oa_part *p, double alpha)
 {
-    const struct oa_kernels *k = &r->d->kernels;
+    const struct oa_kernels *k = &r->d->cpu->kernels;
     k->real_from_act(p->width, oa_act_at(r->d, p->q, r->b * p->ldq + r->h * p->width), r->fold_query);
     k->real_from_act(p->folds, oa_act_at(r->d, p->k, r->b * p->ldk + r->h * p->folds), r->fold_key);
     for (long j = r->begin, next; j < r->end; j = next) {
@@ -80,7 +80,7 @@ static void add_fold(struct row *r, const struct oa_part *p, double alpha)
 static void fill_logits(struct row *r)
 {
     const struct oa_logits *a = r->a;
-    memset(r->s, 0, KEYS * r->d->kernels.real_size);
+    memset(r->s, 0, KEYS * r->d->numbers.real_size);
     for (int c = 0; c < a->parts; c++) {
         double alpha = a->alpha ? oa_real_get(r->d, a->alpha, r->h * a->parts + c) : 1;
         if (a->part[c].kind == OA_PART_DOT)
@@ -133,7 +133,7 @@ static void hide_invisible(struct row *r)
 static void add_block(struct row *r)
 {
     static const int32_t none = 0;
-    const struct oa_kernels *k = &r->d->kernels;
+    const struct oa_kernels *k = &r->d->cpu->kernels;
     const struct oa_logits *a = r->a;
     int32_t all = (int32_t)(r->end - r->begin);
     long V = a->shape.value_width;
@@ -156,13 +156,13 @@ static void finish(struct row *r)
     double z = oa_real_get(r->d, r->z, 0);
     oa_real_set(r->d, a->lse, r->b * a->shape.heads + r->h, z == 0 ? -INFINITY : oa_real_get(r->d, r->m, 0) + log(z));
     oa_real_set(r->d, r->z, 0, z == 0 ? 0 : 1 / z);
-    r->d->kernels.scale_rows(1, V, r->z, r->o, V);
-    r->d->kernels.act_from_real(V, r->o, oa_act_at(r->d, a->o, r->b * a->ldo + r->h * V));
+    r->d->cpu->kernels.scale_rows(1, V, r->z, r->o, V);
+    r->d->cpu->kernels.act_from_real(V, r->o, oa_act_at(r->d, a->o, r->b * a->ldo + r->h * V));
 }
 
 static void *take(const struct row *r, const struct oa_worker *w, long n, bool *failed)
 {
-    void *x = oa_arena_take(w->scratch, (size_t)n * r->d->kernels.real_size);
+    void *x = oa_arena_take(w->scratch, (size_t)n * r->d->numbers.real_size);
     *failed |= !x;
     return x;
 }

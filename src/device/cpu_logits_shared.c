@@ -33,7 +33,7 @@ static long numbers(const struct oa_logits *a, int count)
 size_t oa_shared_bytes(const struct oa_device *d, const struct oa_logits *a)
 {
     const struct oa_attention_shape *s = &a->shape;
-    return (size_t)(s->batch * s->heads * numbers(a, a->parts)) * d->kernels.real_size;
+    return (size_t)(s->batch * s->heads * numbers(a, a->parts)) * d->numbers.real_size;
 }
 
 static void *sums_of(const struct oa_shared *s, long b, long h, int part)
@@ -44,7 +44,7 @@ static void *sums_of(const struct oa_shared *s, long b, long h, int part)
 
 void oa_shared_clear(const struct oa_shared *s, long b, long h)
 {
-    memset(sums_of(s, b, h, 0), 0, (size_t)numbers(s->a, s->a->parts) * s->d->kernels.real_size);
+    memset(sums_of(s, b, h, 0), 0, (size_t)numbers(s->a, s->a->parts) * s->d->numbers.real_size);
 }
 
 void *oa_shared_keys(const struct oa_shared *s, long b, long h, int part)
@@ -78,8 +78,8 @@ static void add_item(void *argument, long item, const struct oa_worker *w)
     (void)w;
     for (long b = 0; b < s->a->shape.batch; b++)
         for (long h = 0; h < s->a->shape.heads; h++)
-            s->d->kernels.axpy(n, 1, oa_real_at(s->d, f->place(s, b, h, f->part), at),
-                               oa_real_at(s->d, f->place(f->to, b, h, f->part), at));
+            s->d->cpu->kernels.axpy(n, 1, oa_real_at(s->d, f->place(s, b, h, f->part), at),
+                                    oa_real_at(s->d, f->place(f->to, b, h, f->part), at));
 }
 
 static void add(struct addition f)

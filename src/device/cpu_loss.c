@@ -25,7 +25,7 @@ static double squared_error(const struct rows *r, long i, void *logit, void *dlo
     double error = oa_real_get(r->d, logit, 0) - r->a->value[r->first + i];
     oa_real_set(r->d, logit, 0, 2 * r->a->scale * error);
     if (dlogit)
-        r->d->kernels.act_from_real(1, logit, dlogit);
+        r->d->cpu->kernels.act_from_real(1, logit, dlogit);
     return error * error;
 }
 
@@ -33,10 +33,10 @@ static double row_loss(const struct rows *r, long i, int32_t target, void *logit
 {
     const struct oa_linear_loss *a = r->a;
     if (a->bias)
-        r->d->kernels.axpy(a->vocabulary, 1, a->bias, logits);
+        r->d->cpu->kernels.axpy(a->vocabulary, 1, a->bias, logits);
     if (a->value)
         return squared_error(r, i, logits, dlogits);
-    return r->d->kernels.cross_entropy(a->vocabulary, logits, target, a->smoothing, a->scale, dlogits);
+    return r->d->cpu->kernels.cross_entropy(a->vocabulary, logits, target, a->smoothing, a->scale, dlogits);
 }
 
 static void one_row(void *argument, long i, const struct oa_worker *worker)
@@ -49,7 +49,7 @@ static void one_row(void *argument, long i, const struct oa_worker *worker)
     if (target < 0) {
         r->loss[i] = 0;
         if (dlogits)
-            memset(dlogits, 0, (size_t)a->vocabulary * r->d->kernels.act_size);
+            memset(dlogits, 0, (size_t)a->vocabulary * r->d->numbers.act_size);
         return;
     }
     r->loss[i] = row_loss(r, i, target, oa_real_at(r->d, r->logits, i * a->vocabulary), dlogits);
@@ -59,8 +59,8 @@ static double block(struct oa_device *d, const struct oa_linear_loss *a, long fi
 {
     struct oa_arena *scratch = &d->scratch;
     size_t cells = (size_t)(rows * a->vocabulary);
-    void *logits = oa_arena_take(scratch, cells * d->kernels.real_size);
-    void *dlogits = a->dx ? oa_arena_take(scratch, cells * d->kernels.act_size) : NULL;
+    void *logits = oa_arena_take(scratch, cells * d->numbers.real_size);
+    void *dlogits = a->dx ? oa_arena_take(scratch, cells * d->numbers.act_size) : NULL;
     double *loss = oa_arena_take(scratch, (size_t)rows * sizeof *loss);
     if (!logits || !loss || (a->dx && !dlogits))
         return NAN;

@@ -18,7 +18,7 @@ static void mean(void *argument, long b, const struct oa_worker *worker)
 {
     const struct means *m = argument;
     const struct oa_row_means *a = m->a;
-    const struct oa_kernels *k = &m->d->kernels;
+    const struct oa_kernels *k = &m->d->cpu->kernels;
     long rows = real_rows(a, b);
     void *sum = oa_arena_take(worker->scratch, (size_t)a->cols * k->real_size);
     if (!sum)
@@ -40,7 +40,7 @@ static void mean_gradient(void *argument, long b, const struct oa_worker *worker
 {
     const struct means *m = argument;
     const struct oa_row_means *a = m->a;
-    const struct oa_kernels *k = &m->d->kernels;
+    const struct oa_kernels *k = &m->d->cpu->kernels;
     long rows = real_rows(a, b);
     size_t bytes = (size_t)a->cols * k->act_size;
     void *share = oa_arena_take(worker->scratch, (size_t)a->cols * k->real_size);

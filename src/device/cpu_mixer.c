@@ -29,8 +29,8 @@ static void mask_item(void *argument, long item, const struct oa_worker *worker)
     static const int32_t none = 0;
     const struct mixer *m = argument;
     for (long i = item * m->run; i < oa_min(m->rows, (item + 1) * m->run); i++)
-        m->d->kernels.mask_tile(1, m->cols, &none, &m->high[i], oa_real_at(m->d, m->x, i * m->cols), m->cols,
-                                oa_act_at(m->d, m->y, i * m->cols), m->cols, NULL);
+        m->d->cpu->kernels.mask_tile(1, m->cols, &none, &m->high[i], oa_real_at(m->d, m->x, i * m->cols), m->cols,
+                                     oa_act_at(m->d, m->y, i * m->cols), m->cols, NULL);
 }
 
 void oa_cpu_mask_rows(struct oa_device *d, long rows, long cols, const int32_t *high, const void *x, void *y)
@@ -43,8 +43,8 @@ static void mask_gradient_item(void *argument, long item, const struct oa_worker
     (void)worker;
     const struct mixer *m = argument;
     for (long i = item * m->run; i < oa_min(m->rows, (item + 1) * m->run); i++)
-        m->d->kernels.axpy(oa_min(m->cols, m->high[i]), 1, oa_real_at(m->d, m->x, i * m->cols),
-                           oa_real_at(m->d, m->y, i * m->cols));
+        m->d->cpu->kernels.axpy(oa_min(m->cols, m->high[i]), 1, oa_real_at(m->d, m->x, i * m->cols),
+                                oa_real_at(m->d, m->y, i * m->cols));
 }
 
 void oa_cpu_mask_rows_gradient(struct oa_device *d, long rows, long cols, const int32_t *high, const void *dy, void *dx)
@@ -57,12 +57,12 @@ void oa_cpu_mask_rows_gradient(struct oa_device *d, long rows, long cols, const 
 static void bias_item(void *argument, long item, const struct oa_worker *worker)
 {
     const struct mixer *m = argument;
-    void *row = oa_arena_take(worker->scratch, (size_t)m->cols * m->d->kernels.real_size);
+    void *row = oa_arena_take(worker->scratch, (size_t)m->cols * m->d->numbers.real_size);
     for (long i = item * m->run; row && i < oa_min(m->rows, (item + 1) * m->run); i++) {
         double bias = oa_real_get(m->d, m->x, i % m->length);
         for (long c = 0; c < m->cols; c++)
             oa_real_set(m->d, row, c, bias);
-        m->d->kernels.add_bias(1, m->cols, row, oa_act_at(m->d, m->y, i * m->ld), m->ld);
+        m->d->cpu->kernels.add_bias(1, m->cols, row, oa_act_at(m->d, m->y, i * m->ld), m->ld);
     }
 }
 
@@ -76,11 +76,11 @@ void oa_cpu_add_position_bias(struct oa_device *d, long rows, long cols, long le
 static void position_item(void *argument, long item, const struct oa_worker *worker)
 {
     const struct mixer *m = argument;
-    void *row = oa_arena_take(worker->scratch, (size_t)m->cols * m->d->kernels.real_size);
+    void *row = oa_arena_take(worker->scratch, (size_t)m->cols * m->d->numbers.real_size);
     for (long i = item * m->run; row && i < oa_min(m->length, (item + 1) * m->run); i++) {
         double sum = oa_real_get(m->d, m->y, i);
         for (long at = i; at < m->rows; at += m->length) {
-            m->d->kernels.real_from_act(m->cols, oa_act_at(m->d, m->x, at * m->ld), row);
+            m->d->cpu->kernels.real_from_act(m->cols, oa_act_at(m->d, m->x, at * m->ld), row);
             for (long c = 0; c < m->cols; c++)
                 sum += oa_real_get(m->d, row, c);
         }

@@ -34,13 +34,13 @@ static long first_unit(const struct oa_mixer_steps *a, long position)
 
 static bool open_work(struct work *w, const struct call *f, long item, const struct oa_worker *worker)
 {
-    size_t real = f->d->kernels.real_size, units = (size_t)f->a->units;
+    size_t real = f->d->numbers.real_size, units = (size_t)f->a->units;
     *w = (struct work){ .d = f->d, .a = f->a, .channel = item * f->block };
     w->channels = oa_min(f->block, f->a->channels - w->channel);
     w->in = oa_arena_take(worker->scratch, units * real);
     w->out = oa_arena_take(worker->scratch, units * real);
     w->x = oa_arena_take(worker->scratch, (size_t)f->block * real);
-    w->act = oa_arena_take(worker->scratch, units * f->d->kernels.act_size);
+    w->act = oa_arena_take(worker->scratch, units * f->d->numbers.act_size);
     return w->in && w->out && w->x && w->act;
 }
 
@@ -48,25 +48,25 @@ static void read_weights(struct work *w, long position, long low, long high)
 {
     const struct oa_mixer_steps *a = w->a;
     for (long u = low; u < a->units; u++)
-        w->d->kernels.real_from_act(1, oa_act_at(w->d, a->in_weight, u * a->length + position),
-                                    oa_real_at(w->d, w->in, u));
-    w->d->kernels.real_from_act(high, oa_act_at(w->d, a->out_weight, position * a->units), w->out);
+        w->d->cpu->kernels.real_from_act(1, oa_act_at(w->d, a->in_weight, u * a->length + position),
+                                         oa_real_at(w->d, w->in, u));
+    w->d->cpu->kernels.real_from_act(high, oa_act_at(w->d, a->out_weight, position * a->units), w->out);
 }
 
 /* Units low … high−1 of a channel have heard all they are to hear. */
 static void finish_units(struct work *w, long low, long high, void *units)
 {
     void *u = oa_real_at(w->d, units, low);
-    w->d->kernels.axpy(high - low, 1, oa_real_at(w->d, w->a->in_bias, low), u);
-    w->d->kernels.act_from_real(high - low, u, w->act);
-    w->d->kernels.gelu_exact(high - low, w->act, w->act);
-    w->d->kernels.real_from_act(high - low, w->act, u);
+    w->d->cpu->kernels.axpy(high - low, 1, oa_real_at(w->d, w->a->in_bias, low), u);
+    w->d->cpu->kernels.act_from_real(high - low, u, w->act);
+    w->d->cpu->kernels.gelu_exact(high - low, w->act, w->act);
+    w->d->cpu->kernels.real_from_act(high - low, w->act, u);
 }
 
 static void step(struct work *w, long token)
 {
     const struct oa_mixer_steps *a = w->a;
-    const struct oa_kernels *k = &w->d->kernels;
+    const struct oa_kernels *k = &w->d->cpu->kernels;
     long position = a->first + token, low = first_unit(a, position), high = first_unit(a, position + 1);
     double bias = oa_real_get(w->d, a->out_bias, position);
     read_weights(w, position, low, high);

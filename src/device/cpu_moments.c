@@ -35,8 +35,8 @@ static long add_up(const struct moments *f, struct oa_gemm_state *gemm, int side
         };
         if (n == 0)
             continue;
-        f->d->kernels.gemm(gemm, &g, x, x, square);
-        f->d->kernels.column_sums(n, K, x, ld, sum);
+        f->d->cpu->kernels.gemm(gemm, &g, x, x, square);
+        f->d->cpu->kernels.column_sums(n, K, x, ld, sum);
         total += n;
     }
     return total;
@@ -56,14 +56,14 @@ static void side_item(void *argument, long item, const struct oa_worker *worker)
     const struct moments *f = argument;
     const struct oa_moments_change *a = f->a;
     long K = a->width;
-    size_t real = f->d->kernels.real_size;
+    size_t real = f->d->numbers.real_size;
     void *sum = oa_arena_take(worker->scratch, (size_t)K * real);
     void *square = oa_arena_take(worker->scratch, (size_t)(K * K) * real);
     if (!sum || !square)
         return;
     memset(sum, 0, (size_t)K * real);
     memset(square, 0, (size_t)(K * K) * real);
-    long n = add_up(f, f->d->gemm[worker->index], (int)(item / a->heads), item % a->heads, sum, square);
+    long n = add_up(f, f->d->cpu->gemm[worker->index], (int)(item / a->heads), item % a->heads, sum, square);
     if (n == 0)
         return;
     long first = item * K, square_first = first * K;

@@ -109,8 +109,8 @@ static void to_floats(long n, const double *restrict x, float *restrict y)
 /* y += a row of acts. Beyond V r->real stays 0. */
 static void load(const struct rows *r, const void *x, double *y)
 {
-    r->d->kernels.real_from_act(r->values, x, r->real);
-    if (r->d->kernels.real == OA_F64)
+    r->d->cpu->kernels.real_from_act(r->values, x, r->real);
+    if (r->d->cpu->kernels.real == OA_F64)
         add(r->width, 1, r->real, y);
     else
         add_floats(r->width, r->real, y);
@@ -118,11 +118,11 @@ static void load(const struct rows *r, const void *x, double *y)
 
 static void store(const struct rows *r, const double *x, void *y)
 {
-    if (r->d->kernels.real == OA_F64)
+    if (r->d->cpu->kernels.real == OA_F64)
         scale_to(r->width, 1, x, r->real);
     else
         to_floats(r->width, x, r->real);
-    r->d->kernels.act_from_real(r->values, r->real, y);
+    r->d->cpu->kernels.act_from_real(r->values, r->real, y);
 }
 
 /* ---- units ---------------------------------------------------------------------------------------------------- */
@@ -171,7 +171,7 @@ static void scatter(struct rows *r, void *y, long ld, long length, bool shares)
             store(r, from, place(r, y, ld, length, e));
     }
     for (long i = r->tokens; i < length; i++)
-        memset(place(r, y, ld, length, i), 0, (size_t)r->values * r->d->kernels.act_size);
+        memset(place(r, y, ld, length, i), 0, (size_t)r->values * r->d->numbers.act_size);
 }
 
 /* ---- the patterns, W: y += W x, and their transposes, y += Wᵀ x ------------------------------------------------ */
@@ -399,7 +399,7 @@ static bool plain_shift(const struct oa_pattern_attention *a, long *offset)
 /* y_i = x_{i + offset}, zeros where there is none. */
 static void copy_rows(const struct rows *r, const void *x, long ldx, void *y, long ldy, long offset)
 {
-    size_t bytes = (size_t)r->values * r->d->kernels.act_size;
+    size_t bytes = (size_t)r->values * r->d->numbers.act_size;
     long length = r->a->shape.keys;
     for (long i = 0; i < length; i++) {
         void *to = place(r, y, ldy, length, i);

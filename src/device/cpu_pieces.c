@@ -100,7 +100,7 @@ static void *own_row(const struct walk *k, long sequence, long i)
 /* A sequence may end a row before the first one does. */
 static void gather_row(const struct walk *k, const struct oa_worker *w, long sequence, long i, long b, long from)
 {
-    size_t bytes = (size_t)k->cols * k->c->d->kernels.act_size;
+    size_t bytes = (size_t)k->cols * k->c->d->numbers.act_size;
     (void)w;
     if (from < k->n)
         memcpy(own_row(k, sequence, i), whole_row(k, b, from), bytes);
@@ -113,7 +113,7 @@ static void add_row(const struct walk *k, const struct oa_worker *w, long sequen
     void *sum = whole_row(k, b, from);
     (void)w;
     if (from < k->n)
-        k->c->d->kernels.add(k->cols, sum, own_row(k, sequence, i), sum);
+        k->c->d->cpu->kernels.add(k->cols, sum, own_row(k, sequence, i), sum);
 }
 
 /* lse of all heads of a row: [B, H, n] and [B·sequences, H, rows]. */
@@ -148,7 +148,7 @@ static const void *gather(struct piece *c, const struct oa_row_order *o, const v
         return x;
     struct walk k = { .c = c, .order = o, .cols = cols, .whole_ld = *ld, .own_ld = cols, .visit = gather_row };
     k.whole = oa_at(x, 1, 0);
-    k.own = take(c, all_rows(c, o) * cols, c->d->kernels.act_size);
+    k.own = take(c, all_rows(c, o) * cols, c->d->numbers.act_size);
     walk(&k);
     *ld = cols;
     return k.own;
@@ -156,7 +156,7 @@ static const void *gather(struct piece *c, const struct oa_row_order *o, const v
 
 static void *fresh(struct piece *c, const struct oa_row_order *o, const void *wanted, long ld)
 {
-    return wanted ? take(c, all_rows(c, o) * ld, c->d->kernels.act_size) : NULL;
+    return wanted ? take(c, all_rows(c, o) * ld, c->d->numbers.act_size) : NULL;
 }
 
 static const int32_t *lengths(struct piece *c, const struct oa_row_order *o, const int32_t *whole)
@@ -188,7 +188,7 @@ static void *lse_of(struct piece *c, bool gradient)
     if (gradient && as_it_stands(o))
         return c->a->lse;
     struct walk k = { .c = c, .order = o, .cols = c->a->shape.heads, .whole = c->a->lse, .visit = gather_lse };
-    k.own = take(c, all_rows(c, o) * c->a->shape.heads, c->d->kernels.real_size);
+    k.own = take(c, all_rows(c, o) * c->a->shape.heads, c->d->numbers.real_size);
     if (gradient)
         walk(&k);
     return k.own;
@@ -282,8 +282,8 @@ double oa_pieces_pairs(struct oa_device *d, const struct oa_logits *a)
 /* sum [n] += weight · act x; row [n] is scratch, both real. */
 static void add_weighted(const struct oa_device *d, long n, double weight, const void *x, void *row, void *sum)
 {
-    d->kernels.real_from_act(n, x, row);
-    d->kernels.axpy(n, weight, row, sum);
+    d->cpu->kernels.real_from_act(n, x, row);
+    d->cpu->kernels.axpy(n, weight, row, sum);
 }
 
 /* O and lse of what came before, and of the piece, become those of both. */
@@ -291,7 +291,7 @@ static void unite_row(const struct walk *k, const struct oa_worker *w, long sequ
 {
     const struct oa_device *d = k->c->d;
     long heads = k->c->a->shape.heads, V = k->c->a->shape.value_width;
-    size_t bytes = (size_t)V * d->kernels.real_size;
+    size_t bytes = (size_t)V * d->numbers.real_size;
     void *row = oa_arena_take(w->scratch, bytes), *sum = oa_arena_take(w->scratch, bytes);
     for (long h = 0; h < heads && sum && from < k->n; h++) {
         long at = (b * heads + h) * k->n + from;
@@ -304,7 +304,7 @@ static void unite_row(const struct walk *k, const struct oa_worker *w, long sequ
         memset(sum, 0, bytes);
         add_weighted(d, V, exp(one - both), o, row, sum);
         add_weighted(d, V, exp(two - both), oa_act_at(d, own_row(k, sequence, i), h * V), row, sum);
-        d->kernels.act_from_real(V, sum, o);
+        d->cpu->kernels.act_from_real(V, sum, o);
         oa_real_set(d, k->c->a->lse, at, both);
     }
 }

@@ -52,10 +52,10 @@ static bool open_work(struct work *w, const struct call *c, long item, const str
 {
     const struct oa_polynomial *a = c->a;
     const struct oa_attention_shape *s = &a->shape;
-    size_t act = c->d->kernels.act_size, real = c->d->kernels.real_size;
+    size_t act = c->d->numbers.act_size, real = c->d->numbers.real_size;
     long K = a->width, V = s->value_width;
     bool failed = false;
-    *w = (struct work){ .d = c->d, .a = a, .gemm = c->d->gemm[worker->index], .b = item / s->heads };
+    *w = (struct work){ .d = c->d, .a = a, .gemm = c->d->cpu->gemm[worker->index], .b = item / s->heads };
     w->h = item % s->heads;
     w->queries = oa_real_length(s->query_lengths, w->b, s->queries);
     w->keys = oa_real_length(s->key_lengths, w->b, s->keys);
@@ -107,8 +107,8 @@ static void go_to_queries(struct work *w, long i0)
     w->rows = oa_max(0, oa_min(TILE, w->queries - i0));
     const void *q = query_row(w, a->q, a->ldq, a->width);
     for (long i = 0; i < w->rows; i++)
-        w->d->kernels.multiply(a->width, w->scales, oa_act_at(w->d, q, i * a->ldq),
-                               oa_act_at(w->d, w->q, i * a->width));
+        w->d->cpu->kernels.multiply(a->width, w->scales, oa_act_at(w->d, q, i * a->ldq),
+                                    oa_act_at(w->d, w->q, i * a->width));
 }
 
 /* Keys that any row of the tile of queries sees. */
@@ -133,9 +133,9 @@ static void multiply_keys(struct work *w)
                          .tb = true,
                          .real_out = true };
     if (w->rows == 1)
-        w->d->kernels.row_dots(w->cols, a->width, k, a->ldk, w->q, 0, w->s);
+        w->d->cpu->kernels.row_dots(w->cols, a->width, k, a->ldk, w->q, 0, w->s);
     else
-        w->d->kernels.gemm(w->gemm, &g, w->q, k, w->s);
+        w->d->cpu->kernels.gemm(w->gemm, &g, w->q, k, w->s);
 }
 
 /* Goes to the keys at j0. */
@@ -154,14 +154,14 @@ static void go_to_keys(struct work *w, long j0)
 
 static void mask(struct work *w, const void *x, void *sums)
 {
-    w->d->kernels.mask_tile(w->rows, w->cols, w->low, w->high, x, w->cols, w->act, w->cols, sums);
+    w->d->cpu->kernels.mask_tile(w->rows, w->cols, w->low, w->high, x, w->cols, w->act, w->cols, sums);
 }
 
 static void store(const struct work *w, const void *x, long rows, long all, long width, void *to, long ld)
 {
-    w->d->kernels.tile_to_act(rows, width, x, width, to, ld);
+    w->d->cpu->kernels.tile_to_act(rows, width, x, width, to, ld);
     for (long i = rows; i < all; i++)
-        memset(oa_act_at(w->d, to, i * ld), 0, (size_t)width * w->d->kernels.act_size);
+        memset(oa_act_at(w->d, to, i * ld), 0, (size_t)width * w->d->numbers.act_size);
 }
 
 /* ---- forward ---------------------------------------------------------------------------------------------------- */
@@ -176,7 +176,7 @@ static void *saved(const struct work *w)
  * derivative, would leave the range of numbers: (0.01)^20 does. */
 static void invert(const struct work *w, const void *den)
 {
-    double least = w->d->kernels.real_size == sizeof(float) ? 1e-30 : 0;
+    double least = w->d->numbers.real_size == sizeof(float) ? 1e-30 : 0;
     for (long i = 0; i < w->rows; i++) {
         double x = oa_real_get(w->d, den, i);
         oa_real_set(w->d, w->factor, i, x <= least ? 0 : 1 / x);
@@ -198,15 +198,15 @@ static void add_values(struct work *w)
                          .accumulate = true,
                          .real_out = true };
     for (long j = 0; w->rows == 1 && j < w->high[0]; j++)
-        w->d->kernels.add_to_real(V, oa_real_get(w->d, w->s, j), oa_act_at(w->d, v, j * a->ldv), w->sum);
+        w->d->cpu->kernels.add_to_real(V, oa_real_get(w->d, w->s, j), oa_act_at(w->d, v, j * a->ldv), w->sum);
     if (w->rows > 1)
-        w->d->kernels.gemm(w->gemm, &g, w->act, v, w->sum);
+        w->d->cpu->kernels.gemm(w->gemm, &g, w->act, v, w->sum);
 }
 
 static void forward_rows(struct work *w)
 {
     const struct oa_polynomial *a = w->a;
-    const struct oa_kernels *k = &w->d->kernels;
+    const struct oa_kernels *k = &w->d->cpu->kernels;
     long V = a->shape.value_width, all = oa_min(TILE, a->shape.queries - w->i0);
     memset(w->sum, 0, (size_t)(w->rows * V) * k->real_size);
     for (long i = 0; i < w->rows; i++)
@@ -241,7 +241,7 @@ static void forward_item(void *argument, long item, const struct oa_worker *work
 static void load_gradient(struct work *w)
 {
     const struct oa_polynomial *a = w->a;
-    const struct oa_kernels *k = &w->d->kernels;
+    const struct oa_kernels *k = &w->d->cpu->kernels;
     long V = a->shape.value_width;
     const void *d_o = query_row(w, a->d_o, a->ldo, V);
     k->row_dots(w->rows, V, d_o, a->ldo, query_row(w, a->o, a->ldo, V), a->ldo, w->e);
@@ -265,7 +265,7 @@ static void add_to_keys(struct work *w, long width, const void *from, void *x)
                          .ta = true,
                          .accumulate = true,
                          .real_out = true };
-    w->d->kernels.gemm(w->gemm, &g, w->act, from, oa_real_at(w->d, x, w->j0 * width));
+    w->d->cpu->kernels.gemm(w->gemm, &g, w->act, from, oa_real_at(w->d, x, w->j0 * width));
 }
 
 /* w->dw = N vᵀ + e. */
@@ -276,16 +276,16 @@ static void weights_gradient(struct work *w)
     struct oa_gemm g = {
         .m = w->rows, .n = w->cols, .k = V, .lda = V, .ldb = a->ldv, .ldc = w->cols, .tb = true, .real_out = true
     };
-    w->d->kernels.gemm(w->gemm, &g, w->n, key_row(w, a->v, a->ldv, V), w->dw);
+    w->d->cpu->kernels.gemm(w->gemm, &g, w->n, key_row(w, a->v, a->ldv, V), w->dw);
     for (long i = 0; i < w->rows; i++)
-        w->d->kernels.axpy(w->cols, oa_real_get(w->d, w->e, i), w->ones, oa_real_at(w->d, w->dw, i * w->cols));
+        w->d->cpu->kernels.axpy(w->cols, oa_real_get(w->d, w->e, i), w->ones, oa_real_at(w->d, w->dw, i * w->cols));
 }
 
 /* dq collects in w->sum, without the factor τ of the query side; τ q stands in for q on the key side. */
 static void gradient_tile(struct work *w)
 {
     const struct oa_polynomial *a = w->a;
-    const struct oa_kernels *k = &w->d->kernels;
+    const struct oa_kernels *k = &w->d->cpu->kernels;
     weights_gradient(w);
     k->power_gradient(w->rows * w->cols, a->degree, w->dw, w->s);
     mask(w, w->s, NULL);
@@ -304,7 +304,7 @@ static void gradient_tile(struct work *w)
 static void gradient_rows(struct work *w)
 {
     const struct oa_polynomial *a = w->a;
-    const struct oa_kernels *k = &w->d->kernels;
+    const struct oa_kernels *k = &w->d->cpu->kernels;
     load_gradient(w);
     memset(w->sum, 0, (size_t)(w->rows * a->width) * k->real_size);
     for (long j0 = 0; j0 < end_of_keys(w); j0 += TILE) {
@@ -330,8 +330,8 @@ static void gradient_item(void *argument, long item, const struct oa_worker *wor
         return;
     const struct oa_polynomial *a = w.a;
     long V = a->shape.value_width, S = a->shape.keys;
-    memset(w.dk, 0, (size_t)(S * a->width) * w.d->kernels.real_size);
-    memset(w.dv, 0, (size_t)(S * V) * w.d->kernels.real_size);
+    memset(w.dk, 0, (size_t)(S * a->width) * w.d->numbers.real_size);
+    memset(w.dv, 0, (size_t)(S * V) * w.d->numbers.real_size);
     for (long i0 = 0; i0 < a->shape.queries; i0 += TILE) {
         go_to_queries(&w, i0);
         gradient_rows(&w);

@@ -48,8 +48,8 @@ static bool open_work(struct work *w, const struct call *c, long item, const str
 {
     const struct oa_random_features *a = c->a;
     long blocks = oa_blocks(a->length, ROWS), pair = item / blocks;
-    size_t act = c->d->kernels.act_size, real = c->d->kernels.real_size;
-    *w = (struct work){ .d = c->d, .a = a, .gemm = c->d->gemm[worker->index], .b = pair / a->heads };
+    size_t act = c->d->numbers.act_size, real = c->d->numbers.real_size;
+    *w = (struct work){ .d = c->d, .a = a, .gemm = c->d->cpu->gemm[worker->index], .b = pair / a->heads };
     w->h = pair % a->heads;
     w->i0 = item % blocks * ROWS;
     w->rows = oa_min(ROWS, a->length - w->i0);
@@ -93,14 +93,14 @@ static const void *in_metric(const struct work *w, const void *x, long *ld)
     if (!w->a->metric)
         return x;
     struct oa_gemm g = { .m = w->real, .n = K, .k = K, .lda = *ld, .ldb = K, .ldc = K };
-    w->d->kernels.gemm(w->gemm, &g, x, oa_act_at(w->d, w->a->metric, fit(w) * K * K), w->px);
+    w->d->cpu->kernels.gemm(w->gemm, &g, x, oa_act_at(w->d, w->a->metric, fit(w) * K * K), w->px);
     *ld = K;
     return w->px;
 }
 
 static void zero_padding(const struct work *w, void *x, long width)
 {
-    size_t act = w->d->kernels.act_size;
+    size_t act = w->d->numbers.act_size;
     for (long i = w->real; i < w->rows; i++)
         memset(oa_act_at(w->d, x, i * w->a->heads * width), 0, (size_t)width * act);
 }
@@ -108,7 +108,7 @@ static void zero_padding(const struct work *w, void *x, long width)
 static void forward_rows(struct work *w, void *x, void *y, void *top)
 {
     const struct oa_random_features *a = w->a;
-    const struct oa_kernels *k = &w->d->kernels;
+    const struct oa_kernels *k = &w->d->cpu->kernels;
     long r = outputs(a), ldx = a->heads * a->width, ldp;
     struct oa_gemm g = { .m = w->real,
                          .n = a->count,
@@ -145,7 +145,7 @@ static void forward_item(void *argument, long item, const struct oa_worker *work
 static void gradient_rows(struct work *w, void *x, void *dx)
 {
     const struct oa_random_features *a = w->a;
-    const struct oa_kernels *k = &w->d->kernels;
+    const struct oa_kernels *k = &w->d->cpu->kernels;
     long r = outputs(a), ld = a->heads * r, ldx = a->heads * a->width, ldp;
     k->random_features_gradient(a->kind, w->real, a->count, a->scale, place(w, a->y, r), ld, place(w, a->dy, r), ld,
                                 w->du, a->count, w->sums);

@@ -260,7 +260,7 @@ static void add_moments(const struct call *c, const void *x, long b, long h, lon
     long K = c->a->width, ld = c->a->heads * K;
     void *reals = row + K;
     for (long i = 0; i < real; i++) {
-        c->d->kernels.real_from_act(K, oa_act_at(c->d, x, (b * length + i) * ld + h * K), reals);
+        c->d->cpu->kernels.real_from_act(K, oa_act_at(c->d, x, (b * length + i) * ld + h * K), reals);
         for (long j = 0; j < K; j++) {
             row[j] = c->a->scale * oa_real_get(c->d, reals, j);
             mean[j] += row[j] / (double)real;
@@ -287,13 +287,13 @@ static void turn_rows(const struct call *c, const struct oa_exponents *e, int si
             bias += square * oa_real_get(c->d, c->a->omega, r * K + j);
             oa_real_set(c->d, reals, j, sum);
         }
-        c->d->kernels.act_from_real(K, reals, oa_act_at(c->d, c->a->turned[side], (pair * count + r) * K));
+        c->d->cpu->kernels.act_from_real(K, reals, oa_act_at(c->d, c->a->turned[side], (pair * count + r) * K));
         oa_real_set(c->d, c->a->bias, pair * count + r, bias);
     }
     for (long i = 0; i < K; i++) {
         for (long j = 0; j < K; j++)
             oa_real_set(c->d, reals, j, e->p[side][i * K + j]);
-        c->d->kernels.act_from_real(K, reals, oa_act_at(c->d, c->a->metric[side], (pair * K + i) * K));
+        c->d->cpu->kernels.act_from_real(K, reals, oa_act_at(c->d, c->a->metric[side], (pair * K + i) * K));
     }
 }
 

@@ -92,7 +92,7 @@ void oa_distances_add(struct oa_device *d, const struct oa_logits *a, long h, lo
     const void *table = oa_real_at(d, r->table, h * (2 * r->length - 1));
     long at = centre(a, i);
     if (!r->key) {
-        d->kernels.axpy(n, factor, oa_real_at(d, table, at + begin), s);
+        d->cpu->kernels.axpy(n, factor, oa_real_at(d, table, at + begin), s);
         return;
     }
     for (long j = 0; j < n; j++)
@@ -111,7 +111,7 @@ void oa_tiles_add_distances(struct oa_tiles *t, double factor)
 
 static long blocks_of(const struct oa_device *d, const struct oa_logits *a)
 {
-    return oa_blocks(a->shape.queries, oa_tile_round(oa_min(d->kernels.query_block, a->shape.queries)));
+    return oa_blocks(a->shape.queries, oa_tile_round(oa_min(d->cpu->kernels.query_block, a->shape.queries)));
 }
 
 size_t oa_distances_bytes(const struct oa_device *d, const struct oa_logits *a)
@@ -133,10 +133,10 @@ static void sum_diagonals(struct oa_tiles *t, const void *ds, void *diagonal, do
 {
     const struct oa_distances *r = &t->a->distances;
     long rows = oa_span_length(t->rows), cols = oa_span_length(t->cols);
-    memset(diagonal, 0, (size_t)(rows + cols) * t->d->kernels.real_size);
+    memset(diagonal, 0, (size_t)(rows + cols) * t->d->numbers.real_size);
     for (long i = 0; i < rows; i++)
-        t->d->kernels.add_to_real(cols, 1, oa_act_at(t->d, ds, i * t->padded_cols),
-                                  oa_real_at(t->d, diagonal, rows - 1 - i));
+        t->d->cpu->kernels.add_to_real(cols, 1, oa_act_at(t->d, ds, i * t->padded_cols),
+                                       oa_real_at(t->d, diagonal, rows - 1 - i));
     long at = centre(t->a, t->rows.begin) + t->cols.begin - (rows - 1);
     for (long e = 0; e < rows + cols - 1; e++)
         sums[r->bucket[at + e]] += oa_real_get(t->d, diagonal, e);
@@ -148,7 +148,7 @@ static void sum_pairs(struct oa_tiles *t, const void *ds, void *row, double *sum
     const struct oa_distances *r = &t->a->distances;
     for (long i = 0; i < oa_span_length(t->rows); i++) {
         long at = centre(t->a, t->rows.begin + i);
-        t->d->kernels.real_from_act(oa_span_length(t->cols), oa_act_at(t->d, ds, i * t->padded_cols), row);
+        t->d->cpu->kernels.real_from_act(oa_span_length(t->cols), oa_act_at(t->d, ds, i * t->padded_cols), row);
         for (long j = 0; j < oa_span_length(t->cols); j++)
             sums[r->bucket[at + r->key[t->cols.begin + j]]] += oa_real_get(t->d, row, j);
     }

@@ -39,8 +39,8 @@ static void add_bias(void *argument, long item, const struct oa_worker *worker)
     (void)worker;
     const struct rows *r = argument;
     long first = item * r->block;
-    r->d->kernels.add_bias(oa_min(r->block, r->rows - first), r->cols, r->factor,
-                           oa_act_at(r->d, r->out, first * r->ldout), r->ldout);
+    r->d->cpu->kernels.add_bias(oa_min(r->block, r->rows - first), r->cols, r->factor,
+                                oa_act_at(r->d, r->out, first * r->ldout), r->ldout);
 }
 
 void oa_cpu_add_bias(struct oa_device *d, long rows, long cols, const void *bias, void *y, long ldy)
@@ -54,8 +54,8 @@ static void column_sums(void *argument, long item, const struct oa_worker *worke
     (void)worker;
     const struct rows *r = argument;
     long first = item * COLUMN_BLOCK;
-    r->d->kernels.column_sums(r->rows, oa_min(COLUMN_BLOCK, r->cols - first), oa_act_at(r->d, r->x, first), r->ldx,
-                              oa_real_at(r->d, r->out, first));
+    r->d->cpu->kernels.column_sums(r->rows, oa_min(COLUMN_BLOCK, r->cols - first), oa_act_at(r->d, r->x, first), r->ldx,
+                                   oa_real_at(r->d, r->out, first));
 }
 
 void oa_cpu_column_sums(struct oa_device *d, long rows, long cols, const void *x, long ldx, void *sums)
@@ -69,9 +69,9 @@ static void feature(void *argument, long item, const struct oa_worker *worker)
     (void)worker;
     const struct rows *r = argument;
     long first = item * r->block;
-    r->d->kernels.feature(r->feature, r->degree, oa_min(r->block, r->rows - first), r->cols,
-                          oa_act_at(r->d, r->x, first * r->ldx), r->ldx, oa_act_at(r->d, r->out, first * r->ldout),
-                          r->ldout);
+    r->d->cpu->kernels.feature(r->feature, r->degree, oa_min(r->block, r->rows - first), r->cols,
+                               oa_act_at(r->d, r->x, first * r->ldx), r->ldx, oa_act_at(r->d, r->out, first * r->ldout),
+                               r->ldout);
 }
 
 void oa_cpu_feature(struct oa_device *d, enum oa_feature f, int degree, long rows, long width, const void *x, long ldx,
@@ -88,9 +88,9 @@ static void feature_gradient(void *argument, long item, const struct oa_worker *
     (void)worker;
     const struct rows *r = argument;
     long first = item * r->block;
-    r->d->kernels.feature_gradient(r->feature, r->degree, oa_min(r->block, r->rows - first), r->cols,
-                                   oa_act_at(r->d, r->x, first * r->ldx), r->ldx, oa_act_at(r->d, r->y, first * r->ldy),
-                                   r->ldy, oa_act_at(r->d, r->out, first * r->ldout), r->ldout);
+    r->d->cpu->kernels.feature_gradient(
+        r->feature, r->degree, oa_min(r->block, r->rows - first), r->cols, oa_act_at(r->d, r->x, first * r->ldx),
+        r->ldx, oa_act_at(r->d, r->y, first * r->ldy), r->ldy, oa_act_at(r->d, r->out, first * r->ldout), r->ldout);
 }
 
 void oa_cpu_feature_gradient(struct oa_device *d, enum oa_feature f, int degree, long rows, long width, const void *x,
@@ -119,7 +119,7 @@ static void select_rows(void *argument, long item, const struct oa_worker *worke
 {
     (void)worker;
     const struct rows *r = argument;
-    size_t bytes = (size_t)r->cols * r->d->kernels.act_size;
+    size_t bytes = (size_t)r->cols * r->d->numbers.act_size;
     for (long i = item * r->block; i < oa_min(r->rows, (item + 1) * r->block); i++) {
         void *out = oa_act_at(r->d, r->out, i * r->ldout);
         if (is_real(r, i))
@@ -127,7 +127,7 @@ static void select_rows(void *argument, long item, const struct oa_worker *worke
         else
             memset(out, 0, bytes);
         if (OA_BUG(MASK_BY_MULTIPLICATION) && !is_real(r, i) && bytes >= r->cols * sizeof(double))
-            r->d->kernels.multiply(r->cols, out, oa_act_at(r->d, r->x, i * r->ldx), out);
+            r->d->cpu->kernels.multiply(r->cols, out, oa_act_at(r->d, r->x, i * r->ldx), out);
     }
 }
 
@@ -152,7 +152,7 @@ static void choose(void *argument, long i, const struct oa_worker *worker)
 {
     (void)worker;
     const struct rows *r = argument;
-    size_t bytes = (size_t)r->cols * r->d->kernels.act_size;
+    size_t bytes = (size_t)r->cols * r->d->numbers.act_size;
     long from = r->back ? i : r->index[i], to = r->back ? r->index[i] : i;
     memcpy(oa_act_at(r->d, r->out, to * r->cols), oa_act_at(r->d, r->x, from * r->cols), bytes);
 }
@@ -166,7 +166,7 @@ void oa_cpu_choose_rows(struct oa_device *d, const struct oa_row_choice *a)
 void oa_cpu_choose_rows_gradient(struct oa_device *d, const struct oa_row_choice *a)
 {
     struct rows r = { .d = d, .cols = a->cols, .x = a->dy, .out = a->dx, .index = a->index, .back = true };
-    oa_cpu_zero(d, (size_t)(a->rows * a->cols) * d->kernels.act_size, a->dx);
+    oa_cpu_zero(d, (size_t)(a->rows * a->cols) * d->numbers.act_size, a->dx);
     oa_parallel(d->context, a->count, choose, &r);
 }
 
@@ -175,8 +175,8 @@ static void scale_columns(void *argument, long item, const struct oa_worker *wor
     (void)worker;
     const struct rows *r = argument;
     for (long i = item * r->block; i < oa_min(r->rows, (item + 1) * r->block); i++)
-        r->d->kernels.multiply(r->cols, r->factor, oa_act_at(r->d, r->x, i * r->ldx),
-                               oa_act_at(r->d, r->out, i * r->ldout));
+        r->d->cpu->kernels.multiply(r->cols, r->factor, oa_act_at(r->d, r->x, i * r->ldx),
+                                    oa_act_at(r->d, r->out, i * r->ldout));
 }
 
 void oa_cpu_scale_columns(struct oa_device *d, long rows, long cols, const void *factor, const void *x, long ldx,
@@ -194,8 +194,9 @@ static void scale_columns_gradient(void *argument, long item, const struct oa_wo
     const struct rows *r = argument;
     long first = item * COLUMN_BLOCK, n = oa_min(COLUMN_BLOCK, r->cols - first);
     for (long i = 0; i < r->rows; i++)
-        r->d->kernels.multiply_gradient(n, oa_act_at(r->d, r->x, i * r->ldx + first),
-                                        oa_act_at(r->d, r->y, i * r->ldy + first), oa_real_at(r->d, r->out, first));
+        r->d->cpu->kernels.multiply_gradient(n, oa_act_at(r->d, r->x, i * r->ldx + first),
+                                             oa_act_at(r->d, r->y, i * r->ldy + first),
+                                             oa_real_at(r->d, r->out, first));
 }
 
 void oa_cpu_scale_columns_gradient(struct oa_device *d, long rows, long cols, const void *x, long ldx, const void *dy,
@@ -212,9 +213,9 @@ static void rotate(void *argument, long item, const struct oa_worker *worker)
     long width = r->cols / r->heads;
     for (long i = item * r->block; i < oa_min(r->rows, (item + 1) * r->block); i++) {
         long position = i % r->length * (width / 2);
-        r->d->kernels.rotate(r->heads, width, oa_real_at(r->d, r->cosine, position),
-                             oa_real_at(r->d, r->sine, position), OA_BUG(ROTARY_GRADIENT_TURNS_ON) ? 1 : r->sign,
-                             oa_act_at(r->d, r->out, i * r->ldout));
+        r->d->cpu->kernels.rotate(r->heads, width, oa_real_at(r->d, r->cosine, position),
+                                  oa_real_at(r->d, r->sine, position), OA_BUG(ROTARY_GRADIENT_TURNS_ON) ? 1 : r->sign,
+                                  oa_act_at(r->d, r->out, i * r->ldout));
     }
 }
 

@@ -95,7 +95,7 @@ static void finish_softmax(struct oa_tiles *t, struct sums *s)
         oa_real_set(d, s->z, i, z == 0 ? 0 : 1 / z);
     }
     for (long b = 0; b < t->a->shape.batch; b++)
-        memcpy(lse_row(t, b), s->m, (size_t)oa_span_length(t->rows) * d->kernels.real_size);
+        memcpy(lse_row(t, b), s->m, (size_t)oa_span_length(t->rows) * d->numbers.real_size);
 }
 
 /* Takes the softmax of all tiles of the block, which leaves the exponentials of the last one in t->s. */
@@ -106,8 +106,8 @@ static long add_softmax(struct oa_tiles *t, struct sums *s)
     oa_real_fill(t->d, t->padded_rows, 0, s->z);
     for (; oa_tiles_next(t); tiles++) {
         double factor = oa_tiles_logits(t);
-        t->d->kernels.softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, t->s,
-                                   t->padded_cols, s->m, s->z, s->rescale);
+        t->d->cpu->kernels.softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, t->s,
+                                        t->padded_cols, s->m, s->z, s->rescale);
     }
     finish_softmax(t, s);
     return tiles;
@@ -127,8 +127,8 @@ static void add_tiles_again(struct oa_tiles *t, struct sums *s, long i0, struct 
     oa_tiles_block(t, i0, within);
     for (; oa_tiles_next(t); first = false) {
         double factor = oa_tiles_logits(t);
-        t->d->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, s->m, t->s,
-                                    t->padded_cols);
+        t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, s->m, t->s,
+                                         t->padded_cols);
         add_tile(t, s, first);
     }
 }
@@ -136,14 +136,14 @@ static void add_tiles_again(struct oa_tiles *t, struct sums *s, long i0, struct 
 static void store_block(struct oa_tiles *t, struct sums *s, long i0, long rows, bool empty)
 {
     long v = t->a->shape.value_width;
-    size_t size = t->d->kernels.act_size;
+    size_t size = t->d->numbers.act_size;
     for (long b = 0; b < t->a->shape.batch; b++) {
         void *o = output_row(t, t->a->o, b, i0);
         if (empty) {
             oa_zero_rows(o, (size_t)t->a->ldo * size, (size_t)v * size, rows);
             oa_real_fill(t->d, rows, -INFINITY, lse_row(t, b));
         } else {
-            t->d->kernels.tile_to_act(rows, v, block_sum(t, s, b), v, o, t->a->ldo);
+            t->d->cpu->kernels.tile_to_act(rows, v, block_sum(t, s, b), v, o, t->a->ldo);
         }
     }
 }
@@ -155,7 +155,7 @@ static void forward_block(struct oa_tiles *t, struct sums *s, long i0)
     if (oa_tiles_block(t, i0, all))
         tiles = add_softmax(t, s);
     if (tiles == 1) {
-        t->d->kernels.scale_rows(t->padded_rows, t->padded_cols, s->z, t->s, t->padded_cols);
+        t->d->cpu->kernels.scale_rows(t->padded_rows, t->padded_cols, s->z, t->s, t->padded_cols);
         add_tile(t, s, true);
     } else if (tiles > 1) {
         add_tiles_again(t, s, i0, all);
@@ -167,10 +167,10 @@ static void forward_item(void *argument, long item, const struct oa_worker *w)
 {
     const struct tables *f = argument;
     const struct oa_logits *a = f->a;
-    size_t real = f->d->kernels.real_size;
+    size_t real = f->d->numbers.real_size;
     long begin = item % f->cuts * f->cut, end = oa_min(begin + f->cut, a->shape.queries);
     struct oa_tiles t;
-    oa_tiles_open(&t, f->d, a, w, KEY_BLOCKS * f->d->kernels.key_block);
+    oa_tiles_open(&t, f->d, a, w, KEY_BLOCKS * f->d->cpu->kernels.key_block);
     oa_tiles_head(&t, 0, item / f->cuts);
     oa_tiles_pack_tables(&t, (struct oa_span){ begin, end }, oa_tiles_seen(&t, begin, end));
     struct sums s = {
@@ -178,7 +178,7 @@ static void forward_item(void *argument, long item, const struct oa_worker *w)
         .m = oa_tiles_take(&t, t.query_block, real),
         .z = oa_tiles_take(&t, t.query_block, real),
         .rescale = oa_tiles_take(&t, t.query_block, real),
-        .p = oa_tiles_take(&t, t.query_block * t.key_block, f->d->kernels.act_size),
+        .p = oa_tiles_take(&t, t.query_block * t.key_block, f->d->numbers.act_size),
         .o = oa_tiles_take(&t, a->shape.batch * t.query_block * a->shape.value_width, real),
     };
     for (long i0 = begin; i0 < end && !t.failed; i0 += t.query_block)
@@ -187,7 +187,7 @@ static void forward_item(void *argument, long item, const struct oa_worker *w)
 
 void oa_tables_forward(struct oa_device *d, const struct oa_logits *a)
 {
-    struct tables f = { .d = d, .a = a, .cut = FORWARD_BLOCKS * oa_tile_round(d->kernels.query_block) };
+    struct tables f = { .d = d, .a = a, .cut = FORWARD_BLOCKS * oa_tile_round(d->cpu->kernels.query_block) };
     f.cuts = oa_blocks(a->shape.queries, f.cut);
     oa_parallel(d->context, a->shape.heads * f.cuts, forward_item, &f);
 }
@@ -223,7 +223,7 @@ static void *value_sum(const struct oa_tiles *t, const struct gradients *g, long
 static void load_rows(struct oa_tiles *t, struct gradients *g)
 {
     const struct oa_logits *a = t->a;
-    const struct oa_kernels *k = &t->d->kernels;
+    const struct oa_kernels *k = &t->d->cpu->kernels;
     long rows = oa_span_length(t->rows);
     oa_real_fill(t->d, t->padded_rows, 0, g->sum);
     for (long b = 0; b < a->shape.batch && g->f->logits; b++) {
@@ -246,16 +246,16 @@ static void add_table_gradient(const struct oa_tiles *t, const struct gradients 
     const struct oa_part *p = &t->a->part[c];
     void *corner = table_at(t, c, p->dtable);
     for (long i = 0; i < oa_span_length(t->rows); i++)
-        t->d->kernels.add_to_real(oa_span_length(t->cols), oa_tiles_alpha(t, c),
-                                  oa_act_at(t->d, g->ds, i * t->padded_cols),
-                                  oa_real_at(t->d, corner, i * p->table_length));
+        t->d->cpu->kernels.add_to_real(oa_span_length(t->cols), oa_tiles_alpha(t, c),
+                                       oa_act_at(t->d, g->ds, i * t->padded_cols),
+                                       oa_real_at(t->d, corner, i * p->table_length));
 }
 
 /* Σ_ij dS_ij table_ij over what is visible. */
 static double alpha_gradient(const struct oa_tiles *t, const struct gradients *g, int c)
 {
     const struct oa_part *p = &t->a->part[c];
-    const struct oa_kernels *k = &t->d->kernels;
+    const struct oa_kernels *k = &t->d->cpu->kernels;
     const void *corner = table_at(t, c, p->table);
     double sum = 0;
     for (long i = 0; i < oa_span_length(t->rows); i++) {
@@ -280,7 +280,7 @@ static void add_product_gradient(struct oa_tiles *t, struct gradients *g, int c,
 static void finish_product(struct oa_tiles *t, struct gradients *g, int c)
 {
     const struct oa_part *p = &t->a->part[c];
-    const struct oa_kernels *k = &t->d->kernels;
+    const struct oa_kernels *k = &t->d->cpu->kernels;
     long rows = oa_span_length(t->rows), first = t->rows.begin;
     for (long i = 0; g->dalpha && i < rows; i++) {
         k->real_from_act(p->width, oa_act_at(t->d, t->q[c].x, (first + i) * p->width), g->row);
@@ -295,8 +295,8 @@ static void add_logits_gradient(struct oa_tiles *t, struct gradients *g, bool fi
 {
     for (long b = 0; b < t->a->shape.batch; b++)
         oa_tiles_pair_product(t, g->d_o[b], g->v[b], g->dp, b > 0);
-    t->d->kernels.softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->padded_cols, g->dp, t->padded_cols,
-                                   g->sum, g->ds, t->padded_cols);
+    t->d->cpu->kernels.softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->padded_cols, g->dp, t->padded_cols,
+                                        g->sum, g->ds, t->padded_cols);
     for (int c = 0; c < t->a->parts; c++) {
         if (is_product(&t->a->part[c])) {
             add_product_gradient(t, g, c, first);
@@ -312,8 +312,8 @@ static void add_logits_gradient(struct oa_tiles *t, struct gradients *g, bool fi
 static void gradient_tile(struct oa_tiles *t, struct gradients *g, bool first)
 {
     double factor = oa_tiles_logits(t);
-    t->d->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, g->lse, t->s,
-                                t->padded_cols);
+    t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, g->lse, t->s,
+                                     t->padded_cols);
     if (g->dv) {
         const void *p = oa_tiles_act(t, t->s, g->p);
         for (long b = 0; b < t->a->shape.batch; b++)
@@ -328,8 +328,8 @@ static void store_values(struct oa_tiles *t, struct gradients *g)
     const struct oa_logits *a = t->a;
     long v = a->shape.value_width, begin = g->cols.begin;
     for (long b = 0; b < a->shape.batch; b++)
-        t->d->kernels.tile_to_act(oa_span_length(g->cols), v, value_sum(t, g, b, begin), v,
-                                  oa_act_at(t->d, a->dv, (b * a->shape.keys + begin) * a->ldv + t->h * v), a->ldv);
+        t->d->cpu->kernels.tile_to_act(oa_span_length(g->cols), v, value_sum(t, g, b, begin), v,
+                                       oa_act_at(t->d, a->dv, (b * a->shape.keys + begin) * a->ldv + t->h * v), a->ldv);
 }
 
 static void store_products(struct oa_tiles *t, struct gradients *g)
@@ -337,15 +337,15 @@ static void store_products(struct oa_tiles *t, struct gradients *g)
     for (int c = 0; c < t->a->parts; c++) {
         const struct oa_part *p = &t->a->part[c];
         if (g->dk[c])
-            t->d->kernels.axpy(oa_span_length(g->cols) * p->width, oa_tiles_alpha(t, c) * p->scale, g->dk[c],
-                               oa_real_at(t->d, p->dk, t->h * p->k_head_stride + g->cols.begin * p->width));
+            t->d->cpu->kernels.axpy(oa_span_length(g->cols) * p->width, oa_tiles_alpha(t, c) * p->scale, g->dk[c],
+                                    oa_real_at(t->d, p->dk, t->h * p->k_head_stride + g->cols.begin * p->width));
     }
 }
 
 static void *take_zeros(struct oa_tiles *t, long n)
 {
-    void *x = oa_tiles_take(t, n, t->d->kernels.real_size);
-    return x ? memset(x, 0, (size_t)n * t->d->kernels.real_size) : NULL;
+    void *x = oa_tiles_take(t, n, t->d->numbers.real_size);
+    return x ? memset(x, 0, (size_t)n * t->d->numbers.real_size) : NULL;
 }
 
 static void take_products(struct oa_tiles *t, struct gradients *g)
@@ -357,16 +357,16 @@ static void take_products(struct oa_tiles *t, struct gradients *g)
             continue;
         widest = oa_max(widest, p->width);
         if (g->f->dq[c] || g->f->dalpha)
-            g->dq[c] = oa_tiles_take(t, t->query_block * p->width, t->d->kernels.real_size);
+            g->dq[c] = oa_tiles_take(t, t->query_block * p->width, t->d->numbers.real_size);
         g->dk[c] = p->dk ? take_zeros(t, oa_tile_round(oa_span_length(g->cols)) * p->width) : NULL;
     }
-    g->row = oa_tiles_take(t, widest, t->d->kernels.real_size);
+    g->row = oa_tiles_take(t, widest, t->d->numbers.real_size);
 }
 
 static void take_tiles(struct oa_tiles *t, struct gradients *g)
 {
     const struct oa_logits *a = t->a;
-    size_t real = t->d->kernels.real_size, act = t->d->kernels.act_size;
+    size_t real = t->d->numbers.real_size, act = t->d->numbers.act_size;
     long tile = t->query_block * t->key_block;
     g->v = pack_batch(t, a->v, a->ldv, a->shape.keys, g->cols);
     g->d_o = pack_batch(t, a->d_o, a->ldo, a->shape.queries, (struct oa_span){ 0, a->shape.queries });
@@ -401,7 +401,7 @@ static void gradient_item(void *argument, long item, const struct oa_worker *w)
     long begin = item % f->cuts * f->cut;
     struct oa_tiles t;
     struct gradients g = { .f = f, .item = item, .cols = { begin, oa_min(begin + f->cut, a->shape.keys) } };
-    oa_tiles_open(&t, f->d, a, w, f->d->kernels.key_block);
+    oa_tiles_open(&t, f->d, a, w, f->d->cpu->kernels.key_block);
     oa_tiles_head(&t, 0, item / f->cuts);
     oa_tiles_pack_tables(&t, (struct oa_span){ 0, a->shape.queries }, g.cols);
     take_tiles(&t, &g);
@@ -430,14 +430,14 @@ static void add_dq(const struct tables *f, int c)
     const struct oa_part *p = &f->a->part[c];
     long each = f->a->shape.queries * p->width;
     for (long item = 0; f->dq[c] && item < f->a->shape.heads * f->cuts; item++)
-        f->d->kernels.axpy(each, 1, oa_real_at(f->d, f->dq[c], item * each),
-                           oa_real_at(f->d, p->dq, item / f->cuts * p->q_head_stride));
+        f->d->cpu->kernels.axpy(each, 1, oa_real_at(f->d, f->dq[c], item * each),
+                                oa_real_at(f->d, p->dq, item / f->cuts * p->q_head_stride));
 }
 
 static bool take_dq(struct tables *f, int c)
 {
     const struct oa_part *p = &f->a->part[c];
-    size_t bytes = (size_t)(f->a->shape.heads * f->cuts * f->a->shape.queries * p->width) * f->d->kernels.real_size;
+    size_t bytes = (size_t)(f->a->shape.heads * f->cuts * f->a->shape.queries * p->width) * f->d->numbers.real_size;
     if (!is_product(p) || !p->dq)
         return true;
     f->dq[c] = oa_arena_take(&f->d->scratch, bytes);

@@ -39,14 +39,14 @@ static long longest_fold(const struct oa_logits *a)
 void oa_tiles_open(struct oa_tiles *t, struct oa_device *d, const struct oa_logits *a, const struct oa_worker *w,
                    long key_block)
 {
-    *t = (struct oa_tiles){ .d = d, .a = a, .gemm = d->gemm[w->index], .scratch = w->scratch };
+    *t = (struct oa_tiles){ .d = d, .a = a, .gemm = d->cpu->gemm[w->index], .scratch = w->scratch };
     t->support = oa_support_functions(&a->support);
-    t->query_block = oa_tile_round(oa_min(d->kernels.query_block, a->shape.queries));
+    t->query_block = oa_tile_round(oa_min(d->cpu->kernels.query_block, a->shape.queries));
     t->key_block = oa_tile_round(oa_min(key_block, a->shape.keys));
     int32_t *bounds = oa_tiles_take(t, 4 * t->query_block, sizeof *bounds);
-    t->s = oa_tiles_take(t, t->query_block * t->key_block, d->kernels.real_size);
-    t->part = oa_tiles_take(t, t->query_block * t->key_block, d->kernels.real_size);
-    t->fold = oa_tiles_take(t, longest_fold(a), d->kernels.real_size);
+    t->s = oa_tiles_take(t, t->query_block * t->key_block, d->numbers.real_size);
+    t->part = oa_tiles_take(t, t->query_block * t->key_block, d->numbers.real_size);
+    t->fold = oa_tiles_take(t, longest_fold(a), d->numbers.real_size);
     if (t->failed)
         return;
     t->low = bounds;
@@ -85,7 +85,7 @@ void oa_tiles_head(struct oa_tiles *t, long b, long h)
 /* Rows begin … end-1 of a matrix of `width` columns, followed by zeros. */
 static struct oa_packed pack(struct oa_tiles *t, const void *x, long ld, struct oa_span rows, long width)
 {
-    size_t size = t->d->kernels.act_size, bytes = (size_t)width * size;
+    size_t size = t->d->numbers.act_size, bytes = (size_t)width * size;
     long n = oa_span_length(rows), padded = oa_tile_round(n);
     if (ld == width && padded == n)
         return (struct oa_packed){ x, rows.begin, width };
@@ -257,8 +257,8 @@ double oa_tiles_pairs(struct oa_device *d, const struct oa_logits *a)
     struct oa_tiles t = { .d = d, .a = a, .queries = a->shape.queries, .keys = a->shape.keys };
     t.support = oa_support_functions(&a->support);
     double pairs = 0, counted = 0;
-    t.query_block = oa_tile_round(oa_min(d->kernels.query_block, t.queries));
-    t.key_block = oa_tile_round(oa_min(d->kernels.key_block, t.keys));
+    t.query_block = oa_tile_round(oa_min(d->cpu->kernels.query_block, t.queries));
+    t.key_block = oa_tile_round(oa_min(d->cpu->kernels.key_block, t.keys));
     long blocks = oa_blocks(t.queries, t.query_block), step = oa_max(1, blocks / COUNTED);
     for (t.h = 0; t.h < a->shape.heads; t.h++) {
         for (long b = step / 2; b < blocks && !oa_stop_requested(d->context); b += step, counted++)
@@ -322,7 +322,7 @@ void oa_tiles_pair_product(struct oa_tiles *t, struct oa_packed rows, struct oa_
                          .tb = true,
                          .accumulate = accumulate,
                          .real_out = true };
-    t->d->kernels.gemm(t->gemm, &g, packed_row(t, rows, t->rows.begin), packed_row(t, keys, t->cols.begin), tile);
+    t->d->cpu->kernels.gemm(t->gemm, &g, packed_row(t, rows, t->rows.begin), packed_row(t, keys, t->cols.begin), tile);
 }
 
 void oa_tiles_keys_product(struct oa_tiles *t, const void *tile, struct oa_packed keys, void *c, bool accumulate)
@@ -335,7 +335,7 @@ void oa_tiles_keys_product(struct oa_tiles *t, const void *tile, struct oa_packe
                          .ldc = keys.width,
                          .accumulate = accumulate,
                          .real_out = true };
-    t->d->kernels.gemm(t->gemm, &g, tile, packed_row(t, keys, t->cols.begin), c);
+    t->d->cpu->kernels.gemm(t->gemm, &g, tile, packed_row(t, keys, t->cols.begin), c);
 }
 
 void oa_tiles_rows_product(struct oa_tiles *t, const void *tile, struct oa_packed rows, void *c, bool accumulate)
@@ -349,12 +349,12 @@ void oa_tiles_rows_product(struct oa_tiles *t, const void *tile, struct oa_packe
                          .ta = true,
                          .accumulate = accumulate,
                          .real_out = true };
-    t->d->kernels.gemm(t->gemm, &g, tile, packed_row(t, rows, t->rows.begin), c);
+    t->d->cpu->kernels.gemm(t->gemm, &g, tile, packed_row(t, rows, t->rows.begin), c);
 }
 
 const void *oa_tiles_act(struct oa_tiles *t, const void *tile, void *act)
 {
-    const struct oa_kernels *k = &t->d->kernels;
+    const struct oa_kernels *k = &t->d->cpu->kernels;
     if (k->act == k->real)
         return tile;
     k->act_from_real(t->padded_rows * t->padded_cols, tile, act);
@@ -372,8 +372,8 @@ double oa_tiles_alpha(const struct oa_tiles *t, int part)
 static void add_rows(struct oa_tiles *t, double factor, const void *row, long step, void *s)
 {
     for (long i = 0; i < oa_span_length(t->rows); i++)
-        t->d->kernels.axpy(oa_span_length(t->cols), factor, oa_real_at(t->d, row, i * step),
-                           oa_real_at(t->d, s, i * t->padded_cols));
+        t->d->cpu->kernels.axpy(oa_span_length(t->cols), factor, oa_real_at(t->d, row, i * step),
+                                oa_real_at(t->d, s, i * t->padded_cols));
 }
 
 static void add_bias(struct oa_tiles *t, const struct oa_part *p, double factor)
@@ -392,8 +392,8 @@ void oa_tiles_fold_row(struct oa_tiles *t, int part, long i)
 {
     const struct oa_part *p = &t->a->part[part];
     long row = t->rows.begin + i;
-    t->d->kernels.real_from_act(p->width, packed_row(t, t->q[part], row), t->fold);
-    t->d->kernels.real_from_act(p->folds, packed_row(t, t->k[part], row), oa_real_at(t->d, t->fold, p->width));
+    t->d->cpu->kernels.real_from_act(p->width, packed_row(t, t->q[part], row), t->fold);
+    t->d->cpu->kernels.real_from_act(p->folds, packed_row(t, t->k[part], row), oa_real_at(t->d, t->fold, p->width));
 }
 
 bool oa_tiles_fold_next(const struct oa_tiles *t, int part, struct oa_fold_run *run)
@@ -414,9 +414,9 @@ static void add_fold(struct oa_tiles *t, int c, double factor)
     for (long i = 0; i < oa_span_length(t->rows); i++) {
         oa_tiles_fold_row(t, c, i);
         for (struct oa_fold_run run = { 0 }; oa_tiles_fold_next(t, c, &run);)
-            d->kernels.axpy(run.n, factor * oa_real_get(d, t->fold, width + run.fold),
-                            oa_real_at(d, t->fold, run.first),
-                            oa_real_at(d, t->s, i * t->padded_cols + run.j - t->cols.begin));
+            d->cpu->kernels.axpy(run.n, factor * oa_real_get(d, t->fold, width + run.fold),
+                                 oa_real_at(d, t->fold, run.first),
+                                 oa_real_at(d, t->s, i * t->padded_cols + run.j - t->cols.begin));
     }
 }
 
@@ -441,7 +441,7 @@ static void add_part(struct oa_tiles *t, int c, double base)
         return;
     }
     oa_tiles_pair_product(t, t->q[c], t->k[c], t->part, false);
-    t->d->kernels.axpy(t->padded_rows * t->padded_cols, factor, t->part, t->s);
+    t->d->cpu->kernels.axpy(t->padded_rows * t->padded_cols, factor, t->part, t->s);
     add_bias(t, p, oa_tiles_alpha(t, c) / base);
 }
 
@@ -449,7 +449,7 @@ static void add_part(struct oa_tiles *t, int c, double base)
 static void put_first_part(struct oa_tiles *t, double base)
 {
     const struct oa_part *p = &t->a->part[0];
-    size_t size = t->d->kernels.real_size;
+    size_t size = t->d->numbers.real_size;
     if (p->kind == OA_PART_DOT) {
         oa_tiles_pair_product(t, t->q[0], t->k[0], t->s, false);
         add_bias(t, p, oa_tiles_alpha(t, 0) / base);
@@ -470,7 +470,7 @@ double oa_tiles_logits(struct oa_tiles *t)
     if (first)
         put_first_part(t, base);
     else
-        memset(t->s, 0, (size_t)(t->padded_rows * t->padded_cols) * t->d->kernels.real_size);
+        memset(t->s, 0, (size_t)(t->padded_rows * t->padded_cols) * t->d->numbers.real_size);
     base = first ? base : 1;
     for (int c = first; c < t->a->parts; c++)
         add_part(t, c, base);
@@ -486,7 +486,7 @@ void oa_tiles_dropout(struct oa_tiles *t, void *x)
         return;
     uint64_t blocks_a_row = oa_dropout_stride(s->keys) / 4;
     uint64_t row = (uint64_t)((t->b * s->heads + t->h) * s->queries + t->rows.begin);
-    t->d->kernels.dropout_tile(t->padded_rows, t->padded_cols, t->a->dropout,
-                               row * blocks_a_row + (uint64_t)t->cols.begin / 4, blocks_a_row, t->a->keep, x,
-                               t->padded_cols);
+    t->d->cpu->kernels.dropout_tile(t->padded_rows, t->padded_cols, t->a->dropout,
+                                    row * blocks_a_row + (uint64_t)t->cols.begin / 4, blocks_a_row, t->a->keep, x,
+                                    t->padded_cols);
 }

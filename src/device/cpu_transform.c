@@ -30,7 +30,7 @@ struct work {
 static bool open_work(struct work *w, const struct transform *f, long item, const struct oa_worker *worker)
 {
     const struct oa_transform *a = f->a;
-    size_t block = (size_t)(a->chain.width * OA_LANES) * f->d->kernels.real_size;
+    size_t block = (size_t)(a->chain.width * OA_LANES) * f->d->numbers.real_size;
     *w = (struct work){ .d = f->d, .a = a, .c = &a->chain, .first = item * OA_LANES };
     w->rows = oa_min(OA_LANES, a->rows - w->first);
     w->column = oa_arena_take(worker->scratch, (size_t)a->chain.out * sizeof *w->column);
@@ -56,10 +56,10 @@ static void read_columns(struct work *w, long h)
 static void apply_factor(struct work *w, long h, long i, bool transposed, const void *x)
 {
     long b = oa_chain_unit(w->c);
-    w->d->kernels.hadamard(w->c->width, b, numbers(w, h, i * w->c->width), x, w->y);
+    w->d->cpu->kernels.hadamard(w->c->width, b, numbers(w, h, i * w->c->width), x, w->y);
     if (!oa_chain_mixes(w->c))
         return;
-    w->d->kernels.mix_runs(w->c->width, b, transposed, numbers(w, h, oa_chain_mix_at(w->c)), w->y, w->spare);
+    w->d->cpu->kernels.mix_runs(w->c->width, b, transposed, numbers(w, h, oa_chain_mix_at(w->c)), w->y, w->spare);
     void *mixed = w->spare;
     w->spare = w->y;
     w->y = mixed;
@@ -73,13 +73,13 @@ static void forward_item(void *argument, long item, const struct oa_worker *work
     if (!open_work(&w, f, item, worker))
         return;
     long factors = w.c->factors, K = w.c->out;
-    f->d->kernels.lanes_in(w.rows, w.c->width, NULL, oa_act_at(f->d, a->x, w.first * a->ldx), a->ldx, w.x);
+    f->d->cpu->kernels.lanes_in(w.rows, w.c->width, NULL, oa_act_at(f->d, a->x, w.first * a->ldx), a->ldx, w.x);
     for (long h = 0; h < a->heads; h++) {
         read_columns(&w, h);
         for (long i = 0; i < factors; i++)
             apply_factor(&w, h, i, true, i ? w.y : w.x);
-        f->d->kernels.lanes_out(w.rows, K, w.column, numbers(&w, h, factors * w.c->width), factors ? w.y : w.x,
-                                oa_act_at(f->d, a->y, w.first * a->ldy + h * K), a->ldy);
+        f->d->cpu->kernels.lanes_out(w.rows, K, w.column, numbers(&w, h, factors * w.c->width), factors ? w.y : w.x,
+                                     oa_act_at(f->d, a->y, w.first * a->ldy + h * K), a->ldy);
     }
 }
 
@@ -91,18 +91,18 @@ static void backward_item(void *argument, long item, const struct oa_worker *wor
     if (!open_work(&w, f, item, worker))
         return;
     long D = w.c->width, K = w.c->out;
-    size_t block = (size_t)(D * OA_LANES) * f->d->kernels.real_size;
+    size_t block = (size_t)(D * OA_LANES) * f->d->numbers.real_size;
     memset(w.x, 0, block);
     for (long h = 0; h < a->heads; h++) {
         read_columns(&w, h);
         memset(w.y, 0, block);
-        f->d->kernels.lanes_in(w.rows, K, w.column, oa_act_at(f->d, a->dy, w.first * a->ldy + h * K), a->ldy, w.y);
+        f->d->cpu->kernels.lanes_in(w.rows, K, w.column, oa_act_at(f->d, a->dy, w.first * a->ldy + h * K), a->ldy, w.y);
         for (long i = w.c->factors; i > 0; i--)
             apply_factor(&w, h, i, false, w.y);
-        f->d->kernels.scale_rows(D, OA_LANES, numbers(&w, h, 0), w.y, OA_LANES);
-        f->d->kernels.axpy(D * OA_LANES, 1, w.y, w.x);
+        f->d->cpu->kernels.scale_rows(D, OA_LANES, numbers(&w, h, 0), w.y, OA_LANES);
+        f->d->cpu->kernels.axpy(D * OA_LANES, 1, w.y, w.x);
     }
-    f->d->kernels.lanes_out(w.rows, D, NULL, NULL, w.x, oa_act_at(f->d, a->dx, w.first * a->ldx), a->ldx);
+    f->d->cpu->kernels.lanes_out(w.rows, D, NULL, NULL, w.x, oa_act_at(f->d, a->dx, w.first * a->ldx), a->ldx);
 }
 
 void oa_cpu_transform(struct oa_device *d, const struct oa_transform *a)

@@ -21,8 +21,8 @@ static void adamw(void *argument, long item, const struct oa_worker *worker)
     (void)worker;
     const struct update *u = argument;
     long i = item * RUN;
-    u->d->kernels.adamw(oa_min(RUN, u->n - i), u->adamw, oa_real_at(u->d, u->w, i), oa_real_at(u->d, u->m, i),
-                        oa_real_at(u->d, u->v, i), oa_real_at(u->d, u->g, i));
+    u->d->cpu->kernels.adamw(oa_min(RUN, u->n - i), u->adamw, oa_real_at(u->d, u->w, i), oa_real_at(u->d, u->m, i),
+                             oa_real_at(u->d, u->v, i), oa_real_at(u->d, u->g, i));
 }
 
 void oa_cpu_adamw(struct oa_device *d, long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g)
@@ -36,8 +36,8 @@ static void sgd(void *argument, long item, const struct oa_worker *worker)
     (void)worker;
     const struct update *u = argument;
     long i = item * RUN;
-    u->d->kernels.sgd(oa_min(RUN, u->n - i), u->lr, u->momentum, u->weight_decay, u->gradient_scale,
-                      oa_real_at(u->d, u->w, i), oa_real_at(u->d, u->m, i), oa_real_at(u->d, u->g, i));
+    u->d->cpu->kernels.sgd(oa_min(RUN, u->n - i), u->lr, u->momentum, u->weight_decay, u->gradient_scale,
+                           oa_real_at(u->d, u->w, i), oa_real_at(u->d, u->m, i), oa_real_at(u->d, u->g, i));
 }
 
 void oa_cpu_sgd(struct oa_device *d, long n, double lr, double momentum, double weight_decay, double gradient_scale,
@@ -60,7 +60,7 @@ static void axpy(void *argument, long item, const struct oa_worker *worker)
     (void)worker;
     const struct update *u = argument;
     long i = item * RUN;
-    u->d->kernels.axpy(oa_min(RUN, u->n - i), u->lr, oa_real_at(u->d, u->g, i), oa_real_at(u->d, u->w, i));
+    u->d->cpu->kernels.axpy(oa_min(RUN, u->n - i), u->lr, oa_real_at(u->d, u->g, i), oa_real_at(u->d, u->w, i));
 }
 
 void oa_cpu_axpy(struct oa_device *d, long n, double a, const void *x, void *y)
@@ -74,7 +74,7 @@ static void sum_squares(void *argument, long item, const struct oa_worker *worke
     (void)worker;
     const struct update *u = argument;
     long i = item * RUN;
-    u->partial[item] = u->d->kernels.sum_squares(oa_min(RUN, u->n - i), oa_real_at(u->d, u->g, i));
+    u->partial[item] = u->d->cpu->kernels.sum_squares(oa_min(RUN, u->n - i), oa_real_at(u->d, u->g, i));
 }
 
 double oa_cpu_sum_squares(struct oa_device *d, long n, const void *x)

@@ -30,7 +30,6 @@ enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struc
     d->ops = choose(c, dry);
     d->dry = d->ops->dry;
     d->numbers = oa_numbers_of(p);
-    oa_kernels_init(&d->kernels, p, oa_context_isa(c), oa_context_cpu(c));
     oa_arena_init(&d->scratch, c, d->dry);
     return d->ops->open(d);
 }

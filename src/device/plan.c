@@ -13,21 +13,15 @@ static void work(struct oa_device *d, double flops, double bytes)
 
 static double act(const struct oa_device *d, double elements)
 {
-    return elements * (double)d->kernels.act_size;
+    return elements * (double)d->numbers.act_size;
 }
 
 static double real(const struct oa_device *d, double elements)
 {
-    return elements * (double)d->kernels.real_size;
+    return elements * (double)d->numbers.real_size;
 }
 
 /* ---- memory: there is none ---- */
-
-static enum oa_error open_plan(struct oa_device *d)
-{
-    (void)d;
-    return OA_OK;
-}
 
 static void nothing(struct oa_device *d)
 {
@@ -240,7 +234,7 @@ static void residual_norm_gradient(struct oa_device *d, const struct oa_residual
     double n = (double)a->rows * (double)a->cols;
     size_t mark = oa_arena_mark(&d->scratch);
     oa_arena_take(&d->scratch,
-                  (size_t)(oa_blocks(a->rows, oa_item_rows(a->cols)) * 2 * a->cols) * d->kernels.real_size);
+                  (size_t)(oa_blocks(a->rows, oa_item_rows(a->cols)) * 2 * a->cols) * d->numbers.real_size);
     oa_arena_release(&d->scratch, mark);
     work(d, 12 * n, act(d, (a->dbranch ? 5 : 4) * n));
 }
@@ -277,9 +271,9 @@ static double linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
 {
     long most = oa_loss_rows(a), v = a->vocabulary, w = a->width;
     size_t mark = oa_arena_mark(&d->scratch), cells = (size_t)(most * v);
-    oa_arena_take(&d->scratch, cells * d->kernels.real_size);
+    oa_arena_take(&d->scratch, cells * d->numbers.real_size);
     if (a->dx)
-        oa_arena_take(&d->scratch, cells * d->kernels.act_size);
+        oa_arena_take(&d->scratch, cells * d->numbers.act_size);
     oa_arena_take(&d->scratch, (size_t)most * sizeof(double));
     for (long first = 0; first < a->rows; first += most) {
         long rows = oa_min(most, a->rows - first);
@@ -549,8 +543,8 @@ static void move_moments(struct oa_device *d, const struct oa_moments_move *a)
 const struct oa_device_ops oa_device_plan = {
     .name = "plan",
     .dry = true,
-    .open = open_plan,
-    .close = nothing,
+    .open = oa_cpu_part_open,
+    .close = oa_cpu_part_close,
     .settle = nothing,
     .allocate = allocate,
     .release = release,

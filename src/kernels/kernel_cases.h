@@ -44,6 +44,11 @@ struct case_operand {
     long rows, cols, ld;
 };
 
+static inline long oa_case_cells(const struct case_operand *o)
+{
+    return o->rows * o->ld;
+}
+
 struct kernel_problem {
     const struct kernel_case *what;
     long rows, cols, depth;
@@ -107,8 +112,25 @@ enum oa_error oa_case_memory(oa_context *c, const struct kernel_problem *p, cons
                              const struct case_values *v, bool in_place, struct case_memory *out);
 void oa_case_memory_free(struct case_memory *m);
 
-/* Solves p with k and compares. *worst: the largest error as a share of what is allowed: above 1 is wrong, and where
- * it is wrong `where` says in what. Infinite when a byte changed that is not the kernel's to write. */
+/* A problem and what is right: made once, for all versions of a kernel at a precision. */
+struct kernel_answer {
+    struct kernel_problem problem;
+    enum oa_precision precision;
+    struct case_values given, right,
+        magnitude;                 /* before the call, after it by the f64 table, and how large errors may be */
+    double result, result_allowed; /* of a returned number */
+};
+enum oa_error oa_kernel_solve(oa_context *c, const struct kernel_problem *p, enum oa_precision precision,
+                              struct kernel_answer *out);
+void oa_kernel_answer_free(struct kernel_answer *a);
+
+/* Has k solve the problem, and compares; k is of the answer's precision. *worst: the largest error as a share of what
+ * is allowed: above 1 is wrong, and where it is wrong `where` says in what. Infinite when a byte changed that is not
+ * the kernel's to write. */
+enum oa_error oa_kernel_judge(oa_context *c, const struct kernel_answer *a, const struct oa_kernels *k, bool in_place,
+                              double *worst, char where[OA_CASE_TEXT]);
+
+/* Both for one version. */
 enum oa_error oa_kernel_check(oa_context *c, const struct kernel_problem *p, const struct oa_kernels *k, bool in_place,
                               double *worst, char where[OA_CASE_TEXT]);
 

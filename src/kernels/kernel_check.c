@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Solving a problem of kernel_cases.h and judging the answer.
+ * Solving a problem of kernel_cases.h and judging the answer; kernel_values.c makes the numbers.
  */
 #include "kernels/kernel_cases.h"
 
@@ -9,148 +9,6 @@
 #include <string.h>
 
 enum { GUARD = 128 }; /* bytes before and behind an operand */
-
-static long cells(const struct case_operand *o)
-{
-    return o->rows * o->ld;
-}
-
-/* ---- values ---- */
-
-static double round_to(enum oa_precision precision, enum case_type type, double x)
-{
-    if (precision == OA_PRECISION_F64 || type == CASE_INDEX)
-        return x;
-    if (precision == OA_PRECISION_BF16 && type == CASE_ACT)
-        return oa_bf16_to_float(oa_float_to_bf16((float)x));
-    return (float)x;
-}
-
-struct filler {
-    const struct kernel_problem *p;
-    struct oa_stream stream;
-    double *const *x;
-    int operand;
-};
-
-static double uniform(const struct filler *f, uint64_t index)
-{
-    return oa_random_uniform(f->stream, index);
-}
-
-static double normal(const struct filler *f, uint64_t index)
-{
-    return oa_random_normal(f->stream, index);
-}
-
-/* N(0, 1), or something a kernel may stumble over. */
-static double fill_normal(const struct filler *f, uint64_t index)
-{
-    double sign = uniform(f, index + 1) < 0.5 ? -1 : 1, u = uniform(f, index + 2), x = normal(f, index + 4);
-    int bear = f->p->awkward ? f->p->what->bear : 0;
-    if ((bear & BEAR_TINY) && u < 0.08)
-        return sign * 0.0;
-    if ((bear & BEAR_TINY) && u < 0.12)
-        return sign * 1e-40;
-    if ((bear & BEAR_HUGE) && u > 0.96)
-        return sign * 1e30;
-    if ((bear & BEAR_NAN) && u > 0.94 && u < 0.96)
-        return NAN;
-    return x;
-}
-
-/* What row i sees: all, nothing, a prefix as under a causal mask, or something in the middle. */
-static double fill_bound(const struct filler *f, long row, bool high)
-{
-    long cols = f->p->cols, kind = row % 5;
-    struct filler same = *f;
-    same.stream = oa_stream_named(f->p->seed, "bounds");
-    long a = (long)(uniform(&same, (uint64_t)row * 2) * (double)cols);
-    long b = (long)(uniform(&same, (uint64_t)row * 2 + 1) * (double)cols);
-    if (!f->p->awkward)
-        return high ? (double)cols : 0;
-    if (kind == 0)
-        return high ? (double)(cols + 7) : -3;
-    if (kind == 1)
-        return (double)(high ? a - row % 2 : a);
-    if (kind == 2)
-        return high ? (double)(row + 1) : 0;
-    return (double)(high ? (a > b ? a : b) + 1 : (a < b ? a : b));
-}
-
-/* A logit where the row sees, by the two operands before; NaN elsewhere. */
-static double fill_seen(const struct filler *f, long row, long col, uint64_t index)
-{
-    if (col < f->x[f->operand - 2][row] || col >= f->x[f->operand - 1][row])
-        return NAN;
-    if (f->p->awkward && uniform(f, index) < 0.05)
-        return -INFINITY;
-    return 4 * normal(f, index + 4);
-}
-
-static double fill(const struct filler *f, long row, long col, uint64_t index)
-{
-    bool awkward = f->p->awkward, rarely = awkward && uniform(f, index) < 0.1;
-    const double *before = f->operand ? f->x[f->operand - 1] : NULL;
-    long ld = f->p->operand[f->operand].ld;
-    switch (f->p->operand[f->operand].fill) {
-    case FILL_NORMAL:
-        return fill_normal(f, index);
-    case FILL_WIDE:
-        return rarely ? 2e4 * uniform(f, index + 1) - 1e4 : 2 * normal(f, index + 4);
-    case FILL_FACTOR:
-        return 1 + 0.001 * normal(f, index + 4);
-    case FILL_SQUARE:
-        return uniform(f, index + 1) * 0.1;
-    case FILL_LOW:
-        return fill_bound(f, col, false);
-    case FILL_HIGH:
-        return fill_bound(f, col, true);
-    case FILL_SEEN:
-        return fill_seen(f, row, col, index);
-    case FILL_CHANCE:
-        return rarely ? 0 : uniform(f, index + 1);
-    case FILL_COVERED:
-        return before[row * ld + col] == 0 ? NAN : normal(f, index + 4);
-    case FILL_TOP:
-        return rarely || !awkward ? -INFINITY : normal(f, index + 4);
-    case FILL_MASS:
-        return before[col] == -INFINITY ? 0 : 1 + uniform(f, index + 1);
-    case FILL_ORDER:
-        return (double)(f->p->cols - 1 - (col + f->p->cols / 3) % f->p->cols);
-    case FILL_LSE:
-        return rarely ? -INFINITY : 2 + normal(f, index + 4);
-    }
-    return 0;
-}
-
-enum oa_error oa_case_values(oa_context *c, const struct kernel_problem *p, enum oa_precision precision,
-                             struct case_values *out)
-{
-    *out = (struct case_values){ 0 };
-    for (int o = 0; o < p->count; o++) {
-        const struct case_operand *q = &p->operand[o];
-        struct filler f = { p, oa_stream_child(oa_stream_named(p->seed, "kernel"), (uint64_t)o), out->x, o };
-        out->x[o] = oa_alloc(c, (size_t)cells(q) * sizeof(double));
-        if (!out->x[o]) {
-            oa_case_values_free(out);
-            return oa_status(c);
-        }
-        for (long i = 0; i < q->rows; i++)
-            for (long j = 0; j < q->cols; j++) {
-                double x = q->role == CASE_OUT ? NAN : fill(&f, i, j, (uint64_t)(i * q->cols + j) * 8);
-                out->x[o][i * q->ld + j] = round_to(precision, q->type, x);
-            }
-    }
-    return OA_OK;
-}
-
-void oa_case_values_free(struct case_values *v)
-{
-    for (int o = 0; o < CASE_OPERANDS; o++)
-        oa_free(v->x[o]);
-    *v = (struct case_values){ 0 };
-}
 
 /* ---- memory ---- */
 
@@ -188,7 +46,7 @@ static enum oa_error make_operand(oa_context *c, const struct kernel_problem *p,
     const struct case_operand *q = &p->operand[o];
     enum oa_type type = type_of(k, q->type);
     size_t shift = p->awkward ? p->seed % 4 * oa_type_size(type) : 0;
-    m->bytes[o] = 2 * GUARD + shift + (size_t)cells(q) * oa_type_size(type);
+    m->bytes[o] = 2 * GUARD + shift + (size_t)oa_case_cells(q) * oa_type_size(type);
     m->block[o] = oa_alloc(c, m->bytes[o]);
     if (!m->block[o])
         return oa_status(c);
@@ -338,8 +196,8 @@ static enum oa_error solve_exactly(oa_context *c, const struct kernel_problem *p
     enum oa_error e = solve(c, p, &k, &m, result);
     *after = (struct case_values){ 0 };
     for (int o = 0; o < p->count && e == OA_OK; o++) {
-        after->x[o] = oa_alloc(c, (size_t)cells(&p->operand[o]) * sizeof(double));
-        for (long i = 0; after->x[o] && i < cells(&p->operand[o]) - p->operand[o].ld + p->operand[o].cols; i++)
+        after->x[o] = oa_alloc(c, (size_t)oa_case_cells(&p->operand[o]) * sizeof(double));
+        for (long i = 0; after->x[o] && i < oa_case_cells(&p->operand[o]) - p->operand[o].ld + p->operand[o].cols; i++)
             after->x[o][i] = read_element(type_of(&k, p->operand[o].type), m.x[o], i);
         e = oa_status(c);
     }
@@ -347,30 +205,15 @@ static enum oa_error solve_exactly(oa_context *c, const struct kernel_problem *p
     return e;
 }
 
-static enum oa_error judge_values(oa_context *c, const struct kernel_problem *p, const struct oa_kernels *k,
-                                  const struct case_values *v, const struct case_memory *got, double result,
-                                  struct verdict *verdict)
+static void judge_values(const struct kernel_answer *a, const struct oa_kernels *k, const struct case_memory *got,
+                         double result, struct verdict *verdict)
 {
-    struct case_values right = { 0 };
-    double right_result = 0;
-    enum oa_error e = solve_exactly(c, p, v, &right, &right_result);
-    for (int o = 0; o < p->count && e == OA_OK; o++) {
-        if (p->operand[o].role == CASE_IN)
-            continue;
-        double *magnitude = oa_alloc(c, (size_t)cells(&p->operand[o]) * sizeof(double));
-        if (magnitude && p->what->magnitude)
-            p->what->magnitude(p, v->x, right.x, o, magnitude);
-        if (magnitude)
-            judge_operand(p, k, o, got->x[o], right.x[o], magnitude, verdict);
-        oa_free(magnitude);
-        e = oa_status(c);
-    }
-    if (e == OA_OK && p->what->result_magnitude) {
-        double allowed = FLT_EPSILON * p->what->result_magnitude(p, v->x) + DBL_EPSILON * fabs(right_result) + FLT_MIN;
-        blame(verdict, share_of(result, right_result, allowed, INFINITY), -1, 0, 0, result, right_result);
-    }
-    oa_case_values_free(&right);
-    return e;
+    const struct kernel_problem *p = &a->problem;
+    for (int o = 0; o < p->count; o++)
+        if (p->operand[o].role != CASE_IN)
+            judge_operand(p, k, o, got->x[o], a->right.x[o], a->magnitude.x[o], verdict);
+    if (p->what->result_magnitude)
+        blame(verdict, share_of(result, a->result, a->result_allowed, INFINITY), -1, 0, 0, result, a->result);
 }
 
 static enum oa_error judge_exact(oa_context *c, const struct kernel_problem *p, const struct oa_kernels *k,
@@ -389,36 +232,76 @@ static enum oa_error judge_exact(oa_context *c, const struct kernel_problem *p, 
     return e;
 }
 
-static enum oa_error check_memory(oa_context *c, const struct kernel_problem *p, const struct oa_kernels *k,
-                                  const struct case_values *v, bool in_place, struct verdict *verdict)
+static enum oa_error magnitudes(oa_context *c, struct kernel_answer *a)
 {
-    struct case_memory before = { 0 }, m = { 0 };
-    double result = 0;
-    enum oa_error e = oa_case_memory(c, p, k, v, in_place, &before);
+    const struct kernel_problem *p = &a->problem;
+    for (int o = 0; o < p->count; o++) {
+        if (p->operand[o].role == CASE_IN)
+            continue;
+        a->magnitude.x[o] = oa_alloc(c, (size_t)oa_case_cells(&p->operand[o]) * sizeof(double));
+        if (!a->magnitude.x[o])
+            return oa_status(c);
+        if (p->what->magnitude)
+            p->what->magnitude(p, a->given.x, a->right.x, o, a->magnitude.x[o]);
+    }
+    if (p->what->result_magnitude)
+        a->result_allowed =
+            FLT_EPSILON * p->what->result_magnitude(p, a->given.x) + DBL_EPSILON * fabs(a->result) + FLT_MIN;
+    return OA_OK;
+}
+
+enum oa_error oa_kernel_solve(oa_context *c, const struct kernel_problem *p, enum oa_precision precision,
+                              struct kernel_answer *out)
+{
+    *out = (struct kernel_answer){ .problem = *p, .precision = precision };
+    enum oa_error e = oa_case_values(c, p, precision, &out->given);
     if (e == OA_OK)
-        e = oa_case_memory(c, p, k, v, in_place, &m);
+        e = solve_exactly(c, p, &out->given, &out->right, &out->result);
+    if (e == OA_OK)
+        e = magnitudes(c, out);
+    if (e != OA_OK)
+        oa_kernel_answer_free(out);
+    return e;
+}
+
+void oa_kernel_answer_free(struct kernel_answer *a)
+{
+    oa_case_values_free(&a->given);
+    oa_case_values_free(&a->right);
+    oa_case_values_free(&a->magnitude);
+}
+
+enum oa_error oa_kernel_judge(oa_context *c, const struct kernel_answer *a, const struct oa_kernels *k, bool in_place,
+                              double *worst, char where[OA_CASE_TEXT])
+{
+    const struct kernel_problem *p = &a->problem;
+    struct case_memory before = { 0 }, m = { 0 };
+    struct verdict verdict = { 0, where };
+    double result = 0;
+    where[0] = 0;
+    enum oa_error e = oa_case_memory(c, p, k, &a->given, in_place, &before);
+    if (e == OA_OK)
+        e = oa_case_memory(c, p, k, &a->given, in_place, &m);
     if (e == OA_OK)
         e = solve(c, p, k, &m, &result);
     if (e == OA_OK)
-        e = judge_values(c, p, k, v, &m, result, verdict);
+        judge_values(a, k, &m, result, &verdict);
     if (e == OA_OK && p->what->exact)
-        e = judge_exact(c, p, k, v, &m, verdict);
+        e = judge_exact(c, p, k, &a->given, &m, &verdict);
     if (e == OA_OK)
-        judge_guards(p, k, in_place, &before, &m, verdict);
+        judge_guards(p, k, in_place, &before, &m, &verdict);
     oa_case_memory_free(&before);
     oa_case_memory_free(&m);
+    *worst = verdict.worst;
     return e;
 }
 
 enum oa_error oa_kernel_check(oa_context *c, const struct kernel_problem *p, const struct oa_kernels *k, bool in_place,
                               double *worst, char where[OA_CASE_TEXT])
 {
-    struct case_values v;
-    struct verdict verdict = { 0, where };
-    where[0] = 0;
-    OA_TRY(oa_case_values(c, p, k->precision, &v));
-    enum oa_error e = check_memory(c, p, k, &v, in_place, &verdict);
-    oa_case_values_free(&v);
-    *worst = verdict.worst;
+    struct kernel_answer a;
+    OA_TRY(oa_kernel_solve(c, p, k->precision, &a));
+    enum oa_error e = oa_kernel_judge(c, &a, k, in_place, worst, where);
+    oa_kernel_answer_free(&a);
     return e;
 }

@@ -147,18 +147,16 @@ expect 0 data sort $small --out half
 [ "$(field half complete)" = true ] || fail "not complete"
 same half/train.source sort/train.source
 
-# Stopped, it ends within a second, with nothing left behind or with what was there; killed, the next start cleans up.
+# Stopped, it ends long before all is drawn (which takes many minutes), with nothing left behind or with what was there;
+# killed, the next start cleans up.
 begun() { [ -n "$(find "$folder" -name 'test.tsv.*.tmp' 2>/dev/null)" ]; }
 for folder in new sub/new parity; do
     [ ! -d $folder ] || listing $folder >before
-    "$orthant" data listops --quiet --train 1000000 --out $folder >out 2>err &
+    "$orthant" data listops --quiet --train 100000000 --out $folder >out 2>err &
     pid=$!
     await $pid begun
-    sleep 0.3
-    began=$(date +%s)
     kill -INT $pid
     ended 130 $pid "a stopped data"
-    [ -n "$quick" ] || [ $(($(date +%s) - began)) -le 3 ] || fail "it took long to stop"
     [ $folder = parity ] || [ ! -e ${folder%/*} ] || fail "$folder was left"
 done
 listing parity >after

@@ -45,7 +45,9 @@ for precision in f32 bf16; do
     options="--config tiny.yaml --train.precision $precision --train.checkpoint_every 1 --train.steps 200 --quiet"
     expect 0 train $options --out whole-$precision
     kills=0 halves=0 round=0
-    while [ $round -lt "$rounds" ]; do
+    # A busy machine lets a run come far between two looks: then there are more rounds.
+    while [ $round -lt "$rounds" ] || [ $kills -lt $((2 * rounds)) ] || [ $halves -lt "$rounds" ]; do
+        [ $round -lt 20 ] || fail "$kills kills in $round rounds, $halves of them in the middle of a checkpoint"
         round=$((round + 1))
         folder=$precision-$round
         sittings=0 status=137 step=0
@@ -65,7 +67,5 @@ for precision in f32 bf16; do
         same steps all-steps
         rm -r "$folder"
     done
-    echo "$precision: $rounds rounds, $kills kills, $halves of them in the middle of a checkpoint"
-    [ $kills -ge $((2 * rounds)) ] || fail "$kills kills in $rounds rounds"
-    [ $halves -ge "$rounds" ] || fail "$halves kills in $rounds rounds met a checkpoint half written"
+    echo "$precision: $round rounds, $kills kills, $halves of them in the middle of a checkpoint"
 done

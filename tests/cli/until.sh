@@ -41,24 +41,32 @@ field most/results.json '"budget_seconds": 120,' >/dev/null
 [ "$(field most/results.json '"baseline": null')" ] || fail "there is a baseline"
 
 # Killed without warning and stopped in the middle, again and again: the same runs, the same numbers.
-round=0 status=137
-while [ $status -ne 0 ]; do
-    round=$((round + 1))
-    before=$( [ -d killed/runs ] && runs killed | wc -l || echo 0)
-    "$orthant" compare $options $three --until-resolved --margin 0.000001 --compare.most_seeds 6 --out killed \
-        >out 2>err &
-    pid=$!
-    while kill -0 $pid 2>/dev/null && [ "$( [ -d killed/runs ] && runs killed 2>/dev/null | wc -l || echo 0)" -lt $((before + 3)) ]; do
-        sleep 0.01
+go_on() { # until it is done; in $round sittings
+    round=0 status=137
+    while [ $status -ne 0 ]; do
+        round=$((round + 1))
+        before=$( [ -d killed/runs ] && runs killed | wc -l || echo 0)
+        "$orthant" compare $options $three --until-resolved --margin 0.000001 --compare.most_seeds 6 --out killed \
+            >out 2>err &
+        pid=$!
+        while kill -0 $pid 2>/dev/null && [ "$( [ -d killed/runs ] && runs killed 2>/dev/null | wc -l || echo 0)" -lt $((before + 3)) ]; do
+            sleep 0.01
+        done
+        [ $((round % 2)) -eq 0 ] && signal=KILL || signal=INT
+        kill -$signal $pid 2>/dev/null || true
+        status=0
+        wait $pid || status=$?
+        case $status in 0 | 130 | 137) ;; *) fail "ended with $status after SIG$signal" ;; esac
+        [ $round -lt 60 ] || fail "never ends"
     done
-    [ $((round % 2)) -eq 0 ] && signal=KILL || signal=INT
-    kill -$signal $pid 2>/dev/null || true
-    status=0
-    wait $pid || status=$?
-    case $status in 0 | 130 | 137) ;; *) fail "ended with $status after SIG$signal" ;; esac
-    [ $round -lt 60 ] || fail "never ends"
+}
+tries=0 round=0
+while [ $round -le 2 ]; do # one of each, at least; a busy machine lets a contest come far between two looks
+    tries=$((tries + 1))
+    [ $tries -lt 10 ] || fail "killed only $((round - 1)) times"
+    rm -rf killed
+    go_on
 done
-[ $round -gt 2 ] || fail "killed only $((round - 1)) times"
 echo "killed or stopped $((round - 1)) times"
 runs most >one
 runs killed >two
