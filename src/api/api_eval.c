@@ -78,7 +78,7 @@ static enum oa_error evaluate(struct oa_trained *t, const char *folder, const ch
     enum oa_side side;
     struct oa_run run = { 0 };
     OA_TRY(oa_trained_open(t->context, folder, t));
-    OA_TRY(oa_workload_open_measured(t->context, &t->options, t->tokenizer, files, w, &side));
+    OA_TRY(oa_workload_open_measured(t->context, &t->options, t->tokenizer, &t->model->form, files, w, &side));
     OA_TRY(cover(t, w, side, &run));
     *scores = oa_scores_of(w, &run);
     return report(t, w, side, folder, files, scores, out);

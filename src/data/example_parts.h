@@ -83,7 +83,6 @@ enum oa_error oa_rows_read(struct oa_rows *rows, const char *files, const char *
 /* ---- labels -------------------------------------------------------------------------------------------------- */
 
 enum oa_error oa_labels_make(oa_context *c, const struct oa_rows *train, struct oa_labels *out);
-void oa_labels_free(struct oa_labels *classes);
 /* The class of a row; one that the training rows have not is refused. */
 enum oa_error oa_row_class(const struct oa_labels *classes, const struct oa_rows *rows, size_t row, int32_t *out);
 enum oa_error oa_row_value(const struct oa_rows *rows, size_t row, double *out);

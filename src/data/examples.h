@@ -56,6 +56,8 @@ struct oa_rows {
 /* Cell `cell` of row `row`, not ended by a 0; NULL where the row has not as many. */
 const char *oa_rows_cell(const struct oa_rows *rows, size_t row, int cell, size_t *length);
 int oa_rows_cells(const struct oa_rows *rows, size_t row);
+const char *oa_rows_kind(const struct oa_rows *rows); /* "pictures", "pairs of texts", "single texts"; of one row or more */
+bool oa_holds_pictures(const char *files); /* by the end of the list's last name */
 void oa_rows_print_place(const struct oa_rows *rows, size_t row, struct oa_text *out); /* "FILE, line N" */
 
 /* The labels of the training rows, in the order of their numbers if all of them are numbers, else in that of their
@@ -66,6 +68,9 @@ struct oa_labels {
     bool numeric;
 };
 long oa_labels_find(const struct oa_labels *classes, const char *label, size_t length); /* -1 when absent */
+/* To be freed, also after an error. */
+enum oa_error oa_labels_copy(oa_context *c, char *const *name, long count, struct oa_labels *out);
+void oa_labels_free(struct oa_labels *classes);
 
 struct oa_example_request {
     const char *train, *valid, *test; /* lists of files; valid and test may be empty or NULL */
@@ -90,6 +95,11 @@ struct oa_example_texts {
  * is not one of the training side with its place as well, and a number that is not finite. */
 enum oa_error oa_example_texts_open(oa_context *c, const struct oa_example_request *request,
                                     struct oa_example_texts *out);
+/* For a model that is there, whose classes are given (of OA_ANSWER_CLASS): its test rows, or where no file of them is
+ * named its validation rows. Training rows are read only where these are held out of them, and else, if they can be, to
+ * count how many of the others are among them; that they cannot is said in a notice. */
+enum oa_error oa_example_texts_open_measured(oa_context *c, const struct oa_example_request *request,
+                                             const struct oa_labels *classes, struct oa_example_texts *out);
 /* The training rows in two, drawn with the seed: *out has so much of them as its validation rows and the others as its
  * training rows, with the labels of the whole. To be closed. */
 enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, double fraction, uint64_t seed,

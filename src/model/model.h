@@ -15,7 +15,7 @@
 #ifndef ORTHANT_MODEL_H
 #define ORTHANT_MODEL_H
 
-#include "data/data.h"
+#include "data/examples.h"
 #include "model/stack.h"
 
 /* What a model is for (form.c). */
@@ -25,6 +25,7 @@ struct oa_model_form {
     enum oa_model_output output; /* encoder alone with OA_OUTPUT_TOKENS: a masked LM (targets at places of the input) */
     long vocabulary; /* ids of the tokenizer, special tokens included; one tokenizer for source and target */
     long classes;    /* OA_OUTPUT_CLASSES */
+    char *const *labels; /* [classes] how these are called, borrowed; NULL: not known */
     bool segments;   /* a segment embedding (pairs) */
 };
 struct oa_model_form oa_language_model_form(long vocabulary);
@@ -194,6 +195,9 @@ enum oa_error oa_model_open_saved(struct oa_device *d, const char *path, const s
  * "options": {…}}; output, classes and segments only where they are not tokens, 0 and false. */
 enum oa_error oa_model_save_config(const struct oa_model *m, const char *path);
 enum oa_error oa_config_load(oa_context *c, const char *path, struct oa_options *options, struct oa_model_form *form);
+/* The labels of a model with form->classes, which is then told of them; closed by oa_labels_free. count 0: the file is of
+ * before there were any. */
+enum oa_error oa_config_labels(oa_context *c, const char *path, struct oa_model_form *form, struct oa_labels *out);
 
 /* What a run was begun with, told apart by its bytes: it must be the same when the run goes on. */
 struct oa_origin {
