@@ -72,6 +72,17 @@ struct oa_column_plan {
 enum oa_error oa_columns_plan(oa_context *c, const struct oa_rows *rows, const char *file, const char *columns,
                               const struct oa_cells *first, bool keys, struct oa_column_plan *out);
 
+/* The same for lines of texts alone: `texts` columns, names of them or numbers, in the order of the model's texts.
+ * place: of the first line, for messages. */
+enum oa_error oa_columns_plan_texts(oa_context *c, const char *place, const char *columns, enum oa_answer answer,
+                                    int texts, const struct oa_cells *first, struct oa_column_plan *out);
+/* The cells of a line, between tabs. */
+enum oa_error oa_cells_cut(struct oa_cells *cells, char *line, size_t length);
+/* Has the record what the plan reads? place: for the message. */
+enum oa_error oa_cells_check(const struct oa_cells *cells, const struct oa_column_plan *plan, const char *place);
+/* The cell of a column; of one that is joined, made in `joined`. */
+struct oa_cell oa_cells_join(const struct oa_cells *cells, const struct oa_column *column, struct oa_text *joined);
+
 /* ---- readers ------------------------------------------------------------------------------------------------- */
 
 typedef enum oa_error oa_rows_reader(struct oa_rows *rows, const char *file, const char *columns);

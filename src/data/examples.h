@@ -56,7 +56,8 @@ struct oa_rows {
 /* Cell `cell` of row `row`, not ended by a 0; NULL where the row has not as many. */
 const char *oa_rows_cell(const struct oa_rows *rows, size_t row, int cell, size_t *length);
 int oa_rows_cells(const struct oa_rows *rows, size_t row);
-const char *oa_rows_kind(const struct oa_rows *rows); /* "pictures", "pairs of texts", "single texts"; of one row or more */
+const char *
+oa_rows_kind(const struct oa_rows *rows);  /* "pictures", "pairs of texts", "single texts"; of one row or more */
 bool oa_holds_pictures(const char *files); /* by the end of the list's last name */
 void oa_rows_print_place(const struct oa_rows *rows, size_t row, struct oa_text *out); /* "FILE, line N" */
 
@@ -153,12 +154,19 @@ struct oa_given_text {
 enum oa_error oa_source_encode(struct oa_tokenizer *tok, const struct oa_example_layout *layout, const char *name,
                                const struct oa_given_text *text, int texts, struct oa_examples *out);
 
+/* Sources of several such examples as one, in their order; those of count 0 are passed over. Closed also after an
+ * error. */
+enum oa_error oa_sources_join(oa_context *c, const struct oa_examples *const *part, int parts, struct oa_examples *out);
+
 /* ---- batches --------------------------------------------------------------------------------------------------- */
 
 struct oa_example_batching {
     long rows;   /* of a batch */
     long tokens; /* not 0: instead, as many rows as have at most so many tokens, padding included, on either side */
     uint64_t seed;
+    /* Not 0: rows of a batch are padded to one length that each has by itself, at most this one, and rows of others are
+     * in other batches: what a row is computed in does not depend on those beside it. Of an encoder's rows. */
+    long alike;
 };
 
 /* Batches of rows of like length. Training goes through all rows once an epoch: sorted by length (of the target, then

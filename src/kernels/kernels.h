@@ -30,7 +30,7 @@ struct oa_gemm {
     long m, n, k;
     long lda, ldb, ldc;
     bool ta, tb, accumulate, real_out;
-    bool apart; /* a device's product gives each row the bits that it would have alone (decoding side by side) */
+    long apart; /* not 0: a device's product gives each so many rows the bits that they would have alone */
 };
 enum { OA_PANEL = 32 }; /* rows of A or columns of B that products on tiles take at a time */
 /* A block of a matrix: rows i … i + rows − 1, columns j … j + cols − 1; i and j are multiples of OA_PANEL. */

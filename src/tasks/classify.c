@@ -7,15 +7,6 @@
 
 static const struct oa_example_layout layout = { .source_begin = "[CLS]", .source_end = "[SEP]", .words = true };
 
-static long likeliest(const double *x, long n)
-{
-    long best = 0;
-    for (long i = 1; i < n; i++)
-        if (x[i] > x[best])
-            best = i;
-    return best;
-}
-
 static struct oa_line name_of(const struct oa_labels *classes, long i)
 {
     return (struct oa_line){ classes->name[i], strlen(classes->name[i]) };
@@ -29,7 +20,7 @@ static enum oa_error score(const struct oa_judging *j, const struct oa_outputs *
     struct oa_f1 f1 = { 0 };
     bool defined;
     for (long i = 0; i < o->rows; i++) {
-        found[i] = name_of(classes, likeliest(o->out + i * o->width, o->width));
+        found[i] = name_of(classes, oa_likeliest(o->out + i * o->width, o->width));
         right[i] = name_of(classes, o->label[i]);
     }
     enum oa_error e = oa_classes_count(j->context, found, right, o->rows, &k);

@@ -169,6 +169,15 @@ enum oa_error oa_example_outputs(const struct oa_judging *j, long width, struct 
     return OA_OK;
 }
 
+long oa_likeliest(const double *x, long n)
+{
+    long best = 0;
+    for (long i = 1; i < n; i++)
+        if (x[i] > x[best])
+            best = i;
+    return best;
+}
+
 void oa_outputs_free(struct oa_outputs *o)
 {
     oa_free(o->out);

@@ -90,13 +90,15 @@ struct oa_workload {
 };
 /* By data.task; a name that does not exist is refused with those that do. */
 enum oa_error oa_workload_open(oa_context *c, const struct oa_options *o, struct oa_workload *out);
-/* For measuring a model: its tokenizer, and the labels of its form, are borrowed. A side without data is refused, and so
- * are classes without labels. */
+/* For measuring a model: its tokenizer, and the labels of its form, are borrowed. A side without data is refused, and
+ * so are classes without labels. */
 enum oa_error oa_workload_open_measured(oa_context *c, const struct oa_options *o, struct oa_tokenizer *tokenizer,
                                         const struct oa_model_form *form, const char *files, struct oa_workload *out,
                                         enum oa_side *side);
 /* What stands around the texts of a task on examples, with the limits of the options. */
 struct oa_example_layout oa_example_layout_of(const struct oa_options *o, const struct oa_task *task);
+/* Which of n log-odds is the largest; the first of equal ones. */
+long oa_likeliest(const double *x, long n);
 /* The sentence of whoever needs the labels of a run that was made before there were any. */
 #define OA_NO_LABELS                                                                                                   \
     "config.json has no \"labels\": the run was made by an older program; train it again, or write the names of the "  \
