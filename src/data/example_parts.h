@@ -17,7 +17,6 @@ int oa_rows_add_file(struct oa_rows *rows, const char *name); /* its number; -1 
 enum oa_error oa_rows_add_cell(struct oa_rows *rows, const char *s, size_t n);
 enum oa_error oa_rows_end(struct oa_rows *rows, int file, uint64_t line);
 void oa_rows_leave_out(struct oa_rows *rows, uint64_t line); /* notes an empty line */
-int oa_rows_first_text(const struct oa_rows *rows);          /* the cells before it are labels */
 void oa_rows_seal(struct oa_rows *rows);                     /* sets the digest: nothing is added any more */
 /* Takes a part of the rows out, drawn with the seed; the others and those keep their order. */
 enum oa_error oa_rows_divide(const struct oa_rows *rows, double fraction, uint64_t seed, struct oa_rows *rest,

@@ -56,6 +56,7 @@ struct oa_rows {
 /* Cell `cell` of row `row`, not ended by a 0; NULL where the row has not as many. */
 const char *oa_rows_cell(const struct oa_rows *rows, size_t row, int cell, size_t *length);
 int oa_rows_cells(const struct oa_rows *rows, size_t row);
+int oa_rows_first_text(const struct oa_rows *rows); /* the cells before it are labels */
 const char *
 oa_rows_kind(const struct oa_rows *rows);  /* "pictures", "pairs of texts", "single texts"; of one row or more */
 bool oa_holds_pictures(const char *files); /* by the end of the list's last name */

@@ -152,7 +152,8 @@ enum oa_error oa_example_outputs(const struct oa_judging *j, long width, struct 
     out->out = oa_alloc(j->context, e->count * (size_t)width * sizeof *out->out);
     out->label = oa_alloc(j->context, e->count * sizeof *out->label);
     out->value = oa_alloc(j->context, e->count * sizeof *out->value);
-    if (!out->out || !out->label || !out->value)
+    out->row = oa_alloc(j->context, e->count * sizeof *out->row);
+    if (!out->out || !out->label || !out->value || !out->row)
         return OA_NO_MEMORY;
     for (long i = 0; i < j->cover->batches; i++) {
         struct oa_batch batch;
@@ -162,6 +163,7 @@ enum oa_error oa_example_outputs(const struct oa_judging *j, long width, struct 
         oa_tape_reset(j->tape, false, false, (struct oa_stream){ 0 });
         OA_TRY(oa_model_outputs(j->tape, j->model, &batch, out->out + out->rows * width));
         for (int r = 0; r < batch.rows; r++, out->rows++) {
+            out->row[out->rows] = oa_batches_examples(j->batches, i)[r];
             out->label[out->rows] = batch.label ? batch.label[r] : 0;
             out->value[out->rows] = batch.value ? batch.value[r] : 0;
         }
@@ -183,4 +185,5 @@ void oa_outputs_free(struct oa_outputs *o)
     oa_free(o->out);
     oa_free(o->label);
     oa_free(o->value);
+    oa_free(o->row);
 }

@@ -31,6 +31,7 @@ struct oa_judging {
      */
     bool (*progress)(void *argument, long done, long all);
     void *argument;
+    struct oa_details *details; /* gets parts and examples, also where judge fails; NULL: they are not asked for */
 };
 
 /* What a training step is made of: a batch without contents. */
