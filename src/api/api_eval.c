@@ -54,7 +54,11 @@ static json_t *answer_json(const struct oa_trained *t, const struct oa_workload 
     if (oa_predicts_tokens(w))
         json_object_set_new(root, "tokens", json_real(scores->tokens));
     oa_scores_json(scores, w, root);
-    oa_parts_write(run, root);
+    json_t *details = json_object();
+    oa_parts_write(run, details);
+    if (json_object_size(details))
+        json_object_set(root, "details", details);
+    json_decref(details);
     return root;
 }
 
