@@ -155,3 +155,8 @@ awk '{ print $0 }' in >text.txt
 expect 0 train --data.train text.txt --data.tokenizer char $model --model.context 8 --train.steps 1 --out lm
 expect 2 classify lm
 says err 'classify takes runs of classify and regress'
+
+# A last line that does not end.
+printf 'so so\nbad' >open
+expect 0 classify c --data open,open
+[ "$(wc -l <out)" -eq 4 ] || fail "lines run into each other"
