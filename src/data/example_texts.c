@@ -196,8 +196,10 @@ static enum oa_error read_compared(oa_context *c, const struct oa_example_reques
     if (e == OA_OK || e == OA_NO_MEMORY || e == OA_INTERRUPTED)
         return e;
     oa_last_error(c, &why);
-    oa_log(c, 0, "the training examples are not there to be compared, so it is not known whether the model has seen some "
-                 "of these: %s", why);
+    oa_log(c, 0,
+           "the training examples are not there to be compared, so it is not known whether the model has seen some "
+           "of these: %s",
+           why);
     oa_clear_error(c);
     oa_rows_free(train);
     return OA_OK;

@@ -130,7 +130,8 @@ static enum oa_error read_labels(oa_context *c, const char *path, const json_t *
         count += (name[count] = (char *)(uintptr_t)json_string_value(json_array_get(list, (size_t)count))) != NULL;
     enum oa_error e = name ? OA_OK : OA_NO_MEMORY;
     if (name && (count < classes || json_array_size(list) != (size_t)classes))
-        e = oa_fail(c, OA_FORMAT, "%s: \"labels\" is to be a list of %ld texts, the names of the classes", path, classes);
+        e = oa_fail(c, OA_FORMAT, "%s: \"labels\" is to be a list of %ld texts, the names of the classes", path,
+                    classes);
     if (e == OA_OK)
         e = oa_labels_copy(c, name, count, out);
     oa_free(name);
