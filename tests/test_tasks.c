@@ -454,23 +454,27 @@ static double bleu_of(const struct judged *x, long low, long high)
     return score;
 }
 
+/* Of a model that writes some words right. */
 static void test_parts_of_texts(void **state)
 {
     (void)state;
-    struct judged x;
-    struct oa_options o = options("translate", 1);
+    struct judged x = { .c = oa_open(NULL), .o = options("translate", 120) };
     shell("head -n 40 valid.source >few.source; head -n 40 valid.target >few.target");
-    snprintf(o.data_valid, sizeof o.data_valid, "few.source,few.target");
-    o.decode_beam = 1;
-    make_judged(&x, &o);
+    snprintf(x.o.data_valid, sizeof x.o.data_valid, "few.source,few.target");
+    x.o.decode_beam = 1;
+    x.o.train_lr = 5e-3;
+    train(&x.o, "some", 2, &x.run);
+    assert_int_equal(oa_workload_open(x.c, &x.o, &x.w), OA_OK);
     assert_int_equal(x.run.details.example_count, 40);
+    assert_true(x.run.scores[1] > 1 && x.run.scores[1] < 100);
     for (size_t r = 0; r < 40; r++)
         x.length[r] = (long)(x.w.valid.source.start[r + 1] - x.w.valid.source.start[r]);
     each_length(&x, "bleu", bleu_of);
-    unmake_judged(&x);
+    oa_run_free(&x.run);
+    oa_workload_close(&x.w);
+    oa_close(x.c);
 }
 
-/* A run that stops asking leaves nothing behind; one that is made keeps them. */
 static void test_details_are_of_the_last_validation(void **state)
 {
     (void)state;
