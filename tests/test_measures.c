@@ -23,7 +23,13 @@ static const struct oa_measure measures[] = { { "loss", "valid loss", "nats", 4,
                                               { "accuracy", "accuracy", "%", 2, true },
                                               { "errors", "errors", "%", 2, false },
                                               { .name = NULL } };
-static const struct oa_task task = { .name = "made-up", .measures = measures, .metric = "accuracy" };
+static void shape(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out)
+{
+    (void)w;
+    *out = oa_language_model_shape(o);
+}
+
+static const struct oa_task task = { .name = "made-up", .measures = measures, .metric = "accuracy", .shape = shape };
 static const char *const names[MOST] = { "softmax", "more", "beside", "less", "open" };
 static const double accuracy[MOST][SEEDS] = { { 81.25, 80.50, 82.00, 81.75, 80.75, 81.50 },
                                               { 84.00, 83.50, 84.75, 84.25, 83.75, 84.50 },
@@ -443,8 +449,8 @@ static void give_more(oa_context *c, struct made *m)
                 };
             strcpy(parts[i][r][0].name, "up");
             strcpy(parts[i][r][1].name, "down & out");
-            m->runs[i][r].parts = parts[i][r];
-            m->runs[i][r].part_count = 2;
+            m->runs[i][r].details.parts = parts[i][r];
+            m->runs[i][r].details.part_count = 2;
             m->runs[i][r].curve = oa_alloc(c, 2 * sizeof(struct oa_curve_point));
             m->runs[i][r].points = 2;
             for (int p = 0; p < 2; p++) {
@@ -695,10 +701,10 @@ static void fill_result(oa_context *c, const struct oa_options *o, struct oa_run
     r->points = 1;
     r->curve[0] = (struct oa_curve_point){ .step = r->steps, .train_loss = 1, .valid_loss = r->valid_loss };
     memcpy(r->curve[0].scores, r->scores, sizeof r->scores);
-    r->parts = oa_alloc(c, sizeof *r->parts);
-    r->parts[r->part_count++] = (struct oa_breakdown){ "length", "1 to 8", "accuracy", 70, 120 };
-    r->examples = oa_alloc(c, sizeof *r->examples);
-    r->examples[r->example_count++] =
+    r->details.parts = oa_alloc(c, sizeof *r->details.parts);
+    r->details.parts[r->details.part_count++] = (struct oa_breakdown){ "length", "1 to 8", "accuracy", 70, 120 };
+    r->details.examples = oa_alloc(c, sizeof *r->details.examples);
+    r->details.examples[r->details.example_count++] =
         (struct oa_specimen){ 7, NULL, oa_copy_text(c, "ref"), oa_copy_text(c, "o\xff\"") };
 }
 
@@ -718,11 +724,13 @@ static void load(oa_context *c, const struct oa_options *o, const struct oa_task
         if (e != OA_OK)
             fail_msg("%s", why);
         assert_true(read.scores[ACCURACY] == 75 && read.scores[ERRORS] == -75 && read.valid_loss == 1.5);
-        assert_true(read.part_count == 1 && read.parts[0].value == 70 && read.parts[0].n == 120);
-        assert_string_equal(read.parts[0].by, "length");
-        assert_string_equal(read.parts[0].name, "1 to 8");
-        assert_true(read.example_count == 1 && read.examples[0].row == 7 && !read.examples[0].source);
-        assert_string_equal(read.examples[0].output, "o?\"");
+        assert_true(read.details.part_count == 1 && read.details.parts[0].value == 70 &&
+                    read.details.parts[0].n == 120);
+        assert_string_equal(read.details.parts[0].by, "length");
+        assert_string_equal(read.details.parts[0].name, "1 to 8");
+        assert_true(read.details.example_count == 1 && read.details.examples[0].row == 7 &&
+                    !read.details.examples[0].source);
+        assert_string_equal(read.details.examples[0].output, "o?\"");
     }
     oa_run_free(&read);
     json_decref(fingerprint);
@@ -731,7 +739,7 @@ static void load(oa_context *c, const struct oa_options *o, const struct oa_task
 /* A result of before the task had more measures than the loss, and of today; changed ones are refused. */
 static void kept(void **state)
 {
-    static const struct oa_task before = { .name = "made-up", .measures = measures, .metric = "loss" };
+    static const struct oa_task before = { .name = "made-up", .measures = measures, .metric = "loss", .shape = shape };
     static const struct oa_measure alone[] = { { "loss", "valid loss", "nats", 4, false }, { .name = NULL } };
     oa_context *c = oa_open(NULL);
     struct oa_options o;
@@ -769,7 +777,7 @@ static void parts(void **state)
     make(&m, 0, ACCURACY);
     give_more(m.c, &m);
     judge(&m);
-    struct oa_estimate e = oa_part_estimate(&m.contest, 3, &m.runs[0][0].parts[1], scratch);
+    struct oa_estimate e = oa_part_estimate(&m.contest, 3, &m.runs[0][0].details.parts[1], scratch);
     assert_int_equal(e.n, SEEDS);
     near(e.mean, 78.20833333333333 + 1);
     near(e.half, 0.9874830631149402);
@@ -801,14 +809,14 @@ static void examples(void **state)
         for (int e = 0; e < 5; e++)
             answers[i][e] = (struct oa_specimen){ e + 2, (char *)(uintptr_t) "s<1>", (char *)(uintptr_t) "b",
                                                   (char *)(uintptr_t)outputs[i][e] };
-        m.runs[i][0].examples = answers[i];
-        m.runs[i][0].example_count = 5;
+        m.runs[i][0].details.examples = answers[i];
+        m.runs[i][0].details.example_count = 5;
     }
     judge(&m);
     assert_int_equal(oa_examples_choose(&m.contest, rows), 4); /* all agree in row 4 */
     for (int i = 0; i < 4; i++)
         assert_true(rows[i] == expected[i]);
-    m.runs[1][0].example_count = 4; /* row 6 is not there in all */
+    m.runs[1][0].details.example_count = 4; /* row 6 is not there in all */
     assert_int_equal(oa_examples_choose(&m.contest, rows), 3);
     assert_true(rows[0] == 3);
     struct oa_text t = text_of(&m, oa_report_html);

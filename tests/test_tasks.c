@@ -4,7 +4,8 @@
  * with another number of threads, makes the same bits. */
 #include "setups.h"
 
-#include "tasks/example_task.h"
+#include "metrics/metrics.h"
+#include "tasks/details.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -30,10 +31,10 @@ static void write_sentences(const char *path, int count, int seed, const char *k
         const char *more = &" so so"[3 * (i % 3)]; /* lengths differ */
         int k = i * 7919 + seed * 104729, colour = (k >> 3) % 4, a = (k >> 5) % 6, b = (k >> 8) % 6;
         if (strcmp(kind, "class") == 0)
-            fprintf(f, "%s\ta %s and a %s %s\n", colour == 1 || colour == 2 ? "cold" : "warm", things[a],
-                    colours[colour], things[b]);
+            fprintf(f, "%s\ta %s and a %s %s%s\n", colour == 1 || colour == 2 ? "cold" : "warm", things[a],
+                    colours[colour], things[b], more);
         else if (strcmp(kind, "number") == 0)
-            fprintf(f, "%d.5\ta %s and a %s %s\n", colour, things[a], colours[colour], things[b]);
+            fprintf(f, "%d.5\ta %s and a %s %s%s\n", colour, things[a], colours[colour], things[b], more);
         else if (strcmp(kind, "source") == 0)
             fprintf(f, "one %s %s %s%s\n", things[a], colours[colour], things[b], more);
         else
@@ -212,6 +213,339 @@ static void test_scores_are_those_of_the_rows(void **state)
     oa_close(c);
 }
 
+/* ---- parts and examples ---- */
+
+/* A model on its validation side, in float64, with everything that is said of it. */
+struct judged {
+    oa_context *c;
+    struct oa_options o;
+    struct oa_workload w;
+    struct oa_device *d;
+    struct oa_model *m;
+    oa_tape t;
+    struct oa_run run;
+    long length[64];
+    double out[64][4]; /* of each row alone */
+};
+
+static void answer_alone(struct judged *x)
+{
+    const struct oa_examples *v = &x->w.valid;
+    for (size_t i = 0; i < v->count; i++) {
+        int32_t n = (int32_t)(v->source.start[i + 1] - v->source.start[i]);
+        struct oa_batch one = {
+            .rows = 1, .length = n, .input = v->source.ids + v->source.start[i], .lengths = &n, .label = v->label
+        };
+        x->length[i] = n;
+        oa_tape_reset(&x->t, false, false, (struct oa_stream){ 0 });
+        assert_int_equal(oa_model_outputs(&x->t, x->m, &one, x->out[i]), OA_OK);
+    }
+}
+
+static void make_judged(struct judged *x, const struct oa_options *o)
+{
+    *x = (struct judged){ .c = oa_open(NULL), .o = *o };
+    assert_int_equal(oa_workload_open(x->c, o, &x->w), OA_OK);
+    assert_int_equal(oa_device_open(x->c, OA_PRECISION_F64, false, &x->d), OA_OK);
+    assert_int_equal(oa_model_open(x->d, o, &x->w.form, false, &x->m), OA_OK);
+    oa_tape_init(&x->t, x->d);
+    struct oa_evaluation e = {
+        .tape = &x->t, .model = x->m, .workload = &x->w, .side = OA_VALIDATION, .title = "test"
+    };
+    e.judged = e.detailed = true;
+    assert_int_equal(x->w.task->batches(x->c, o, &x->w, OA_VALIDATION, 0, &e.batches), OA_OK);
+    assert_int_equal(oa_batches_cover(e.batches, x->w.tokenizer, 0, &e.cover), OA_OK);
+    for (int twice = 0; twice < 2; twice++) /* what was said before is replaced */
+        assert_int_equal(oa_evaluate(&e, &x->run), OA_OK);
+    oa_batches_close(e.batches);
+    if (!x->w.form.decoder)
+        answer_alone(x);
+}
+
+static void unmake_judged(struct judged *x)
+{
+    oa_run_free(&x->run);
+    oa_tape_free(&x->t);
+    oa_model_close(x->m);
+    oa_device_close(x->d);
+    oa_workload_close(&x->w);
+    oa_close(x->c);
+}
+
+static const struct oa_breakdown *part(const struct judged *x, const char *by, const char *name, const char *measure)
+{
+    for (int i = 0; i < x->run.details.part_count; i++) {
+        const struct oa_breakdown *p = &x->run.details.parts[i];
+        if (strcmp(p->by, by) == 0 && strcmp(p->name, name) == 0 && strcmp(p->measure, measure) == 0)
+            return p;
+    }
+    fail_msg("there is no %s of the %s \"%s\"", measure, by, name);
+    return NULL;
+}
+
+static void assert_part(const struct judged *x, const char *by, const char *name, const char *measure, double value,
+                        double n)
+{
+    const struct oa_breakdown *p = part(x, by, name, measure);
+    if (!(fabs(p->value - value) < 1e-9) || p->n != n)
+        fail_msg("%s of %s %s is %.12g of %g, not %.12g of %g", measure, by, name, p->value, p->n, value, n);
+}
+
+/* Every row is in the parts by length once, no part has rows of another's lengths; calls `check` with each. */
+static void each_length(const struct judged *x, const char *measure, double (*score)(const struct judged *, long, long))
+{
+    long rows = 0, before = 0, parts = 0;
+    for (int i = 0; i < x->run.details.part_count; i++) {
+        const struct oa_breakdown *p = &x->run.details.parts[i];
+        long low, high, n = 0;
+        if (strcmp(p->by, "length") != 0)
+            continue;
+        assert_string_equal(p->measure, measure);
+        int read = sscanf(p->name, "%ld to %ld tokens", &low, &high);
+        high = read == 1 ? low : high;
+        assert_true(read >= 1 && low > before && high >= low);
+        for (size_t r = 0; r < x->w.valid.count; r++)
+            n += x->length[r] >= low && x->length[r] <= high;
+        assert_true(p->n == (double)n && n > 0);
+        double right = score(x, low, high);
+        if (!(fabs(p->value - right) < 1e-9))
+            fail_msg("%s is %.12g, not %.12g", p->name, p->value, right);
+        before = high;
+        rows += n;
+        parts++;
+    }
+    assert_int_equal(rows, x->w.valid.count);
+    assert_true(parts > 1 && parts <= OA_LENGTHS);
+}
+
+static int found(const struct judged *x, size_t row)
+{
+    return x->out[row][1] > x->out[row][0];
+}
+
+static double accuracy_of(const struct judged *x, long low, long high)
+{
+    double n = 0, right = 0;
+    for (size_t r = 0; r < x->w.valid.count; r++)
+        if (x->length[r] >= low && x->length[r] <= high) {
+            n++;
+            right += found(x, r) == x->w.valid.label[r];
+        }
+    return 100 * right / n;
+}
+
+/* The examples of one side are the same for every model. */
+static void assert_examples(const struct judged *x, const struct judged *other)
+{
+    const struct oa_details *a = &x->run.details, *b = &other->run.details;
+    assert_int_equal(a->example_count, OA_SPECIMENS);
+    assert_int_equal(b->example_count, OA_SPECIMENS);
+    for (int i = 0; i < OA_SPECIMENS; i++) {
+        assert_true(a->examples[i].row == b->examples[i].row);
+        assert_true(a->examples[i].row < 60 && (i == 0 || a->examples[i].row > a->examples[i - 1].row));
+        assert_string_equal(a->examples[i].source, b->examples[i].source);
+        assert_string_equal(a->examples[i].reference, b->examples[i].reference);
+    }
+}
+
+static void assert_cell_is(const struct judged *x, long row, int cell, const char *text)
+{
+    size_t n;
+    const char *s = oa_rows_cell(&x->w.texts.valid, (size_t)row, cell, &n);
+    assert_true(n == strlen(text) && memcmp(s, text, n) == 0);
+}
+
+static void test_parts_of_classes(void **state)
+{
+    (void)state;
+    struct judged x, other;
+    struct oa_options o = options("classify", 1);
+    double both[2] = { 0, 0 }, right[2] = { 0, 0 }, said[2] = { 0, 0 };
+    make_judged(&x, &o);
+    o.train_seed = 77;
+    make_judged(&other, &o);
+    for (size_t r = 0; r < 60; r++) {
+        right[x.w.valid.label[r]]++;
+        said[found(&x, r)]++;
+        both[found(&x, r)] += found(&x, r) == x.w.valid.label[r];
+    }
+    for (int k = 0; k < 2; k++) {
+        const char *name = k ? "warm" : "cold";
+        assert_part(&x, "class", name, "accuracy", 100 * both[k] / right[k], right[k]);
+        assert_part(&x, "class", name, "f1", 200 * both[k] / (right[k] + said[k]), right[k]);
+    }
+    each_length(&x, "accuracy", accuracy_of);
+    assert_examples(&x, &other);
+    for (int i = 0; i < OA_SPECIMENS; i++) {
+        const struct oa_specimen *e = &x.run.details.examples[i];
+        assert_cell_is(&x, e->row, 0, e->reference);
+        assert_cell_is(&x, e->row, 1, e->source);
+        assert_string_equal(e->output, found(&x, (size_t)e->row) ? "warm" : "cold");
+    }
+    unmake_judged(&other);
+    unmake_judged(&x);
+}
+
+/* The definition, in two passes. */
+static double pearson_of(const struct judged *x, long low, long high)
+{
+    double n = 0, a = 0, b = 0, ab = 0, aa = 0, bb = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t r = 0; r < x->w.valid.count; r++) {
+            double p = x->out[r][0], q = x->w.valid.value[r];
+            if (x->length[r] < low || x->length[r] > high)
+                continue;
+            if (pass == 0) {
+                n++;
+                a += p;
+                b += q;
+                continue;
+            }
+            ab += (p - a) * (q - b);
+            aa += (p - a) * (p - a);
+            bb += (q - b) * (q - b);
+        }
+        if (pass == 0) {
+            a /= n;
+            b /= n;
+        }
+    }
+    return 100 * ab / sqrt(aa * bb);
+}
+
+static void test_parts_of_numbers(void **state)
+{
+    (void)state;
+    struct judged x;
+    struct oa_options o = options("regress", 1);
+    char text[32];
+    make_judged(&x, &o);
+    each_length(&x, "pearson", pearson_of);
+    for (int i = 0; i < OA_SPECIMENS; i++) {
+        const struct oa_specimen *e = &x.run.details.examples[i];
+        snprintf(text, sizeof text, "%.2f", x.out[e->row][0]);
+        assert_string_equal(e->output, text);
+        assert_cell_is(&x, e->row, 0, e->reference);
+    }
+    unmake_judged(&x);
+}
+
+/* BLEU of the written texts of those lengths, which are in the examples: the side has no more rows. */
+static double bleu_of(const struct judged *x, long low, long high)
+{
+    struct oa_line written[OA_SPECIMENS], right[OA_SPECIMENS];
+    const struct oa_line *references[] = { right };
+    struct oa_metric_options how;
+    struct oa_statistics s = { 0 };
+    long n = 0;
+    for (int i = 0; i < x->run.details.example_count; i++) {
+        const struct oa_specimen *e = &x->run.details.examples[i];
+        if (x->length[e->row] < low || x->length[e->row] > high)
+            continue;
+        written[n] = (struct oa_line){ e->output, strlen(e->output) };
+        right[n++] = (struct oa_line){ e->reference, strlen(e->reference) };
+        assert_cell_is(x, e->row, 0, e->source);
+        assert_cell_is(x, e->row, 1, e->reference);
+    }
+    oa_metric_defaults(&how);
+    assert_int_equal(oa_statistics_take(x->c, &oa_bleu, &how, written, references, 1, n, &s), OA_OK);
+    double score = oa_statistics_score(&s);
+    oa_statistics_free(&s);
+    return score;
+}
+
+/* Of a model that writes some words right. */
+static void test_parts_of_texts(void **state)
+{
+    (void)state;
+    struct judged x = { .c = oa_open(NULL), .o = options("translate", 120) };
+    shell("head -n 40 valid.source >few.source; head -n 40 valid.target >few.target");
+    snprintf(x.o.data_valid, sizeof x.o.data_valid, "few.source,few.target");
+    x.o.decode_beam = 1;
+    x.o.train_lr = 5e-3;
+    train(&x.o, "some", 2, &x.run);
+    assert_int_equal(oa_workload_open(x.c, &x.o, &x.w), OA_OK);
+    assert_int_equal(x.run.details.example_count, 40);
+    assert_true(x.run.scores[1] > 1 && x.run.scores[1] < 100);
+    for (size_t r = 0; r < 40; r++)
+        x.length[r] = (long)(x.w.valid.source.start[r + 1] - x.w.valid.source.start[r]);
+    each_length(&x, "bleu", bleu_of);
+    oa_run_free(&x.run);
+    oa_workload_close(&x.w);
+    oa_close(x.c);
+}
+
+static void test_details_are_of_the_last_validation(void **state)
+{
+    (void)state;
+    struct oa_options o = options("classify", 4);
+    struct oa_run run;
+    o.train_eval_every = 2;
+    train(&o, "details", 2, &run);
+    assert_int_equal(run.details.example_count, OA_SPECIMENS);
+    assert_true(run.details.part_count > 4);
+    oa_run_free(&run);
+    assert_int_equal(run.details.part_count, 0);
+    remove_folder("details");
+}
+
+/* ---- rows apart ---- */
+
+static const char *const readers[] = {
+    "softmax",    "random",    "dense",           "random + softmax", "linear",      "cosformer",
+    "performer",  "linformer", "mixer",           "lightconv",        "dynamicconv", "gaussian",
+    "orthogonal", "raganato",  "local(window=3)", "polynomial",       "polysketch",  "pattern(previous):1 | softmax:3"
+};
+
+/* Six rows of five lengths side by side, and each of them alone, padded alike: the same bits. */
+static void check_apart(oa_context *c, const char *attention, enum oa_precision precision)
+{
+    enum { ROWS = 6, LENGTH = 19, CLASSES = 3 };
+    struct oa_options o = small_model(attention, 1);
+    struct oa_model_form form = { .encoder = true, .output = OA_OUTPUT_CLASSES, .vocabulary = 30, .classes = CLASSES };
+    struct oa_device *d;
+    struct oa_model *m;
+    oa_tape t;
+    int32_t none[ROWS] = { 0 }, ids[ROWS][LENGTH], lengths[ROWS] = { 19, 3, 7, 19, 12, 1 };
+    double all[ROWS][CLASSES], one[CLASSES];
+    o.model_width = 64;
+    o.model_heads = 4;
+    o.model_context = 24;
+    for (int i = 0; i < ROWS * LENGTH; i++)
+        ids[i / LENGTH][i % LENGTH] = i % LENGTH < lengths[i / LENGTH] ? (i * 7919 >> 3) % 30 : 0;
+    assert_int_equal(oa_device_open(c, precision, false, &d), OA_OK);
+    if (oa_model_open(d, &o, &form, false, &m) != OA_OK)
+        fail_msg("%s: %s", attention, sentence(c));
+    oa_tape_init(&t, d);
+    for (int r = -1; r < ROWS; r++) {
+        struct oa_batch b = { .rows = r < 0 ? ROWS : 1,
+                              .length = LENGTH,
+                              .input = ids[r < 0 ? 0 : r],
+                              .lengths = lengths + (r < 0 ? 0 : r),
+                              .label = none };
+        oa_tape_reset(&t, false, false, (struct oa_stream){ 0 });
+        assert_int_equal(oa_model_outputs_apart(&t, m, &b, r < 0 ? all[0] : one), OA_OK);
+        if (r >= 0 && memcmp(one, all[r], sizeof one) != 0)
+            fail_msg("%s, %s: row %d is another one alone", attention, oa_precision_name(precision), r);
+    }
+    oa_tape_free(&t);
+    oa_model_close(m);
+    oa_device_close(d);
+}
+
+static void test_rows_have_the_bits_of_one_alone(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads < 4; threads += 2) {
+        oa_context *c = oa_open(&(struct oa_settings){ .threads = threads });
+        for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
+            check_apart(c, readers[i], OA_PRECISION_F32);
+            check_apart(c, readers[i], OA_PRECISION_BF16);
+        }
+        oa_close(c);
+    }
+}
+
 /* ---- the same bits ---- */
 
 static void same_weights(const char *a, const char *b)
@@ -273,10 +607,18 @@ static void test_examples_are_held_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_table_is_what_opens),      cmocka_unit_test(test_a_class_is_learnt),
-        cmocka_unit_test(test_a_number_is_learnt),           cmocka_unit_test(test_words_are_reversed),
-        cmocka_unit_test(test_scores_are_those_of_the_rows), cmocka_unit_test(test_runs_go_on),
+        cmocka_unit_test(test_the_table_is_what_opens),
+        cmocka_unit_test(test_a_class_is_learnt),
+        cmocka_unit_test(test_a_number_is_learnt),
+        cmocka_unit_test(test_words_are_reversed),
+        cmocka_unit_test(test_scores_are_those_of_the_rows),
+        cmocka_unit_test(test_runs_go_on),
         cmocka_unit_test(test_examples_are_held_out),
+        cmocka_unit_test(test_parts_of_classes),
+        cmocka_unit_test(test_parts_of_numbers),
+        cmocka_unit_test(test_parts_of_texts),
+        cmocka_unit_test(test_details_are_of_the_last_validation),
+        cmocka_unit_test(test_rows_have_the_bits_of_one_alone),
     };
     threads_only("test_runs_*");
     return cmocka_run_group_tests(tests, make_files, remove_files);

@@ -172,12 +172,35 @@ struct oa_translate_request {
     int best;         /* hypotheses a line, in lines as those of Moses; 0: the best one alone */
     int scores;       /* 1: log p and a tab before it */
     int at_once;      /* 1: a line is answered before the next is asked for; 0: some side by side */
+    size_t bytes;     /* of all lines, for progress; 0: not known */
     long reserved[4]; /* 0 */
 };
 /* Writes for every line with the model in a folder; of the options, decode.* count. A line that cannot be read is said
  * in a notice and gives an empty one. */
 OA_API enum oa_error oa_translate(const oa_config *config, const char *folder,
                                   const struct oa_translate_request *request, const struct oa_output *out);
+
+/* Texts that a run of the task classify or regress is to say a class or a number of. */
+struct oa_classify_request {
+    /* Asked for one line after the other (borrowed until the next call) until it returns 0. */
+    int (*next)(void *argument, const char **line, size_t *length);
+    void *argument;
+    size_t bytes;        /* of all lines, for progress; 0: not known */
+    const char *files;   /* instead of next: files of lines, gzip unpacked, or of pictures (*.bin, as those of
+                          * data.train),   with commas between; NULL: next is asked */
+    const char *columns; /* which of the columns of a line, between tabs, a model reads: numbers, or names that line 1
+                          * has; NULL: the whole line, or where the model reads pairs the two that there are */
+    int batch;           /* texts computed side by side; 0: 32. It changes no result. */
+    int scores;          /* 1: the probability of each class behind it, between tabs; the first line has the labels */
+    int at_once;         /* 1: a line is answered before the next is asked for */
+    long reserved[4];    /* 0 */
+};
+/* A line each, in their order: the label, or the number. A text that cannot be read is said in a notice and gives an
+ * empty line, as an empty one does; one that is longer than the model reads is cut and counted. JSON: an object a line,
+ * {"line", "label", "scores": {label: p}} or {"line", "number"}, null where there is no answer. A run of another task
+ * is refused, and so is one that does not know its labels. The training data are not needed. */
+OA_API enum oa_error oa_classify(oa_context *c, const char *folder, const struct oa_classify_request *request,
+                                 const struct oa_output *out);
 
 /* What is to be inspected. */
 struct oa_inspect_request {

@@ -37,6 +37,7 @@ struct oa_trained {
     oa_context *context;
     struct oa_options options;
     struct oa_tokenizer *tokenizer;
+    struct oa_labels labels; /* of its classes; count 0: it has none, or does not know them */
     struct oa_device *device;
     struct oa_model *model;
     oa_tape tape;

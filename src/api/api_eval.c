@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * eval: how well a trained model does on data: others, its test set, or what it was validated on. */
 #include "api/api.h"
+#include "train/run_scores.h"
 
 #include <math.h>
 
 static enum oa_error cover(struct oa_trained *t, const struct oa_workload *w, enum oa_side side, struct oa_run *run)
 {
-    struct oa_evaluation e = {
-        .tape = &t->tape, .model = t->model, .workload = w, .side = side, .title = "evaluating", .judged = true
-    };
+    struct oa_evaluation e = { .tape = &t->tape,
+                               .model = t->model,
+                               .workload = w,
+                               .side = side,
+                               .title = "evaluating",
+                               .judged = true,
+                               .detailed = true };
     OA_TRY(w->task->batches(t->context, &t->options, w, side, 0, &e.batches));
     enum oa_error error = oa_batches_cover(e.batches, t->tokenizer, 0, &e.cover);
     if (error == OA_OK)
@@ -37,7 +42,8 @@ static void name_data(const char *files, const struct oa_workload *w, enum oa_si
 }
 
 static json_t *answer_json(const struct oa_trained *t, const struct oa_workload *w, enum oa_side side,
-                           const char *folder, const char *files, const struct oa_scores *scores)
+                           const char *folder, const char *files, const struct oa_scores *scores,
+                           const struct oa_run *run)
 {
     json_t *root = json_pack("{s:s, s:s?, s:s, s:s}", "run", folder, "data", files, "attention",
                              t->options.model_attention, "tokenizer", oa_tokenizer_kind_name(t->tokenizer));
@@ -48,17 +54,22 @@ static json_t *answer_json(const struct oa_trained *t, const struct oa_workload 
     if (oa_predicts_tokens(w))
         json_object_set_new(root, "tokens", json_real(scores->tokens));
     oa_scores_json(scores, w, root);
+    json_t *details = json_object();
+    oa_parts_write(run, details);
+    if (json_object_size(details))
+        json_object_set(root, "details", details);
+    json_decref(details);
     return root;
 }
 
 static enum oa_error report(const struct oa_trained *t, const struct oa_workload *w, enum oa_side side,
                             const char *folder, const char *files, const struct oa_scores *scores,
-                            const struct oa_output *out)
+                            const struct oa_run *run, const struct oa_output *out)
 {
     struct oa_text text;
     oa_text_init(&text, t->context);
     if (oa_wants_json(out)) {
-        oa_json_add(&text, answer_json(t, w, side, folder, files, scores));
+        oa_json_add(&text, answer_json(t, w, side, folder, files, scores, run));
     } else {
         oa_text_printf(&text, "run             ");
         oa_name_add(&text, folder);
@@ -76,12 +87,15 @@ static enum oa_error evaluate(struct oa_trained *t, const char *folder, const ch
                               struct oa_workload *w, const struct oa_output *out)
 {
     enum oa_side side;
-    struct oa_run run = { 0 };
     OA_TRY(oa_trained_open(t->context, folder, t));
-    OA_TRY(oa_workload_open_measured(t->context, &t->options, t->tokenizer, files, w, &side));
-    OA_TRY(cover(t, w, side, &run));
+    OA_TRY(oa_workload_open_measured(t->context, &t->options, t->tokenizer, &t->model->form, files, w, &side));
+    struct oa_run run = { 0 };
+    enum oa_error e = cover(t, w, side, &run);
     *scores = oa_scores_of(w, &run);
-    return report(t, w, side, folder, files, scores, out);
+    if (e == OA_OK)
+        e = report(t, w, side, folder, files, scores, &run, out);
+    oa_run_free(&run);
+    return e;
 }
 
 enum oa_error oa_eval(oa_context *c, const char *folder, const char *files, struct oa_scores *scores,

@@ -96,6 +96,11 @@ char *read_input(struct call *call, const char *path, size_t *length);
 /* The next line without its end, valid until the next call; false at the end, and when a stop is asked for. */
 bool read_line(struct input *in, const char **line, size_t *length);
 
+/* The same for the library, of a struct input. */
+int next_line(void *input, const char **line, size_t *length);
+/* Of a plain file what is left of it; 0 of anything else. */
+size_t bytes_left(int fd);
+
 /* ---- help.c ---- */
 struct writer { /* what a page is made of; help_text.c and help_roff.c write it */
     void (*title)(FILE *f, const struct command *c);
@@ -127,7 +132,8 @@ void print_failure(const char *sentence); /* of the library: its line ends are i
 int terminal_width(FILE *f);              /* 0: not a terminal */
 
 /* ---- main.c ---- */
-void to_stdout(void *argument, const char *text, size_t length); /* the sink of results */
+void to_stdout(void *argument, const char *text, size_t length);         /* the sink of results */
+void to_stdout_at_once(void *argument, const char *text, size_t length); /* the same, written out */
 
 /* ---- safe_text.c ---- */
 enum { SAFE_TEXT = 16384 }; /* room for the longest sentence, every byte of it escaped */

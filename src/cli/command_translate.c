@@ -4,17 +4,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void at_once(void *argument, const char *text, size_t length)
-{
-    to_stdout(argument, text, length);
-    fflush(stdout);
-}
-
-static int next_line(void *argument, const char **line, size_t *length)
-{
-    return read_line(argument, line, length);
-}
-
 /* The run's own options come first. */
 static enum oa_error run(struct call *call)
 {
@@ -28,8 +17,9 @@ static enum oa_error run(struct call *call)
                                             .argument = &in,
                                             .best = (int)best,
                                             .scores = flag_given(call, "scores"),
-                                            .at_once = isatty(STDIN_FILENO) };
-    call->out.sink = at_once;
+                                            .at_once = isatty(STDIN_FILENO),
+                                            .bytes = bytes_left(STDIN_FILENO) };
+    call->out.sink = to_stdout_at_once;
     enum oa_error e = oa_config_read_run(call->config, call->word[0]);
     if (e == OA_OK)
         e = apply_options(call);
@@ -55,8 +45,9 @@ const struct command command_translate = {
     .usage = "DIR [--beam N] [--nbest N | --scores] [--json] < INPUT > OUTPUT",
     .text = "Takes runs of the tasks translate and summarize. Line i of the standard output is what the model writes "
             "for line i of the standard input, whatever lines stand beside it. An empty line gives an empty line. A "
-            "line that is not UTF-8, or has characters that the vocabulary lacks, is named on standard error and gives "
-            "an empty line; one that is longer than the model reads is cut, and counted at the end. The training data "
+            "line that is not UTF-8, has a byte 0 in it, or has characters that the vocabulary lacks, is named on "
+            "standard error and gives an empty line; one that is longer than the model reads is cut, and counted at "
+            "the end. The training data "
             "are not needed.\n"
             "--nbest numbers lines from 0, as Moses does, and has nothing for a line that is empty or could not be "
             "read. log p is in nats, of the tokens and the end behind them. With --json there is an object a line, "

@@ -12,6 +12,7 @@
     X(score)                                                                                                           \
     X(generate)                                                                                                        \
     X(translate)                                                                                                       \
+    X(classify)                                                                                                        \
     X(inspect)                                                                                                         \
     X(tokenizer)                                                                                                       \
     X(data)                                                                                                            \

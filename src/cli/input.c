@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { BETWEEN_LOOKS = 200 };  /* milliseconds */
@@ -98,4 +99,17 @@ bool read_line(struct input *in, const char **line, size_t *length)
     *length = end ? (size_t)(end - in->data) : in->length;
     in->taken = *length + (end != NULL);
     return true;
+}
+
+int next_line(void *input, const char **line, size_t *length)
+{
+    return read_line(input, line, length);
+}
+
+size_t bytes_left(int fd)
+{
+    struct stat about;
+    off_t at = lseek(fd, 0, SEEK_CUR);
+    bool plain = at >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+    return plain && about.st_size > at ? (size_t)(about.st_size - at) : 0;
 }

@@ -17,6 +17,12 @@ void to_stdout(void *argument, const char *text, size_t length)
         fwrite(text, 1, length, stdout);
 }
 
+void to_stdout_at_once(void *argument, const char *text, size_t length)
+{
+    to_stdout(argument, text, length);
+    fflush(stdout);
+}
+
 static int exit_code(const struct call *call, enum oa_error e, int signal)
 {
     if (e == OA_OK)

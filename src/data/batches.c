@@ -109,7 +109,7 @@ static void close(void *self)
     oa_free(b);
 }
 
-static const struct oa_batches_kind kind = { amount, random_crops, cover, window, close };
+static const struct oa_batches_kind kind = { amount, random_crops, cover, window, NULL, close };
 
 enum oa_error oa_batches_open(oa_context *c, const struct oa_tokens *tokens, int rows, int length, uint64_t seed,
                               struct oa_batches **out)

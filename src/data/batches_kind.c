@@ -40,3 +40,8 @@ enum oa_error oa_batches_window(struct oa_batches *b, long i, struct oa_batch *o
 {
     return b->kind->window(b->self, i, out);
 }
+
+const uint32_t *oa_batches_examples(const struct oa_batches *b, long i)
+{
+    return b->kind->examples ? b->kind->examples(b->self, i) : NULL;
+}

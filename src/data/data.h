@@ -193,6 +193,8 @@ struct oa_batches_kind {
     enum oa_error (*random)(void *self, uint64_t step, long accumulate, long micro, struct oa_batch *out);
     enum oa_error (*cover)(void *self, const struct oa_tokenizer *tok, uint64_t limit, struct oa_cover *out);
     enum oa_error (*window)(void *self, long i, struct oa_batch *out);
+    const uint32_t *(*examples)(const void *self,
+                                long i); /* of window i, the example of each row; NULL: there are none */
     void (*close)(void *self);
 };
 struct oa_batches {
@@ -208,6 +210,8 @@ enum oa_error oa_batches_cover(struct oa_batches *b, const struct oa_tokenizer *
                                struct oa_cover *out);
 /* i in 0 … batches-1 of the last oa_batches_cover. */
 enum oa_error oa_batches_window(struct oa_batches *b, long i, struct oa_batch *out);
+/* The numbers of the examples that the rows of that batch are, valid until the next cover; NULL: they are none. */
+const uint32_t *oa_batches_examples(const struct oa_batches *b, long i);
 
 /* Rows of a text. Training: random crops as nanoGPT, each from a uniform position 0 … count-length-1, a function of
  * (seed, step, micro·rows + row) alone: free of history, and equal for 4 micro-batches of 8 rows and for 1 of 32.

@@ -33,7 +33,7 @@ static long longest_row(const struct oa_examples *e)
 
 static enum oa_error check(oa_context *c, const struct oa_examples *e, const struct oa_example_batching *how)
 {
-    const char *name = e->rows->name;
+    const char *name = e->rows ? e->rows->name : "given";
     if (e->count == 0)
         return oa_fail(c, OA_SHAPE, "there are no %s examples", name);
     if (e->count >= UINT32_MAX)
@@ -51,7 +51,7 @@ static enum oa_error check(oa_context *c, const struct oa_examples *e, const str
 
 static struct oa_example_extent find_extent(const struct oa_examples *e, const struct oa_example_batching *how)
 {
-    long input = has_decoder(e) ? e->target.longest - 1 : e->source.longest;
+    long input = has_decoder(e) ? e->target.longest - 1 : oa_padded_length(how, e->source.longest);
     long source = has_decoder(e) ? e->source.longest : 0;
     long rows = oa_min(how->tokens ? how->tokens : how->rows, (long)e->count);
     struct oa_example_extent x = { .rows = rows, .length = input, .source_length = source };
@@ -132,12 +132,14 @@ struct shape {
     long rows, input, source;
 };
 
-static struct shape shape_of(const struct oa_examples *e, const struct oa_division *d, size_t batch)
+static struct shape shape_of(const struct oa_example_batches *b, const struct oa_division *d, size_t batch)
 {
+    const struct oa_examples *e = b->examples;
+    const struct oa_example_batching *how = &b->epochs.how;
     struct shape s = { .rows = (long)(d->start[batch + 1] - d->start[batch]) };
     for (size_t i = d->start[batch]; i < d->start[batch + 1]; i++) {
         long source = oa_source_length(e, d->row[i]);
-        s.input = oa_max(s.input, has_decoder(e) ? oa_target_length(e, d->row[i]) : source);
+        s.input = oa_max(s.input, has_decoder(e) ? oa_target_length(e, d->row[i]) : oa_padded_length(how, source));
         s.source = oa_max(s.source, has_decoder(e) ? source : 0);
     }
     return s;
@@ -186,7 +188,7 @@ static void fill_encoder(struct oa_example_batches *b, size_t row, long r, long 
 
 static void fill_batch(struct oa_example_batches *b, const struct oa_division *d, size_t batch, struct oa_batch *out)
 {
-    struct shape s = shape_of(b->examples, d, batch);
+    struct shape s = shape_of(b, d, batch);
     for (long r = 0; r < s.rows; r++) {
         size_t row = d->row[d->start[batch] + (size_t)r];
         if (!has_decoder(b->examples)) {
@@ -259,7 +261,7 @@ double oa_example_batches_padding(struct oa_example_batches *b, uint64_t epoch)
     const struct oa_division *d = oa_epochs_at(&b->epochs, epoch);
     double places = 0, tokens = 0;
     for (size_t i = 0; i < d->batches; i++) {
-        struct shape s = shape_of(b->examples, d, i);
+        struct shape s = shape_of(b, d, i);
         places += (double)s.rows * (double)(s.input + s.source);
     }
     for (size_t row = 0; row < b->examples->count; row++)
@@ -329,4 +331,10 @@ static enum oa_error window(void *self, long i, struct oa_batch *out)
     return OA_OK;
 }
 
-const struct oa_batches_kind oa_example_batches_kind = { amount, random_batch, cover, window, close_batches };
+static const uint32_t *examples(const void *self, long i)
+{
+    const struct oa_example_batches *b = self;
+    return b->cover.row + b->cover.start[i];
+}
+
+const struct oa_batches_kind oa_example_batches_kind = { amount, random_batch, cover, window, examples, close_batches };

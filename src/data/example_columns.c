@@ -14,6 +14,7 @@ struct planning {
     const char *file;
     const struct oa_cells *first; /* the first record: names or not */
     bool keys;                    /* of objects: all are names */
+    bool texts;                   /* without answers: columns that line 1 lacks are missed line by line */
     struct oa_column_plan *out;
 };
 
@@ -198,7 +199,7 @@ static enum oa_error take_part(const struct planning *p, const char *s, size_t n
         return oa_fail(p->context, OA_ARGUMENT, "data.columns joins more than %d columns", OA_MOST_JOINED);
     if (!number && at < 0)
         return refuse_name(p, s, n);
-    if (number && (at < 0 || (size_t)at >= p->first->count))
+    if (number && (at < 0 || (!p->texts && (size_t)at >= p->first->count)))
         return oa_fail(p->context, OA_ARGUMENT, "data.columns names column %.*s, but %s has %zu columns in line 1",
                        (int)n, s, p->file, p->first->count);
     p->out->header = p->out->header || !number;
@@ -232,13 +233,19 @@ static enum oa_error check_count(const struct planning *p)
                         : "it says label,text, or label,text,text for pairs");
 }
 
-static enum oa_error take_columns(const struct planning *p, const char *columns)
+static enum oa_error take_items(const struct planning *p, const char *columns)
 {
     for (const char *s = columns; s;) {
         size_t n = strcspn(s, ",");
         OA_TRY(take_item(p, s, n));
         s = s[n] ? s + n + 1 : NULL;
     }
+    return OA_OK;
+}
+
+static enum oa_error take_columns(const struct planning *p, const char *columns)
+{
+    OA_TRY(take_items(p, columns));
     struct oa_column_plan unused = { 0 };
     p->out->header = p->out->header || guess_names(p->first, p->rows->answer, &unused);
     p->out->width = p->out->header ? p->first->count : 0;
@@ -266,7 +273,7 @@ static enum oa_error refuse_guess(const struct planning *p)
 enum oa_error oa_columns_plan(oa_context *c, const struct oa_rows *rows, const char *file, const char *columns,
                               const struct oa_cells *first, bool keys, struct oa_column_plan *out)
 {
-    struct planning p = { c, rows, file, first, keys, out };
+    struct planning p = { c, rows, file, first, keys, false, out };
     *out = (struct oa_column_plan){ 0 };
     if (columns && columns[strspn(columns, " ")])
         return take_columns(&p, columns);
@@ -274,4 +281,19 @@ enum oa_error oa_columns_plan(oa_context *c, const struct oa_rows *rows, const c
     out->header = guess_names(first, rows->answer, out);
     out->width = first->count;
     return out->header || (!keys && guess_width(&p)) ? OA_OK : refuse_guess(&p);
+}
+
+enum oa_error oa_columns_plan_texts(oa_context *c, const char *place, const char *columns, enum oa_answer answer,
+                                    int texts, const struct oa_cells *first, struct oa_column_plan *out)
+{
+    struct oa_rows rows = { .answer = answer };
+    struct planning p = { c, &rows, place, first, false, true, out };
+    struct oa_column_plan unused = { 0 };
+    *out = (struct oa_column_plan){ 0 };
+    OA_TRY(take_items(&p, columns));
+    out->header = out->header || guess_names(first, answer, &unused);
+    if (out->count == texts)
+        return OA_OK;
+    return oa_fail(c, OA_ARGUMENT, "--columns has %d column%s, and the model reads %s", out->count,
+                   out->count == 1 ? "" : "s", texts > 1 ? "pairs of texts" : "single texts");
 }

@@ -299,6 +299,38 @@ enum oa_error oa_source_encode(struct oa_tokenizer *tok, const struct oa_example
     return close_encoder(&e, encode_given(&e, text, texts));
 }
 
+static void append_source(const struct oa_examples *one, struct oa_examples *out)
+{
+    size_t from = out->source.start[out->count], n = one->source.start[1];
+    memcpy(out->source.ids + from, one->source.ids, n * sizeof *out->source.ids);
+    if (out->source.words)
+        memcpy(out->source.words + from, one->source.words, n * sizeof *out->source.words);
+    if (out->split)
+        out->split[out->count] = one->split[0];
+    out->source.longest = oa_max(out->source.longest, (long)n);
+    out->source.start[++out->count] = from + n;
+}
+
+enum oa_error oa_sources_join(oa_context *c, const struct oa_examples *const *part, int parts, struct oa_examples *out)
+{
+    const struct oa_examples *some = NULL;
+    size_t ids = 0;
+    for (int i = 0; i < parts; i++) {
+        ids += part[i]->count ? part[i]->source.start[1] : 0;
+        some = part[i]->count ? part[i] : some;
+    }
+    *out = (struct oa_examples){ 0 };
+    out->source.start = oa_alloc(c, ((size_t)parts + 1) * sizeof *out->source.start);
+    out->source.ids = oa_alloc(c, (ids + 1) * sizeof *out->source.ids);
+    out->source.words = some && some->source.words ? oa_alloc(c, ids * sizeof *out->source.words) : NULL;
+    out->split = some && some->split ? oa_alloc(c, (size_t)parts * sizeof *out->split) : NULL;
+    OA_TRY(oa_status(c));
+    for (int i = 0; i < parts; i++)
+        if (part[i]->count)
+            append_source(part[i], out);
+    return OA_OK;
+}
+
 void oa_examples_close(struct oa_examples *e)
 {
     struct oa_id_lists *const sides[] = { &e->source, &e->target };

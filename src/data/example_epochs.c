@@ -37,6 +37,14 @@ static bool too_many(const struct oa_epochs *e, size_t rows, long longest)
     return e->how.tokens ? rows * (size_t)longest > (size_t)e->how.tokens : rows > (size_t)e->how.rows;
 }
 
+long oa_padded_length(const struct oa_example_batching *how, long length)
+{
+    long padded = 0;
+    while (how->alike && padded < length)
+        padded += 1 + padded / FINENESS;
+    return how->alike ? oa_min(padded, how->alike) : length;
+}
+
 /* The first `count` rows as batches. */
 static void cut(const struct oa_epochs *e, struct oa_division *d, size_t count)
 {
@@ -45,8 +53,10 @@ static void cut(const struct oa_epochs *e, struct oa_division *d, size_t count)
     for (size_t i = 0; i < count; i++) {
         size_t row = d->row[i];
         long length = oa_max(oa_source_length(e->examples, row), oa_target_length(e->examples, row));
+        bool other =
+            i > begin && e->how.alike && oa_padded_length(&e->how, length) != oa_padded_length(&e->how, longest);
         longest = oa_max(longest, length);
-        if (too_many(e, i - begin + 1, longest)) {
+        if (other || too_many(e, i - begin + 1, longest)) {
             d->start[++d->batches] = begin = i;
             longest = length;
         }

@@ -43,6 +43,9 @@ void oa_division_chosen(const struct oa_epochs *e, const uint8_t *mark, struct o
 /* Puts them into a random order. */
 void oa_permute(struct oa_stream s, uint32_t *item, size_t count);
 
+/* What a row of so many tokens is padded to, by itself, where batches are of rows that are alike. */
+long oa_padded_length(const struct oa_example_batching *how, long length);
+
 /* Tokens that are read. A target of n tokens is n - 1 to read and as many to predict. */
 static inline long oa_source_length(const struct oa_examples *e, size_t row)
 {

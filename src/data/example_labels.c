@@ -111,6 +111,16 @@ enum oa_error oa_labels_make(oa_context *c, const struct oa_rows *train, struct 
     return error;
 }
 
+enum oa_error oa_labels_copy(oa_context *c, char *const *name, long count, struct oa_labels *out)
+{
+    *out = (struct oa_labels){ .numeric = all_numbers(name, count) };
+    out->name = oa_alloc(c, ((size_t)count + 1) * sizeof *out->name);
+    for (; out->name && out->count < count; out->count++)
+        if (!(out->name[out->count] = oa_copy_text(c, name[out->count])))
+            return OA_NO_MEMORY;
+    return out->name ? OA_OK : OA_NO_MEMORY;
+}
+
 void oa_labels_free(struct oa_labels *classes)
 {
     for (long i = 0; i < classes->count; i++)
@@ -127,17 +137,34 @@ long oa_labels_find(const struct oa_labels *classes, const char *label, size_t l
     return -1;
 }
 
+static void print_labels(const struct oa_labels *classes, struct oa_text *out)
+{
+    enum { SHOWN = 20 };
+    for (long i = 0; i < classes->count && i < SHOWN; i++)
+        oa_text_printf(out, "%s\"%.*s\"", i ? ", " : "", LONGEST_SHOWN, classes->name[i]);
+    if (classes->count > SHOWN)
+        oa_text_printf(out, " and %ld more", classes->count - SHOWN);
+}
+
+static enum oa_error refuse_unknown(const struct oa_labels *classes, const struct oa_rows *rows, size_t row,
+                                    const char *label, size_t n)
+{
+    struct oa_text why;
+    oa_text_init(&why, rows->context);
+    oa_text_printf(&why, "is none of the labels of the training examples, which are ");
+    print_labels(classes, &why);
+    oa_text_printf(&why, "%s", rows->place[row].line > 1 ? "" : "; " NAMES);
+    enum oa_error e = refuse_label(rows, row, why.s ? why.s : "", label, n);
+    oa_text_free(&why);
+    return e;
+}
+
 enum oa_error oa_row_class(const struct oa_labels *classes, const struct oa_rows *rows, size_t row, int32_t *out)
 {
     size_t n;
     const char *label = oa_rows_cell(rows, row, 0, &n);
     *out = (int32_t)oa_labels_find(classes, label, n);
-    if (*out >= 0)
-        return OA_OK;
-    return refuse_label(rows, row,
-                        rows->place[row].line > 1 ? "is none of the labels of the training examples"
-                                                  : "is none of the labels of the training examples; " NAMES,
-                        label, n);
+    return *out >= 0 ? OA_OK : refuse_unknown(classes, rows, row, label, n);
 }
 
 /* ---- numbers --------------------------------------------------------------------------------------------------- */

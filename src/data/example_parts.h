@@ -17,7 +17,6 @@ int oa_rows_add_file(struct oa_rows *rows, const char *name); /* its number; -1 
 enum oa_error oa_rows_add_cell(struct oa_rows *rows, const char *s, size_t n);
 enum oa_error oa_rows_end(struct oa_rows *rows, int file, uint64_t line);
 void oa_rows_leave_out(struct oa_rows *rows, uint64_t line); /* notes an empty line */
-int oa_rows_first_text(const struct oa_rows *rows);          /* the cells before it are labels */
 void oa_rows_seal(struct oa_rows *rows);                     /* sets the digest: nothing is added any more */
 /* Takes a part of the rows out, drawn with the seed; the others and those keep their order. */
 enum oa_error oa_rows_divide(const struct oa_rows *rows, double fraction, uint64_t seed, struct oa_rows *rest,
@@ -72,6 +71,17 @@ struct oa_column_plan {
 enum oa_error oa_columns_plan(oa_context *c, const struct oa_rows *rows, const char *file, const char *columns,
                               const struct oa_cells *first, bool keys, struct oa_column_plan *out);
 
+/* The same for lines of texts alone: `texts` columns, names of them or numbers, in the order of the model's texts.
+ * place: of the first line, for messages. */
+enum oa_error oa_columns_plan_texts(oa_context *c, const char *place, const char *columns, enum oa_answer answer,
+                                    int texts, const struct oa_cells *first, struct oa_column_plan *out);
+/* The cells of a line, between tabs. */
+enum oa_error oa_cells_cut(struct oa_cells *cells, char *line, size_t length);
+/* Has the record what the plan reads? place: for the message. */
+enum oa_error oa_cells_check(const struct oa_cells *cells, const struct oa_column_plan *plan, const char *place);
+/* The cell of a column; of one that is joined, made in `joined`. */
+struct oa_cell oa_cells_join(const struct oa_cells *cells, const struct oa_column *column, struct oa_text *joined);
+
 /* ---- readers ------------------------------------------------------------------------------------------------- */
 
 typedef enum oa_error oa_rows_reader(struct oa_rows *rows, const char *file, const char *columns);
@@ -83,7 +93,6 @@ enum oa_error oa_rows_read(struct oa_rows *rows, const char *files, const char *
 /* ---- labels -------------------------------------------------------------------------------------------------- */
 
 enum oa_error oa_labels_make(oa_context *c, const struct oa_rows *train, struct oa_labels *out);
-void oa_labels_free(struct oa_labels *classes);
 /* The class of a row; one that the training rows have not is refused. */
 enum oa_error oa_row_class(const struct oa_labels *classes, const struct oa_rows *rows, size_t row, int32_t *out);
 enum oa_error oa_row_value(const struct oa_rows *rows, size_t row, double *out);

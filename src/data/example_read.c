@@ -26,6 +26,11 @@ static oa_rows_reader *form_of(const char *file)
     return NULL;
 }
 
+bool oa_holds_pictures(const char *files)
+{
+    return form_of(files) == oa_read_pictures;
+}
+
 static enum oa_error refuse_single(const struct oa_rows *rows, const char *file)
 {
     return oa_fail(rows->context, OA_ARGUMENT,

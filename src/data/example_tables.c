@@ -25,35 +25,53 @@ static enum oa_error add_cell(struct oa_cells *cells, char *s, size_t n)
 
 /* ---- records --------------------------------------------------------------------------------------------------- */
 
-static enum oa_error check_width(const struct table *t, uint64_t line)
+static size_t needed_by(const struct oa_column_plan *plan)
 {
-    size_t needed = 0, has = t->cells.count;
-    for (int i = 0; i < t->plan.count; i++)
-        for (int k = 0; k < t->plan.column[i].joined; k++)
-            if ((size_t)t->plan.column[i].at[k] >= needed)
-                needed = (size_t)t->plan.column[i].at[k] + 1;
-    bool exact = t->plan.width > 0;
-    if (exact ? has == t->plan.width : has >= needed)
+    size_t needed = 0;
+    for (int i = 0; i < plan->count; i++)
+        for (int k = 0; k < plan->column[i].joined; k++)
+            if ((size_t)plan->column[i].at[k] >= needed)
+                needed = (size_t)plan->column[i].at[k] + 1;
+    return needed;
+}
+
+enum oa_error oa_cells_check(const struct oa_cells *cells, const struct oa_column_plan *plan, const char *place)
+{
+    size_t needed = needed_by(plan), has = cells->count;
+    bool exact = plan->width > 0;
+    if (exact ? has == plan->width : has >= needed)
         return OA_OK;
-    return oa_fail(t->rows->context, OA_FORMAT, "%s, line %llu: %zu column%s, but %s %zu%s", t->file.name,
-                   (unsigned long long)line, has, has == 1 ? "" : "s", exact ? "line 1 has" : "what is read needs",
-                   exact ? t->plan.width : needed,
+    return oa_fail(cells->context, OA_FORMAT, "%s: %zu column%s, but %s %zu%s", place, has, has == 1 ? "" : "s",
+                   exact ? "line 1 has" : "what is read needs", exact ? plan->width : needed,
                    exact ? "; if columns at the end may be left out, give the numbers of those to read (data.columns)"
                          : "");
 }
 
+static enum oa_error check_width(const struct table *t, uint64_t line)
+{
+    char place[1024];
+    snprintf(place, sizeof place, "%.900s, line %llu", t->file.name, (unsigned long long)line);
+    return oa_cells_check(&t->cells, &t->plan, place);
+}
+
+struct oa_cell oa_cells_join(const struct oa_cells *cells, const struct oa_column *column, struct oa_text *joined)
+{
+    const struct oa_cell *cell = &cells->cell[column->at[0]];
+    if (column->joined == 1)
+        return *cell;
+    oa_text_cut(joined, 0);
+    for (int k = 0; k < column->joined; k++) {
+        cell = &cells->cell[column->at[k]];
+        oa_text_add(joined, " ", k > 0);
+        oa_text_add(joined, cell->s, cell->length);
+    }
+    return (struct oa_cell){ joined->s ? joined->s : (char *)(uintptr_t) "", joined->length };
+}
+
 static enum oa_error add_column(struct table *t, const struct oa_column *column)
 {
-    const struct oa_cell *cell = &t->cells.cell[column->at[0]];
-    if (column->joined == 1)
-        return oa_rows_add_cell(t->rows, cell->s, cell->length);
-    oa_text_cut(&t->joined, 0);
-    for (int k = 0; k < column->joined; k++) {
-        cell = &t->cells.cell[column->at[k]];
-        oa_text_add(&t->joined, " ", k > 0);
-        oa_text_add(&t->joined, cell->s, cell->length);
-    }
-    return oa_rows_add_cell(t->rows, t->joined.s ? t->joined.s : "", t->joined.length);
+    struct oa_cell cell = oa_cells_join(&t->cells, column, &t->joined);
+    return oa_rows_add_cell(t->rows, cell.s, cell.length);
 }
 
 static bool is_empty(const struct oa_cells *cells)
@@ -85,13 +103,13 @@ static enum oa_error take_record(struct table *t, uint64_t line)
 
 /* ---- TSV ------------------------------------------------------------------------------------------------------- */
 
-static enum oa_error cut_line(struct table *t, char *line, size_t length)
+enum oa_error oa_cells_cut(struct oa_cells *cells, char *line, size_t length)
 {
     char *end = line + length;
-    t->cells.count = 0;
+    cells->count = 0;
     for (char *s = line;;) {
         char *tab = memchr(s, '\t', (size_t)(end - s));
-        OA_TRY(add_cell(&t->cells, s, (size_t)((tab ? tab : end) - s)));
+        OA_TRY(add_cell(cells, s, (size_t)((tab ? tab : end) - s)));
         if (!tab)
             return OA_OK;
         s = tab + 1;
@@ -103,7 +121,7 @@ static enum oa_error read_lines(struct table *t)
     char *line;
     size_t length;
     while (oa_text_file_line(&t->file, &line, &length)) {
-        OA_TRY(cut_line(t, line, length));
+        OA_TRY(oa_cells_cut(&t->cells, line, length));
         OA_TRY(take_record(t, t->file.line - 1));
     }
     return OA_OK;

@@ -101,16 +101,20 @@ static enum oa_error check_labels(const struct oa_example_texts *t, const struct
     for (size_t i = 0; i < rows->count; i++)
         OA_TRY(rows->answer == OA_ANSWER_CLASS ? oa_row_class(&t->classes, rows, i, &label)
                                                : oa_row_value(rows, i, &value));
-    if (rows->count && (oa_rows_cells(rows, 0) != oa_rows_cells(&t->train, 0) || rows->pictures != t->train.pictures))
-        return oa_fail(rows->context, OA_FORMAT, "%s has %s and %s has %s", t->train.file[0],
-                       t->train.pictures                 ? "pictures"
-                       : oa_rows_cells(&t->train, 0) > 2 ? "pairs of texts"
-                                                         : "single texts",
-                       rows->file[0],
-                       rows->pictures               ? "pictures"
-                       : oa_rows_cells(rows, 0) > 2 ? "pairs of texts"
-                                                    : "single texts");
     return OA_OK;
+}
+
+const char *oa_rows_kind(const struct oa_rows *rows)
+{
+    return rows->pictures ? "pictures" : oa_rows_cells(rows, 0) > 2 ? "pairs of texts" : "single texts";
+}
+
+static enum oa_error check_kind(const struct oa_rows *train, const struct oa_rows *rows)
+{
+    if (rows->count == 0 || rows->answer == OA_ANSWER_TEXT || strcmp(oa_rows_kind(rows), oa_rows_kind(train)) == 0)
+        return OA_OK;
+    return oa_fail(rows->context, OA_FORMAT, "%s has %s and %s has %s", train->file[0], oa_rows_kind(train),
+                   rows->file[0], oa_rows_kind(rows));
 }
 
 static enum oa_error take_labels(oa_context *c, struct oa_example_texts *t)
@@ -121,7 +125,9 @@ static enum oa_error take_labels(oa_context *c, struct oa_example_texts *t)
         OA_TRY(oa_labels_make(c, &t->train, &t->classes));
     OA_TRY(check_labels(t, &t->train));
     OA_TRY(check_labels(t, &t->valid));
-    return check_labels(t, &t->test);
+    OA_TRY(check_kind(&t->train, &t->valid));
+    OA_TRY(check_labels(t, &t->test));
+    return check_kind(&t->train, &t->test);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------------------- */
@@ -144,45 +150,95 @@ static enum oa_error open_texts(oa_context *c, const struct oa_example_request *
     return compare_side(&t->train, &t->test, &t->test_overlap);
 }
 
-enum oa_error oa_example_texts_open(oa_context *c, const struct oa_example_request *request,
-                                    struct oa_example_texts *out)
+static enum oa_error close_if(enum oa_error error, struct oa_example_texts *t)
 {
-    *out = (struct oa_example_texts){ 0 };
-    oa_rows_init(&out->train, c, "training", request->answer);
-    oa_rows_init(&out->valid, c, "validation", request->answer);
-    oa_rows_init(&out->test, c, "test", request->answer);
-    enum oa_error error = open_texts(c, request, out);
     if (error != OA_OK)
-        oa_example_texts_close(out);
+        oa_example_texts_close(t);
     return error;
 }
 
-static enum oa_error copy_labels(oa_context *c, const struct oa_labels *from, struct oa_labels *to)
+static void init_sides(oa_context *c, enum oa_answer answer, const char *valid, struct oa_example_texts *out)
 {
-    to->numeric = from->numeric;
-    to->name = oa_alloc(c, ((size_t)from->count + 1) * sizeof *to->name);
-    for (; to->name && to->count < from->count; to->count++)
-        if (!(to->name[to->count] = oa_copy_text(c, from->name[to->count])))
-            return OA_NO_MEMORY;
-    return to->name ? OA_OK : OA_NO_MEMORY;
+    *out = (struct oa_example_texts){ 0 };
+    oa_rows_init(&out->train, c, "training", answer);
+    oa_rows_init(&out->valid, c, valid, answer);
+    oa_rows_init(&out->test, c, "test", answer);
 }
+
+enum oa_error oa_example_texts_open(oa_context *c, const struct oa_example_request *request,
+                                    struct oa_example_texts *out)
+{
+    init_sides(c, request->answer, "validation", out);
+    return close_if(open_texts(c, request, out), out);
+}
+
+/* ---- for a model that is there --------------------------------------------------------------------------------- */
+
+static enum oa_error read_measured(oa_context *c, const struct oa_example_request *r, struct oa_example_texts *t)
+{
+    t->test.whole = true;
+    if (is_given(r->test))
+        return read_side(r, r->test, &t->test);
+    if (is_given(r->valid))
+        return read_side(r, r->valid, &t->valid);
+    OA_TRY(check_request(c, r));
+    if (!(r->valid_fraction > 0))
+        return OA_OK;
+    OA_TRY(read_side(r, r->train, &t->train));
+    return hold_out(r, t);
+}
+
+/* The training rows, for comparison alone; none where they cannot be read. */
+static enum oa_error read_compared(oa_context *c, const struct oa_example_request *r, struct oa_rows *train)
+{
+    const char *why;
+    enum oa_error e = oa_rows_read(train, r->train, r->columns);
+    if (e == OA_OK || e == OA_NO_MEMORY || e == OA_INTERRUPTED)
+        return e;
+    oa_last_error(c, &why);
+    oa_log(c, 0,
+           "the training examples are not there to be compared, so it is not known whether the model has seen some "
+           "of these: %s",
+           why);
+    oa_clear_error(c);
+    oa_rows_free(train);
+    return OA_OK;
+}
+
+static enum oa_error open_measured(oa_context *c, const struct oa_example_request *r, const struct oa_labels *classes,
+                                   struct oa_example_texts *t)
+{
+    bool test = is_given(r->test);
+    struct oa_rows *side = test ? &t->test : &t->valid;
+    OA_TRY(read_measured(c, r, t));
+    OA_TRY(oa_labels_copy(c, classes->name, classes->count, &t->classes));
+    if (r->answer != OA_ANSWER_TEXT)
+        OA_TRY(check_labels(t, side));
+    if (!t->train.count && is_given(r->train))
+        OA_TRY(read_compared(c, r, &t->train));
+    return compare_side(&t->train, side, test ? &t->test_overlap : &t->valid_overlap);
+}
+
+enum oa_error oa_example_texts_open_measured(oa_context *c, const struct oa_example_request *request,
+                                             const struct oa_labels *classes, struct oa_example_texts *out)
+{
+    init_sides(c, request->answer, "validation", out);
+    return close_if(open_measured(c, request, classes, out), out);
+}
+
+/* ---- held out -------------------------------------------------------------------------------------------------- */
 
 enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, double fraction, uint64_t seed,
                                         struct oa_example_texts *out)
 {
     oa_context *c = whole->train.context;
-    *out = (struct oa_example_texts){ 0 };
-    oa_rows_init(&out->train, c, "training", whole->train.answer);
-    oa_rows_init(&out->valid, c, "held-out", whole->train.answer);
-    oa_rows_init(&out->test, c, "test", whole->train.answer);
+    init_sides(c, whole->train.answer, "held-out", out);
     enum oa_error e = oa_rows_divide(&whole->train, fraction, seed, &out->train, &out->valid);
     if (e == OA_OK)
-        e = copy_labels(c, &whole->classes, &out->classes);
+        e = oa_labels_copy(c, whole->classes.name, whole->classes.count, &out->classes);
     oa_rows_seal(&out->train);
     oa_rows_seal(&out->valid);
-    if (e != OA_OK)
-        oa_example_texts_close(out);
-    return e;
+    return close_if(e, out);
 }
 
 void oa_example_texts_close(struct oa_example_texts *texts)

@@ -56,6 +56,10 @@ struct oa_rows {
 /* Cell `cell` of row `row`, not ended by a 0; NULL where the row has not as many. */
 const char *oa_rows_cell(const struct oa_rows *rows, size_t row, int cell, size_t *length);
 int oa_rows_cells(const struct oa_rows *rows, size_t row);
+int oa_rows_first_text(const struct oa_rows *rows); /* the cells before it are labels */
+const char *
+oa_rows_kind(const struct oa_rows *rows);  /* "pictures", "pairs of texts", "single texts"; of one row or more */
+bool oa_holds_pictures(const char *files); /* by the end of the list's last name */
 void oa_rows_print_place(const struct oa_rows *rows, size_t row, struct oa_text *out); /* "FILE, line N" */
 
 /* The labels of the training rows, in the order of their numbers if all of them are numbers, else in that of their
@@ -66,6 +70,9 @@ struct oa_labels {
     bool numeric;
 };
 long oa_labels_find(const struct oa_labels *classes, const char *label, size_t length); /* -1 when absent */
+/* To be freed, also after an error. */
+enum oa_error oa_labels_copy(oa_context *c, char *const *name, long count, struct oa_labels *out);
+void oa_labels_free(struct oa_labels *classes);
 
 struct oa_example_request {
     const char *train, *valid, *test; /* lists of files; valid and test may be empty or NULL */
@@ -90,6 +97,11 @@ struct oa_example_texts {
  * is not one of the training side with its place as well, and a number that is not finite. */
 enum oa_error oa_example_texts_open(oa_context *c, const struct oa_example_request *request,
                                     struct oa_example_texts *out);
+/* For a model that is there, whose classes are given (of OA_ANSWER_CLASS): its test rows, or where no file of them is
+ * named its validation rows. Training rows are read only where these are held out of them, and else, if they can be, to
+ * count how many of the others are among them; that they cannot is said in a notice. */
+enum oa_error oa_example_texts_open_measured(oa_context *c, const struct oa_example_request *request,
+                                             const struct oa_labels *classes, struct oa_example_texts *out);
 /* The training rows in two, drawn with the seed: *out has so much of them as its validation rows and the others as its
  * training rows, with the labels of the whole. To be closed. */
 enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, double fraction, uint64_t seed,
@@ -143,12 +155,19 @@ struct oa_given_text {
 enum oa_error oa_source_encode(struct oa_tokenizer *tok, const struct oa_example_layout *layout, const char *name,
                                const struct oa_given_text *text, int texts, struct oa_examples *out);
 
+/* Sources of several such examples as one, in their order; those of count 0 are passed over. Closed also after an
+ * error. */
+enum oa_error oa_sources_join(oa_context *c, const struct oa_examples *const *part, int parts, struct oa_examples *out);
+
 /* ---- batches --------------------------------------------------------------------------------------------------- */
 
 struct oa_example_batching {
     long rows;   /* of a batch */
     long tokens; /* not 0: instead, as many rows as have at most so many tokens, padding included, on either side */
     uint64_t seed;
+    /* Not 0: rows of a batch are padded to one length that each has by itself, at most this one, and rows of others are
+     * in other batches: what a row is computed in does not depend on those beside it. Of an encoder's rows. */
+    long alike;
 };
 
 /* Batches of rows of like length. Training goes through all rows once an epoch: sorted by length (of the target, then

@@ -131,7 +131,7 @@ static void close(void *self)
     oa_free(b);
 }
 
-static const struct oa_batches_kind kind = { amount, random_rows, cover, window, close };
+static const struct oa_batches_kind kind = { amount, random_rows, cover, window, NULL, close };
 
 /* ---- opening ---- */
 

@@ -66,10 +66,27 @@ static void rows_apart(void *argument, long item, const struct oa_worker *worker
                             g.real_out ? oa_real_at(t->d, t->c, j) : oa_act_at(t->d, t->c, j));
 }
 
+/* Some rows, all columns: a product of its own, whatever there is beside it. */
+static void piece(void *argument, long item, const struct oa_worker *worker)
+{
+    const struct cut *t = argument;
+    struct oa_gemm g = *t->g;
+    long i = item * g.apart, c = i * g.ldc;
+    g.m = oa_min(g.apart, g.m - i);
+    g.apart = 0;
+    t->d->cpu->kernels.gemm(t->d->cpu->gemm[worker->index], &g, oa_act_at(t->d, t->a, g.ta ? i : i * g.lda), t->b,
+                            g.real_out ? oa_real_at(t->d, t->c, c) : oa_act_at(t->d, t->c, c));
+}
+
 void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b, void *c)
 {
     if (g->m == 0 || g->n == 0)
         return;
+    if (g->apart > 1) {
+        struct cut pieces = { .d = d, .g = g, .a = a, .b = b, .c = c };
+        oa_parallel(d->context, oa_blocks(g->m, g->apart), piece, &pieces);
+        return;
+    }
     if (g->apart && g->m > 1) {
         struct cut rows = { .d = d, .g = g, .a = a, .b = b, .c = c, .cols = oa_max(16, BLOCK_OF_B / g->k / 16 * 16) };
         oa_parallel(d->context, oa_blocks(g->n, rows.cols), rows_apart, &rows);

@@ -30,7 +30,9 @@ struct oa_gemm {
     long m, n, k;
     long lda, ldb, ldc;
     bool ta, tb, accumulate, real_out;
-    bool apart; /* each row has the bits that it would have alone (decoding side by side) */
+    /* Not 0: each so many rows have the bits that they would have alone (decoding side by side); kernels are given 0 or
+     * 1, more is the device's affair. */
+    long apart;
 };
 enum { OA_PANEL = 32 }; /* rows of A or columns of B that products on tiles take at a time */
 /* A block of a matrix: rows i … i + rows − 1, columns j … j + cols − 1; i and j are multiples of OA_PANEL. */

@@ -99,10 +99,10 @@ static enum oa_error step(struct oa_decodings *r, int first, int count, const st
     OA_TRY(oa_status(r->model->context));
     if (!logits)
         return OA_OK;
-    r->tape.apart = true;
+    r->tape.apart = 1;
     enum oa_error e =
         oa_decoding_logits(&r->tape, r->model, hidden, 0, count, logits + (size_t)first * (size_t)r->model->vocabulary);
-    r->tape.apart = false;
+    r->tape.apart = 0;
     return e;
 }
 

@@ -63,9 +63,9 @@ oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_
                                 const struct oa_memory *memory, const struct oa_stack_state *rows)
 {
     struct side s = { oa_model_stack(m), &m->positions, m->embedding, m->segment };
-    t->apart = in->rows > 1; /* the rows of a memory, of one sequence, are no sequences */
+    t->apart = in->rows > 1 ? 1 : 0; /* the rows of a memory, of one sequence, are no sequences */
     oa_tensor *hidden = run(t, m, &s, in, memory, rows, true);
-    t->apart = false;
+    t->apart = 0;
     return hidden;
 }
 
@@ -197,9 +197,9 @@ double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batc
 
 /* ---- outputs ---- */
 
-enum oa_error oa_model_outputs(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double *out)
+static enum oa_error read_outputs(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, oa_tensor *hidden,
+                                  double *out)
 {
-    oa_tensor *hidden = batch_hidden(t, m, batch);
     oa_tensor *pooled = hidden ? pool(t, m, hidden, batch) : NULL;
     const void *rows = pooled ? oa_model_logits(t, m, pooled, 0, pooled->rows) : NULL;
     OA_TRY(oa_status(m->context));
@@ -210,4 +210,19 @@ enum oa_error oa_model_outputs(oa_tape *t, struct oa_model *m, const struct oa_b
         out[i] = oa_real_get(m->device, host, i);
     oa_view_close(&v);
     return oa_status(m->context);
+}
+
+enum oa_error oa_model_outputs(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double *out)
+{
+    return read_outputs(t, m, batch, batch_hidden(t, m, batch), out);
+}
+
+enum oa_error oa_model_outputs_apart(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double *out)
+{
+    t->apart = batch->length;
+    oa_tensor *hidden = batch_hidden(t, m, batch);
+    t->apart = 1;
+    enum oa_error e = read_outputs(t, m, batch, hidden, out);
+    t->apart = 0;
+    return e;
 }

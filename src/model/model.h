@@ -15,7 +15,7 @@
 #ifndef ORTHANT_MODEL_H
 #define ORTHANT_MODEL_H
 
-#include "data/data.h"
+#include "data/examples.h"
 #include "model/stack.h"
 
 /* What a model is for (form.c). */
@@ -23,9 +23,10 @@ enum oa_model_output { OA_OUTPUT_TOKENS, OA_OUTPUT_CLASSES, OA_OUTPUT_NUMBER };
 struct oa_model_form {
     bool encoder, decoder;       /* both: the decoder attends to what the encoder made */
     enum oa_model_output output; /* encoder alone with OA_OUTPUT_TOKENS: a masked LM (targets at places of the input) */
-    long vocabulary; /* ids of the tokenizer, special tokens included; one tokenizer for source and target */
-    long classes;    /* OA_OUTPUT_CLASSES */
-    bool segments;   /* a segment embedding (pairs) */
+    long vocabulary;     /* ids of the tokenizer, special tokens included; one tokenizer for source and target */
+    long classes;        /* OA_OUTPUT_CLASSES */
+    char *const *labels; /* [classes] how these are called, borrowed; NULL: not known */
+    bool segments;       /* a segment embedding (pairs) */
 };
 struct oa_model_form oa_language_model_form(long vocabulary);
 bool oa_is_language_model(const struct oa_model_form *f);                /* a decoder of tokens without a source */
@@ -111,6 +112,8 @@ double oa_model_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *batc
 oa_tensor *oa_model_targets(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, const int32_t **targets);
 /* Log-odds of the classes [rows, classes], or the numbers [rows]. */
 enum oa_error oa_model_outputs(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double *out);
+/* The same: each row has the bits that it has alone in a batch of the same length. */
+enum oa_error oa_model_outputs_apart(oa_tape *t, struct oa_model *m, const struct oa_batch *batch, double *out);
 
 /* ---- what it expects (scoring.c) ---- */
 
@@ -194,6 +197,9 @@ enum oa_error oa_model_open_saved(struct oa_device *d, const char *path, const s
  * "options": {…}}; output, classes and segments only where they are not tokens, 0 and false. */
 enum oa_error oa_model_save_config(const struct oa_model *m, const char *path);
 enum oa_error oa_config_load(oa_context *c, const char *path, struct oa_options *options, struct oa_model_form *form);
+/* The labels of a model with form->classes, which is then told of them; closed by oa_labels_free. count 0: the file is
+ * of before there were any. */
+enum oa_error oa_config_labels(oa_context *c, const char *path, struct oa_model_form *form, struct oa_labels *out);
 
 /* What a run was begun with, told apart by its bytes: it must be the same when the run goes on. */
 struct oa_origin {

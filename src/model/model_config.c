@@ -5,6 +5,19 @@
 #include <jansson.h>
 #include <stdlib.h>
 
+static void print_labels(const struct oa_model_form *f, struct oa_text *out)
+{
+    oa_text_printf(out, "\"labels\": [");
+    for (long i = 0; i < f->classes; i++) {
+        json_t *label = json_string(f->labels[i]);
+        char *text = json_dumps(label, JSON_ENCODE_ANY);
+        oa_text_printf(out, "%s%s", i ? ", " : "", text ? text : "null");
+        free(text);
+        json_decref(label);
+    }
+    oa_text_printf(out, "], ");
+}
+
 static void print_form(const struct oa_model_form *f, struct oa_text *out)
 {
     oa_text_printf(out, "\"architecture\": \"%s\", ", oa_architecture_name(f));
@@ -12,6 +25,8 @@ static void print_form(const struct oa_model_form *f, struct oa_text *out)
         oa_text_printf(out, "\"output\": \"%s\", ", oa_output_name(f->output));
     if (f->output == OA_OUTPUT_CLASSES)
         oa_text_printf(out, "\"classes\": %ld, ", f->classes);
+    if (f->output == OA_OUTPUT_CLASSES && f->labels)
+        print_labels(f, out);
     if (f->segments)
         oa_text_printf(out, "\"segments\": true, ");
 }
@@ -84,17 +99,53 @@ static enum oa_error read_config(oa_context *c, const char *path, json_t *root, 
     return e;
 }
 
-enum oa_error oa_config_load(oa_context *c, const char *path, struct oa_options *options, struct oa_model_form *form)
+static enum oa_error read_root(oa_context *c, const char *path, json_t **root)
 {
     char *text;
     size_t length;
     OA_TRY(oa_file_read(c, path, &text, &length));
     json_error_t where;
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
+    *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
     oa_free(text);
-    if (!root)
-        return oa_fail(c, OA_FORMAT, "%s:%d:%d: %s", path, where.line, where.column, where.text);
+    return *root ? OA_OK : oa_fail(c, OA_FORMAT, "%s:%d:%d: %s", path, where.line, where.column, where.text);
+}
+
+enum oa_error oa_config_load(oa_context *c, const char *path, struct oa_options *options, struct oa_model_form *form)
+{
+    json_t *root;
+    OA_TRY(read_root(c, path, &root));
     enum oa_error e = read_config(c, path, root, options, form);
     json_decref(root);
+    return e;
+}
+
+/* ---- labels ---- */
+
+static enum oa_error read_labels(oa_context *c, const char *path, const json_t *list, long classes,
+                                 struct oa_labels *out)
+{
+    char **name = oa_alloc(c, ((size_t)classes + 1) * sizeof *name);
+    long count = 0;
+    while (name && count < classes && json_string_length(json_array_get(list, (size_t)count)))
+        count += (name[count] = (char *)(uintptr_t)json_string_value(json_array_get(list, (size_t)count))) != NULL;
+    enum oa_error e = name ? OA_OK : OA_NO_MEMORY;
+    if (name && (count < classes || json_array_size(list) != (size_t)classes))
+        e = oa_fail(c, OA_FORMAT, "%s: \"labels\" is to be a list of %ld texts, the names of the classes", path,
+                    classes);
+    if (e == OA_OK)
+        e = oa_labels_copy(c, name, count, out);
+    oa_free(name);
+    return e;
+}
+
+enum oa_error oa_config_labels(oa_context *c, const char *path, struct oa_model_form *form, struct oa_labels *out)
+{
+    json_t *root;
+    *out = (struct oa_labels){ 0 };
+    OA_TRY(read_root(c, path, &root));
+    json_t *list = json_object_get(root, "labels");
+    enum oa_error e = list ? read_labels(c, path, list, form->classes, out) : OA_OK;
+    json_decref(root);
+    form->labels = out->name;
     return e;
 }

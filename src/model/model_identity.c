@@ -17,6 +17,12 @@ static void add_form(json_t *own, const struct oa_model_form *f)
     json_object_set_new(own, "output", json_string(oa_output_name(f->output)));
     json_object_set_new(own, "classes", json_integer(f->classes));
     json_object_set_new(own, "segments", json_boolean(f->segments));
+    if (!f->labels)
+        return;
+    json_t *labels = json_array();
+    for (long i = 0; i < f->classes; i++)
+        json_array_append_new(labels, json_string(f->labels[i]));
+    json_object_set_new(own, "labels", labels);
 }
 
 static json_t *identity(oa_context *c, const struct oa_options *o, const struct oa_model_form *f)

@@ -125,7 +125,9 @@ oa_tensor *oa_head_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, stru
     long heads = slice ? w->dim[0] : 1, in = w->dim[2], out = y->cols / heads;
     for (long h = 0; h < heads; h++)
         d->ops->gemm(
-            d, &(struct oa_gemm){ .m = x->rows, .n = out, .k = in, .lda = x->ld, .ldb = in, .ldc = y->ld, .tb = true },
+            d,
+            &(struct oa_gemm){
+                .m = x->rows, .n = out, .k = in, .lda = x->ld, .ldb = in, .ldc = y->ld, .tb = true, .apart = t->apart },
             oa_act_at(d, x->data, input_column(l, h)), oa_act_at(d, w->act, h * out * in),
             oa_act_at(d, y->data, h * out));
     if (b)

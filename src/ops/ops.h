@@ -111,7 +111,7 @@ struct oa_tape {
     const char *place;       /* in it: "ffn" */
     int layer;               /* its number, or -1 */
     struct oa_state *state;  /* decoding: what ops keep between calls; NULL = sequences are whole */
-    bool apart;              /* decoding side by side: linear maps give each row the bits that it has alone */
+    long apart;              /* not 0: linear maps give each so many rows, a sequence, the bits that they have alone */
 };
 
 void oa_tape_init(oa_tape *t, struct oa_device *d);

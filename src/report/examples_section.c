@@ -19,14 +19,14 @@ struct shared {
 static const struct oa_run *run_of(const struct oa_contest *k, int entry)
 {
     const struct oa_run *r = k->seeds ? &k->entries[entry].runs[0] : NULL;
-    return r && oa_run_finished(k, r) && r->example_count ? r : NULL;
+    return r && oa_run_finished(k, r) && r->details.example_count ? r : NULL;
 }
 
 static const struct oa_specimen *answer_at(const struct oa_run *r, long row)
 {
-    for (int i = 0; r && i < r->example_count; i++)
-        if (r->examples[i].row == row)
-            return &r->examples[i];
+    for (int i = 0; r && i < r->details.example_count; i++)
+        if (r->details.examples[i].row == row)
+            return &r->details.examples[i];
     return NULL;
 }
 
@@ -101,8 +101,8 @@ int oa_examples_choose(const struct oa_contest *k, long rows[OA_EXAMPLES_SHOWN])
     struct shared list[SHOWN], x;
     const struct oa_run *first = first_with_examples(k);
     int count = 0;
-    for (int i = 0; first && i < first->example_count; i++)
-        if (compare_at(k, first->examples[i].row, &x) && x.outputs > 1)
+    for (int i = 0; first && i < first->details.example_count; i++)
+        if (compare_at(k, first->details.examples[i].row, &x) && x.outputs > 1)
             count = insert(list, count, x);
     for (int i = 0; i < count; i++)
         rows[i] = list[i].row;

@@ -12,7 +12,7 @@ static const struct oa_run *first_with_parts(const struct oa_contest *k)
 {
     for (int e = 0; e < k->count; e++)
         for (int r = 0; r < k->seeds; r++)
-            if (oa_run_finished(k, &k->entries[e].runs[r]) && k->entries[e].runs[r].part_count)
+            if (oa_run_finished(k, &k->entries[e].runs[r]) && k->entries[e].runs[r].details.part_count)
                 return &k->entries[e].runs[r];
     return NULL;
 }
@@ -24,9 +24,9 @@ static bool same_kind(const struct oa_breakdown *a, const struct oa_breakdown *b
 
 static double value_of(const struct oa_run *r, const struct oa_breakdown *part)
 {
-    for (int i = 0; i < r->part_count; i++)
-        if (same_kind(&r->parts[i], part) && strcmp(r->parts[i].name, part->name) == 0)
-            return r->parts[i].value;
+    for (int i = 0; i < r->details.part_count; i++)
+        if (same_kind(&r->details.parts[i], part) && strcmp(r->details.parts[i].name, part->name) == 0)
+            return r->details.parts[i].value;
     return NAN;
 }
 
@@ -116,10 +116,10 @@ static void print_kind(const struct oa_contest *k, const struct oa_summary *s, c
 static void print_all(const struct oa_contest *k, const struct oa_summary *s, print_table *print, struct oa_text *out)
 {
     const struct oa_run *r = first_with_parts(k);
-    for (int i = 0, n; r && i < r->part_count; i += n) {
-        for (n = 1; i + n < r->part_count && same_kind(&r->parts[i], &r->parts[i + n]);)
+    for (int i = 0, n; r && i < r->details.part_count; i += n) {
+        for (n = 1; i + n < r->details.part_count && same_kind(&r->details.parts[i], &r->details.parts[i + n]);)
             n++;
-        print_kind(k, s, &r->parts[i], n, print, out);
+        print_kind(k, s, &r->details.parts[i], n, print, out);
     }
 }
 

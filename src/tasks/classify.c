@@ -7,38 +7,92 @@
 
 static const struct oa_example_layout layout = { .source_begin = "[CLS]", .source_end = "[SEP]", .words = true };
 
-static long likeliest(const double *x, long n)
-{
-    long best = 0;
-    for (long i = 1; i < n; i++)
-        if (x[i] > x[best])
-            best = i;
-    return best;
-}
-
 static struct oa_line name_of(const struct oa_labels *classes, long i)
 {
     return (struct oa_line){ classes->name[i], strlen(classes->name[i]) };
 }
 
-static enum oa_error score(const struct oa_judging *j, const struct oa_outputs *o, struct oa_line *found,
-                           struct oa_line *right, double scores[OA_MEASURES])
+/* ---- parts and examples ---- */
+
+/* What was found and what is right, a label each, in the order of the outputs. */
+struct subject {
+    const struct oa_judging *j;
+    const struct oa_outputs *o;
+    struct oa_line *found, *right;
+};
+
+static bool same(struct oa_line a, struct oa_line b)
 {
-    const struct oa_labels *classes = &j->workload->texts.classes;
+    return a.length == b.length && memcmp(a.s, b.s, a.length) == 0;
+}
+
+static enum oa_error score_part(void *argument, const uint32_t *entry, long count, double *score)
+{
+    const struct subject *s = argument;
+    long right = 0;
+    for (long i = 0; i < count; i++)
+        right += same(s->found[entry[i]], s->right[entry[i]]);
+    *score = 100 * (double)right / (double)count;
+    return OA_OK;
+}
+
+static void answer(void *argument, long entry, struct oa_text *out)
+{
+    const struct subject *s = argument;
+    oa_text_add(out, s->found[entry].s, s->found[entry].length);
+}
+
+/* Of those that are of a class, how many are found (its recall); and how found and expected go together (its F1). */
+static double of_class(const struct oa_class *k, bool f1)
+{
+    return 100 * (f1 ? 2 * (double)k->both / (double)(k->expected + k->found) : (double)k->both / (double)k->expected);
+}
+
+/* In the order of the classes; those that no example is of have no part. */
+static void add_classes(const struct subject *s, const struct oa_classes *k, bool f1)
+{
+    const struct oa_labels *classes = &s->j->workload->texts.classes;
+    for (long i = 0; i < classes->count; i++)
+        for (int c = 0; c < k->count; c++)
+            if (k->item[c].expected && same(k->item[c].label, name_of(classes, i)))
+                oa_details_add(s->j->details, "class", classes->name[i], f1 ? "f1" : "accuracy",
+                               of_class(&k->item[c], f1), k->item[c].expected);
+}
+
+static enum oa_error add_details(struct subject *s, const struct oa_classes *k)
+{
+    const struct oa_judging *j = s->j;
+    struct oa_judged judged = { oa_workload_examples(j->workload, j->side), s->o->row, s->o->rows };
+    if (!j->details)
+        return OA_OK;
+    OA_TRY(oa_details_reserve(j->context, j->details, 2 * k->count));
+    for (int f1 = 0; k->count <= OA_CLASSES && f1 < 2; f1++)
+        add_classes(s, k, f1);
+    OA_TRY(oa_details_by_length(j->context, &judged, "accuracy", score_part, s, j->details));
+    return oa_details_examples(j->context, &judged, answer, s, j->details);
+}
+
+/* ---- scores ---- */
+
+static enum oa_error score(struct subject *s, double scores[OA_MEASURES])
+{
+    oa_context *c = s->j->context;
+    const struct oa_labels *classes = &s->j->workload->texts.classes;
     struct oa_classes k = { 0 };
     struct oa_f1 f1 = { 0 };
     bool defined;
-    for (long i = 0; i < o->rows; i++) {
-        found[i] = name_of(classes, likeliest(o->out + i * o->width, o->width));
-        right[i] = name_of(classes, o->label[i]);
+    for (long i = 0; i < s->o->rows; i++) {
+        s->found[i] = name_of(classes, oa_likeliest(s->o->out + i * s->o->width, s->o->width));
+        s->right[i] = name_of(classes, s->o->label[i]);
     }
-    enum oa_error e = oa_classes_count(j->context, found, right, o->rows, &k);
+    enum oa_error e = oa_classes_count(c, s->found, s->right, s->o->rows, &k);
     if (e == OA_OK)
-        e = oa_f1_of(j->context, &k, OA_AVERAGE_MACRO, (struct oa_line){ 0 }, &f1);
+        e = oa_f1_of(c, &k, OA_AVERAGE_MACRO, (struct oa_line){ 0 }, &f1);
     if (e == OA_OK) {
         scores[1] = 100 * oa_accuracy(&k);
         scores[2] = 100 * f1.f1;
         scores[3] = 100 * oa_mcc(&k, &defined);
+        e = add_details(s, &k);
     }
     oa_classes_free(&k);
     return e;
@@ -48,12 +102,13 @@ static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES
 {
     struct oa_outputs o;
     enum oa_error e = oa_example_outputs(j, j->workload->form.classes, &o);
-    struct oa_line *found = oa_alloc(j->context, ((size_t)o.rows + 1) * sizeof *found),
-                   *right = oa_alloc(j->context, ((size_t)o.rows + 1) * sizeof *right);
+    struct subject s = { .j = j, .o = &o };
+    s.found = oa_alloc(j->context, ((size_t)o.rows + 1) * sizeof *s.found);
+    s.right = oa_alloc(j->context, ((size_t)o.rows + 1) * sizeof *s.right);
     if (e == OA_OK)
-        e = found && right ? score(j, &o, found, right, scores) : OA_NO_MEMORY;
-    oa_free(found);
-    oa_free(right);
+        e = s.found && s.right ? score(&s, scores) : OA_NO_MEMORY;
+    oa_free(s.found);
+    oa_free(s.right);
     oa_outputs_free(&o);
     return e;
 }

@@ -2,6 +2,7 @@
 #include "tasks/example_task.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- reading ---- */
 
@@ -10,22 +11,33 @@ static enum oa_error encode(struct oa_workload *w, const struct oa_rows *rows, s
     return rows->count ? oa_examples_encode(w->tokenizer, &w->texts, rows, &w->layout, out) : OA_OK;
 }
 
+static struct oa_example_request request_of(const struct oa_options *o, const struct oa_task *task)
+{
+    return (struct oa_example_request){ .train = o->data_train,
+                                        .valid = o->data_valid,
+                                        .test = o->data_test,
+                                        .columns = o->data_columns,
+                                        .answer = task->answer,
+                                        .valid_fraction = o->data_valid_fraction,
+                                        .split_seed = oa_chance_seed(o, OA_CHANCE_SPLIT) };
+}
+
+struct oa_example_layout oa_example_layout_of(const struct oa_options *o, const struct oa_task *task)
+{
+    struct oa_example_layout layout = *task->layout;
+    bool writes = task->answer == OA_ANSWER_TEXT;
+    layout.source_limit = writes ? oa_model_source_context(o) : o->model_context;
+    layout.target_limit = writes ? o->model_context : 0;
+    layout.refuse_long = o->data_long == OA_TOO_LONG_REFUSED;
+    return layout;
+}
+
 enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
 {
-    struct oa_example_layout *layout = &out->layout;
     enum oa_answer answer = out->task->answer;
-    *layout = *out->task->layout;
-    struct oa_example_request r = { .train = o->data_train,
-                                    .valid = o->data_valid,
-                                    .test = o->data_test,
-                                    .columns = o->data_columns,
-                                    .answer = answer,
-                                    .valid_fraction = o->data_valid_fraction,
-                                    .split_seed = oa_chance_seed(o, OA_CHANCE_SPLIT) };
+    struct oa_example_request r = request_of(o, out->task);
     bool writes = answer == OA_ANSWER_TEXT;
-    layout->source_limit = writes ? oa_model_source_context(o) : o->model_context;
-    layout->target_limit = writes ? o->model_context : 0;
-    layout->refuse_long = o->data_long == OA_TOO_LONG_REFUSED;
+    out->layout = oa_example_layout_of(o, out->task);
     OA_TRY(oa_example_texts_open(c, &r, &out->texts));
     if (!out->tokenizer)
         OA_TRY(oa_example_texts_tokenizer(c, &out->texts, o->data_tokenizer, &out->tokenizer));
@@ -39,19 +51,40 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, st
                                                                                : OA_OUTPUT_CLASSES,
                                         .vocabulary = oa_tokenizer_size(out->tokenizer),
                                         .classes = answer == OA_ANSWER_CLASS ? out->texts.classes.count : 0,
+                                        .labels = out->texts.classes.name,
                                         .segments = out->train.split != NULL };
     return oa_status(c);
 }
 
-/* The training examples are read for their labels. */
+/* What the model reads is known from its form, and from the names of its training files. */
+static enum oa_error check_kind(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                                const struct oa_rows *rows)
+{
+    const char *wanted = oa_holds_pictures(o->data_train) ? "pictures"
+                         : w->form.segments               ? "pairs of texts"
+                                                          : "single texts";
+    if (rows->count == 0 || rows->answer == OA_ANSWER_TEXT || strcmp(wanted, oa_rows_kind(rows)) == 0)
+        return OA_OK;
+    return oa_fail(c, OA_FORMAT, "%s has %s, and the model was trained on %s", rows->file[0], oa_rows_kind(rows),
+                   wanted);
+}
+
 enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_options *o, const char *files,
                                             struct oa_workload *out, enum oa_side *side)
 {
-    struct oa_options other = *o;
+    struct oa_example_request r = request_of(o, out->task);
+    struct oa_labels known = { (char **)(uintptr_t)out->form.labels, out->form.labels ? out->form.classes : 0, false };
     if (files)
-        snprintf(other.data_test, sizeof other.data_test, "%s", files);
-    *side = other.data_test[0] ? OA_TEST : OA_VALIDATION;
-    return oa_example_task_open(c, &other, out);
+        r.test = files;
+    *side = r.test[0] ? OA_TEST : OA_VALIDATION;
+    if (out->task->answer == OA_ANSWER_CLASS && !known.count)
+        return oa_fail(c, OA_FORMAT, OA_NO_LABELS);
+    OA_TRY(oa_example_texts_open_measured(c, &r, &known, &out->texts));
+    out->layout = oa_example_layout_of(o, out->task);
+    const struct oa_rows *rows = *side == OA_TEST ? &out->texts.test : &out->texts.valid;
+    OA_TRY(check_kind(c, o, out, rows));
+    out->train.rows = &out->texts.train; /* there are examples, if not of this side */
+    return encode(out, rows, *side == OA_TEST ? &out->test : &out->valid);
 }
 
 /* By one seed, so that all trials have the same. */
@@ -119,7 +152,8 @@ enum oa_error oa_example_outputs(const struct oa_judging *j, long width, struct 
     out->out = oa_alloc(j->context, e->count * (size_t)width * sizeof *out->out);
     out->label = oa_alloc(j->context, e->count * sizeof *out->label);
     out->value = oa_alloc(j->context, e->count * sizeof *out->value);
-    if (!out->out || !out->label || !out->value)
+    out->row = oa_alloc(j->context, e->count * sizeof *out->row);
+    if (!out->out || !out->label || !out->value || !out->row)
         return OA_NO_MEMORY;
     for (long i = 0; i < j->cover->batches; i++) {
         struct oa_batch batch;
@@ -129,6 +163,7 @@ enum oa_error oa_example_outputs(const struct oa_judging *j, long width, struct 
         oa_tape_reset(j->tape, false, false, (struct oa_stream){ 0 });
         OA_TRY(oa_model_outputs(j->tape, j->model, &batch, out->out + out->rows * width));
         for (int r = 0; r < batch.rows; r++, out->rows++) {
+            out->row[out->rows] = oa_batches_examples(j->batches, i)[r];
             out->label[out->rows] = batch.label ? batch.label[r] : 0;
             out->value[out->rows] = batch.value ? batch.value[r] : 0;
         }
@@ -136,9 +171,19 @@ enum oa_error oa_example_outputs(const struct oa_judging *j, long width, struct 
     return OA_OK;
 }
 
+long oa_likeliest(const double *x, long n)
+{
+    long best = 0;
+    for (long i = 1; i < n; i++)
+        if (x[i] > x[best])
+            best = i;
+    return best;
+}
+
 void oa_outputs_free(struct oa_outputs *o)
 {
     oa_free(o->out);
     oa_free(o->label);
     oa_free(o->value);
+    oa_free(o->row);
 }

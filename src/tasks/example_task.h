@@ -6,7 +6,7 @@
 #define ORTHANT_TASKS_EXAMPLE_TASK_H
 
 #include "metrics/metrics.h"
-#include "tasks/tasks.h"
+#include "tasks/details.h"
 
 /* Reads data.train, data.valid and data.test; the limits of `layout` are filled in from the options. */
 enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, struct oa_workload *out);
@@ -24,6 +24,7 @@ struct oa_outputs {
     long rows, width;
     double *out, *value;
     int32_t *label;
+    uint32_t *row; /* [rows] which example of the side it is */
 };
 enum oa_error oa_example_outputs(const struct oa_judging *j, long width, struct oa_outputs *out);
 void oa_outputs_free(struct oa_outputs *o);
@@ -38,5 +39,8 @@ void oa_written_free(struct oa_written *w);
 /* Scores of such texts by a metric of segments, against all references of each row, times `factor`. */
 enum oa_error oa_written_score(const struct oa_judging *j, const struct oa_written *w, const struct oa_metric *metric,
                                double factor, double *score);
+/* Parts by length, in that measure, and examples, where they are asked for. */
+enum oa_error oa_written_details(const struct oa_judging *j, const struct oa_written *w, const struct oa_metric *metric,
+                                 double factor, const char *measure);
 
 #endif

@@ -12,6 +12,46 @@ static double percent(double r)
     return isnan(r) ? 0 : 100 * r;
 }
 
+/* ---- parts and examples ---- */
+
+struct subject {
+    const struct oa_judging *j;
+    const struct oa_outputs *o;
+};
+
+static enum oa_error score_part(void *argument, const uint32_t *entry, long count, double *score)
+{
+    const struct subject *s = argument;
+    oa_context *c = s->j->context;
+    double *x = oa_alloc(c, 2 * (size_t)count * sizeof *x), r = (double)NAN;
+    for (long i = 0; x && i < count; i++) {
+        x[i] = s->o->out[entry[i]];
+        x[count + i] = s->o->value[entry[i]];
+    }
+    enum oa_error e = !x ? OA_NO_MEMORY : count < 2 ? OA_OK : oa_pearson(c, x, x + count, count, &r);
+    *score = count < 2 ? r : percent(r);
+    oa_free(x);
+    return e;
+}
+
+static void answer(void *argument, long entry, struct oa_text *out)
+{
+    const struct subject *s = argument;
+    oa_text_printf(out, "%.2f", s->o->out[entry]);
+}
+
+static enum oa_error add_details(const struct oa_judging *j, const struct oa_outputs *o)
+{
+    struct subject s = { j, o };
+    struct oa_judged judged = { oa_workload_examples(j->workload, j->side), o->row, o->rows };
+    if (!j->details)
+        return OA_OK;
+    OA_TRY(oa_details_by_length(j->context, &judged, "pearson", score_part, &s, j->details));
+    return oa_details_examples(j->context, &judged, answer, &s, j->details);
+}
+
+/* ---- scores ---- */
+
 static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES])
 {
     struct oa_outputs o;
@@ -21,6 +61,8 @@ static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES
         e = oa_pearson(j->context, o.out, o.value, o.rows, &pearson);
     if (e == OA_OK)
         e = oa_spearman(j->context, o.out, o.value, o.rows, &spearman);
+    if (e == OA_OK)
+        e = add_details(j, &o);
     scores[1] = percent(pearson);
     scores[2] = percent(spearman);
     oa_outputs_free(&o);

@@ -75,9 +75,11 @@ void oa_workload_close(struct oa_workload *w)
 }
 
 enum oa_error oa_workload_open_measured(oa_context *c, const struct oa_options *o, struct oa_tokenizer *tokenizer,
-                                        const char *files, struct oa_workload *out, enum oa_side *side)
+                                        const struct oa_model_form *form, const char *files, struct oa_workload *out,
+                                        enum oa_side *side)
 {
-    *out = (struct oa_workload){ .task = oa_task_find(o->data_task), .tokenizer = tokenizer, .lent = true };
+    *out =
+        (struct oa_workload){ .task = oa_task_find(o->data_task), .tokenizer = tokenizer, .lent = true, .form = *form };
     if (!out->task)
         return unknown(c, o->data_task);
     enum oa_error e = out->task->open_measured(c, o, files, out, side);

@@ -31,6 +31,7 @@ struct oa_judging {
      */
     bool (*progress)(void *argument, long done, long all);
     void *argument;
+    struct oa_details *details; /* gets parts and examples, also where judge fails; NULL: they are not asked for */
 };
 
 /* What a training step is made of: a batch without contents. */
@@ -51,8 +52,8 @@ struct oa_task {
     const struct oa_example_layout *layout; /* what stands around the texts, without limits; NULL: running text */
     /* Reads the data: tokenizer and sides. Closed by oa_workload_close, also after an error. */
     enum oa_error (*open)(oa_context *c, const struct oa_options *o, struct oa_workload *out);
-    /* The same for a model that is there, with its tokenizer in *out already: `files`, or, where it is NULL, what the
-     * run was measured on; *side says where it is. */
+    /* The same for a model that is there, with its tokenizer and its form in *out already: `files`, or, where it is
+     * NULL, what the run was measured on; *side says where it is. */
     enum oa_error (*open_measured)(oa_context *c, const struct oa_options *o, const char *files,
                                    struct oa_workload *out, enum oa_side *side);
     /* Batches of a side. Refuses what is too small. seed: of their order. */
@@ -90,9 +91,19 @@ struct oa_workload {
 };
 /* By data.task; a name that does not exist is refused with those that do. */
 enum oa_error oa_workload_open(oa_context *c, const struct oa_options *o, struct oa_workload *out);
-/* For measuring a model: its tokenizer is borrowed. A side without data is refused. */
+/* For measuring a model: its tokenizer, and the labels of its form, are borrowed. A side without data is refused, and
+ * so are classes without labels. */
 enum oa_error oa_workload_open_measured(oa_context *c, const struct oa_options *o, struct oa_tokenizer *tokenizer,
-                                        const char *files, struct oa_workload *out, enum oa_side *side);
+                                        const struct oa_model_form *form, const char *files, struct oa_workload *out,
+                                        enum oa_side *side);
+/* What stands around the texts of a task on examples, with the limits of the options. */
+struct oa_example_layout oa_example_layout_of(const struct oa_options *o, const struct oa_task *task);
+/* Which of n log-odds is the largest; the first of equal ones. */
+long oa_likeliest(const double *x, long n);
+/* The sentence of whoever needs the labels of a run that was made before there were any. */
+#define OA_NO_LABELS                                                                                                   \
+    "config.json has no \"labels\": the run was made by an older program; train it again, or write the names of the "  \
+    "classes there, in the order of the labels of the training data sorted, as \"labels\": [\"…\", …]"
 void oa_workload_close(struct oa_workload *w);
 
 const struct oa_examples *oa_workload_examples(const struct oa_workload *w, enum oa_side side);

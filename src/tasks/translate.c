@@ -14,6 +14,8 @@ static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES
         e = oa_written_score(j, &w, &oa_bleu, 1, &scores[1]);
     if (e == OA_OK)
         e = oa_written_score(j, &w, &oa_chrf, 1, &scores[2]);
+    if (e == OA_OK)
+        e = oa_written_details(j, &w, &oa_bleu, 1, "bleu");
     oa_written_free(&w);
     return e;
 }

@@ -107,15 +107,31 @@ void oa_written_free(struct oa_written *w)
 
 /* ---- scores ---- */
 
+/* A metric of some of the rows. */
+struct scoring {
+    const struct oa_judging *j;
+    const struct oa_written *w;
+    const struct oa_metric *metric;
+    double factor;
+    const struct oa_rows *rows;
+    const uint32_t *row; /* NULL: row i is the i-th */
+    long count;
+};
+
+static size_t row_at(const struct scoring *s, long i)
+{
+    return s->row ? s->row[i] : (size_t)i;
+}
+
 /* The references of a row are its cells behind the source; of a row that has fewer than others the first is repeated,
  * which changes no score. */
-static void references_of(const struct oa_rows *rows, int references, long count, struct oa_line *out)
+static void references_of(const struct scoring *s, int references, struct oa_line *out)
 {
     for (int r = 0; r < references; r++)
-        for (long i = 0; i < count; i++) {
-            int cell = r + 1 < oa_rows_cells(rows, (size_t)i) ? r + 1 : 1;
-            struct oa_line *line = &out[r * count + i];
-            line->s = oa_rows_cell(rows, (size_t)i, cell, &line->length);
+        for (long i = 0; i < s->count; i++) {
+            int cell = r + 1 < oa_rows_cells(s->rows, row_at(s, i)) ? r + 1 : 1;
+            struct oa_line *line = &out[r * s->count + i];
+            line->s = oa_rows_cell(s->rows, row_at(s, i), cell, &line->length);
         }
 }
 
@@ -127,36 +143,74 @@ static int most_references(const struct oa_rows *rows)
     return most;
 }
 
-static enum oa_error take(const struct oa_judging *j, const struct oa_written *w, const struct oa_metric *metric,
-                          struct oa_line *lines, const struct oa_line **reference, int references, double *score)
+static enum oa_error take(const struct scoring *s, struct oa_line *lines, const struct oa_line **reference,
+                          int references, double *score)
 {
     struct oa_metric_options options;
-    struct oa_statistics s = { 0 };
+    struct oa_statistics statistics = { 0 };
     oa_metric_defaults(&options);
     for (int r = 0; r < references; r++)
-        reference[r] = lines + (r + 1) * w->count;
-    for (long i = 0; i < w->count; i++)
-        lines[i] = (struct oa_line){ w->text[i], strlen(w->text[i]) };
-    OA_TRY(oa_statistics_take(j->context, metric, &options, lines, reference, references, w->count, &s));
-    *score = oa_statistics_score(&s);
-    oa_statistics_free(&s);
+        reference[r] = lines + (r + 1) * s->count;
+    for (long i = 0; i < s->count; i++)
+        lines[i] = (struct oa_line){ s->w->text[row_at(s, i)], strlen(s->w->text[row_at(s, i)]) };
+    OA_TRY(oa_statistics_take(s->j->context, s->metric, &options, lines, reference, references, s->count, &statistics));
+    *score = s->factor * oa_statistics_score(&statistics);
+    oa_statistics_free(&statistics);
     return OA_OK;
+}
+
+static enum oa_error score_rows(const struct scoring *s, double *score)
+{
+    int references = most_references(s->rows);
+    struct oa_line *lines = oa_alloc(s->j->context, (size_t)(references + 1) * (size_t)s->count * sizeof *lines);
+    const struct oa_line **reference = oa_alloc(s->j->context, (size_t)references * sizeof *reference);
+    enum oa_error e = OA_NO_MEMORY;
+    if (lines && reference) {
+        references_of(s, references, lines + s->count);
+        e = take(s, lines, reference, references, score);
+    }
+    oa_free(lines);
+    oa_free(reference);
+    return e;
+}
+
+static struct scoring scoring_of(const struct oa_judging *j, const struct oa_written *w, const struct oa_metric *metric,
+                                 double factor)
+{
+    const struct oa_rows *rows = oa_workload_examples(j->workload, j->side)->rows;
+    return (struct scoring){ .j = j, .w = w, .metric = metric, .factor = factor, .rows = rows, .count = w->count };
 }
 
 enum oa_error oa_written_score(const struct oa_judging *j, const struct oa_written *w, const struct oa_metric *metric,
                                double factor, double *score)
 {
-    const struct oa_rows *rows = oa_workload_examples(j->workload, j->side)->rows;
-    int references = most_references(rows);
-    struct oa_line *lines = oa_alloc(j->context, (size_t)(references + 1) * (size_t)w->count * sizeof *lines);
-    const struct oa_line **reference = oa_alloc(j->context, (size_t)references * sizeof *reference);
-    enum oa_error e = OA_NO_MEMORY;
-    if (lines && reference) {
-        references_of(rows, references, w->count, lines + w->count);
-        e = take(j, w, metric, lines, reference, references, score);
-    }
-    *score *= factor;
-    oa_free(lines);
-    oa_free(reference);
-    return e;
+    struct scoring s = scoring_of(j, w, metric, factor);
+    return score_rows(&s, score);
+}
+
+/* ---- parts and examples ---- */
+
+static enum oa_error score_part(void *argument, const uint32_t *entry, long count, double *score)
+{
+    struct scoring *s = argument;
+    s->row = entry;
+    s->count = count;
+    return score_rows(s, score);
+}
+
+static void answer(void *argument, long entry, struct oa_text *out)
+{
+    const struct scoring *s = argument;
+    oa_text_printf(out, "%s", s->w->text[entry]);
+}
+
+enum oa_error oa_written_details(const struct oa_judging *j, const struct oa_written *w, const struct oa_metric *metric,
+                                 double factor, const char *measure)
+{
+    struct scoring s = scoring_of(j, w, metric, factor);
+    struct oa_judged judged = { oa_workload_examples(j->workload, j->side), NULL, w->count };
+    if (!j->details)
+        return OA_OK;
+    OA_TRY(oa_details_by_length(j->context, &judged, measure, score_part, &s, j->details));
+    return oa_details_examples(j->context, &judged, answer, &s, j->details);
 }

@@ -22,22 +22,6 @@ struct oa_curve_point {
     double scores[OA_MEASURES];
 };
 
-/* A part of what a run was validated on: a class, the sentences of some lengths. Parts of one kind follow each other.
- */
-struct oa_breakdown {
-    char by[32];      /* what tells the parts apart: "class", "length" */
-    char name[64];    /* of the part */
-    char measure[24]; /* name of the task's measure that `value` is in */
-    double value;
-    double n; /* examples in the part */
-};
-
-/* What a run answered to one example. Texts are the run's; NULL: there is none. */
-struct oa_specimen {
-    long row; /* of the validation side: the same example has the same number in every run */
-    char *source, *reference, *output;
-};
-
 /* One training run: one attention, one seed. */
 struct oa_run {
     uint64_t seed;
@@ -63,10 +47,8 @@ struct oa_run {
     bool failed;
     char failure[512]; /* why, when failed: the sentence of the error */
     struct oa_curve_point *curve;
-    int points, capacity; /* of the curve */
-    struct oa_breakdown *parts;
-    struct oa_specimen *examples; /* by rising row */
-    int part_count, example_count;
+    int points, capacity;      /* of the curve */
+    struct oa_details details; /* of the model at the end */
 };
 
 /* One attention over all seeds; runs[s].seed is the same for every entry: runs of one column are paired. The runs that

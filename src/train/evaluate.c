@@ -47,7 +47,8 @@ static enum oa_error judge(const struct oa_evaluation *e, struct oa_bar *bar, st
                             .batches = e->batches,
                             .cover = &e->cover,
                             .progress = progress,
-                            .argument = bar };
+                            .argument = bar,
+                            .details = e->detailed ? &out->details : NULL };
     enum oa_error error = e->workload->task->judge(&j, out->scores);
     if (error == OA_INTERRUPTED) {
         oa_clear_error(j.context);
@@ -64,6 +65,7 @@ enum oa_error oa_evaluate(const struct oa_evaluation *e, struct oa_run *out)
     struct oa_bar bar;
     oa_bar_open(&bar, e->model->context, e->title);
     oa_scores_clear(out->scores);
+    oa_details_free(&out->details);
     OA_TRY(cover_loss(e, &bar, &sum, &whole));
     if (whole && !isfinite(sum))
         return oa_fail(e->model->context, OA_DIVERGED, "the validation loss is not finite");
@@ -72,6 +74,7 @@ enum oa_error oa_evaluate(const struct oa_evaluation *e, struct oa_run *out)
     if (!whole) { /* a part of the text says nothing about the whole */
         sum = (double)NAN;
         oa_scores_clear(out->scores);
+        oa_details_free(&out->details);
     }
     out->valid_loss = sum / (double)e->cover.targets;
     out->valid_tokens = (double)e->cover.targets;

@@ -262,7 +262,7 @@ enum oa_error oa_run_load(oa_context *c, const char *folder, const json_t *finge
         e = read_run(c, path, root, task->measures, run);
     json_decref(root);
     OA_TRY(e);
-    OA_TRY(oa_run_check(c, path, o, task->measures, run));
+    OA_TRY(oa_run_check(c, path, o, task, run));
     OA_TRY(check_log(c, folder, path, task->measures, run));
     OA_TRY(check_pace(c, folder, path, run));
     OA_TRY(check_weights(c, folder, path, run));
@@ -330,16 +330,8 @@ enum oa_error oa_run_begin(oa_context *c, const char *folder, json_t *fingerprin
 
 void oa_run_free(struct oa_run *run)
 {
-    for (int i = 0; i < run->example_count; i++) {
-        oa_free(run->examples[i].source);
-        oa_free(run->examples[i].reference);
-        oa_free(run->examples[i].output);
-    }
+    oa_details_free(&run->details);
     oa_free(run->curve);
-    oa_free(run->parts);
-    oa_free(run->examples);
     run->curve = NULL;
-    run->parts = NULL;
-    run->examples = NULL;
-    run->points = run->capacity = run->part_count = run->example_count = 0;
+    run->points = run->capacity = 0;
 }

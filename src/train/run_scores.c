@@ -51,13 +51,13 @@ static json_t *example_json(const struct oa_specimen *e)
 void oa_parts_write(const struct oa_run *run, json_t *object)
 {
     json_t *parts = json_array(), *examples = json_array();
-    for (int i = 0; i < run->part_count; i++)
-        json_array_append_new(parts, part_json(&run->parts[i]));
-    for (int i = 0; i < run->example_count; i++)
-        json_array_append_new(examples, example_json(&run->examples[i]));
-    if (run->part_count)
+    for (int i = 0; i < run->details.part_count; i++)
+        json_array_append_new(parts, part_json(&run->details.parts[i]));
+    for (int i = 0; i < run->details.example_count; i++)
+        json_array_append_new(examples, example_json(&run->details.examples[i]));
+    if (run->details.part_count)
         json_object_set(object, "breakdown", parts);
-    if (run->example_count)
+    if (run->details.example_count)
         json_object_set(object, "examples", examples);
     json_decref(parts);
     json_decref(examples);
@@ -105,9 +105,9 @@ static bool read_example(oa_context *c, const json_t *object, struct oa_specimen
 static enum oa_error read_parts(oa_context *c, const char *path, const json_t *parts, struct oa_run *run)
 {
     size_t n = json_array_size(parts);
-    run->parts = n ? oa_alloc(c, n * sizeof *run->parts) : NULL;
-    for (size_t i = 0; run->parts && i < n; i++)
-        if (!read_part(json_array_get(parts, i), &run->parts[run->part_count++]))
+    run->details.parts = n ? oa_alloc(c, n * sizeof *run->details.parts) : NULL;
+    for (size_t i = 0; run->details.parts && i < n; i++)
+        if (!read_part(json_array_get(parts, i), &run->details.parts[run->details.part_count++]))
             return refuse(c, path, "breakdown", i);
     return oa_status(c);
 }
@@ -116,9 +116,9 @@ static enum oa_error read_parts(oa_context *c, const char *path, const json_t *p
 static enum oa_error read_examples(oa_context *c, const char *path, const json_t *examples, struct oa_run *run)
 {
     size_t n = json_array_size(examples);
-    run->examples = n ? oa_alloc(c, n * sizeof *run->examples) : NULL;
-    for (size_t i = 0; run->examples && i < n; i++) {
-        struct oa_specimen *e = &run->examples[run->example_count++];
+    run->details.examples = n ? oa_alloc(c, n * sizeof *run->details.examples) : NULL;
+    for (size_t i = 0; run->details.examples && i < n; i++) {
+        struct oa_specimen *e = &run->details.examples[run->details.example_count++];
         if (!read_example(c, json_array_get(examples, i), e) || (i && e->row <= e[-1].row))
             return refuse(c, path, "examples", i);
     }

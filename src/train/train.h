@@ -34,6 +34,7 @@ struct oa_evaluation {
     struct oa_cover cover;
     const char *title; /* of its progress lines */
     bool judged;       /* all measures of the task, not the loss alone */
+    bool detailed;     /* and parts and examples, which are the run's (oa_run_free) */
 };
 /* Mean loss (nats a token), perplexity, bits, and where they are wanted the measures of the task. When a stop is asked
  * for it ends after the batch at hand, and all scores are NaN. */

@@ -16,7 +16,8 @@ enum oa_error oa_trainer_evaluate(struct trainer *t, struct oa_model *m, long to
                                .side = OA_VALIDATION,
                                .batches = t->valid,
                                .title = title,
-                               .judged = last || !w->task->slow || oa_best_wanted(t->o) };
+                               .judged = last || !w->task->slow || oa_best_wanted(t->o),
+                               .detailed = last };
     snprintf(title, sizeof title, "%s: validation", t->title);
     OA_TRY(oa_batches_cover(t->valid, w->tokenizer, (uint64_t)tokens, &e.cover));
     return oa_evaluate(&e, t->run);

@@ -21,6 +21,10 @@ for i in 1 2 3 4 5 6 7 8 9 10; do echo "word $i"; done >pairs.txt
 expect 0 train --task translate --data.train pairs.txt,pairs.txt --data.tokenizer byte --model.layers 1 --model.width 8 \
     --model.heads 2 --model.context 16 --train.batch 2 --train.steps 2 --train.warmup 1 --decode.beam 1 --out written --quiet
 done_well translate written
+sed 's/^/a\t/; 2s/a/b/' pairs.txt >labelled.tsv
+expect 0 train --task classify --data.train labelled.tsv --data.tokenizer byte --model.layers 1 --model.width 8 \
+    --model.heads 2 --model.context 16 --train.batch 2 --train.steps 2 --train.warmup 1 --data.valid_fraction 0 --out labelled --quiet
+done_well classify labelled
 done_well inspect run --text To --quiet
 done_well score bleu --ref text.txt --hyp text.txt
 done_well tokenizer train --kind byte --data text.txt --out t.json
@@ -43,7 +47,7 @@ done
 # What fails at a file, or at a shape: 1.
 for words in "train $small --data.train nowhere.txt --out x" "train $small --model.heads 3 --out x" \
     "compare $small --data.train nowhere.txt --out x" "plan $small --data.train nowhere.txt" \
-    "inspect nowhere --text To" "translate nowhere" "eval nowhere" "eval run --data nowhere.txt" "generate nowhere" "generate run --prompt-file nowhere.txt" \
+    "inspect nowhere --text To" "translate nowhere" "classify nowhere" "eval nowhere" "eval run --data nowhere.txt" "generate nowhere" "generate run --prompt-file nowhere.txt" \
     "tokenizer encode nowhere.json --text a" "tokenizer encode t.json --data nowhere.txt" \
     "data copy --out text.txt" "tokenizer train --data nowhere.txt --out x" "theory --model.width 33 --model.heads 2" \
     "attend softmax --in nowhere --out x" "man --out no/such/folder"; do
@@ -54,7 +58,7 @@ done
 # What is said wrongly: 2.
 for words in "train $small --model.attention sofmax --out x" "plan $small --attention sofmax" "verify sofmax" \
     "explain sofmax" "attend sofmax --in $golden --out x" "bench --attention sofmax --lengths 16" \
-    "bench --lengths 0" "generate run --tokens much" "man nothing" "inspect run" "translate run" "compare $small --seeds 0 --out x"; do
+    "bench --lengths 0" "generate run --tokens much" "man nothing" "inspect run" "translate run" "classify run" "classify written" "compare $small --seeds 0 --out x"; do
     expect 2 $words
     says err '^orthant: '
 done

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/input_lines.h"
+
+#include <string.h>
+
+static bool is_utf8(const char *s, size_t n)
+{
+    uint32_t code;
+    while (n) {
+        int k = oa_utf8_decode(s, n, &code);
+        if (k < 1)
+            return false;
+        s += k;
+        n -= (size_t)k;
+    }
+    return true;
+}
+
+static bool is_blank(const char *s, size_t n)
+{
+    return strspn(s, " \t\r") >= n;
+}
+
+static void print_place(const struct oa_input_lines *l, char *out, size_t size)
+{
+    const char *what = l->pictures ? "picture" : "line";
+    unsigned long long number = l->lines - l->before;
+    if (l->file)
+        snprintf(out, size, "%.800s, %s %llu", l->file, what, number);
+    else
+        snprintf(out, size, "%s %llu", what, number);
+}
+
+/* ---- encoding ---- */
+
+static enum oa_error encode_texts(struct oa_input_lines *l, const char *place, const char *s, size_t n, bool *header,
+                                  struct oa_examples *out)
+{
+    struct oa_given_text text[2] = { { s, n } };
+    int texts = 1;
+    if (l->columns) {
+        OA_TRY(oa_given_cut(l->columns, place, s, n, text, header));
+        texts = oa_given_texts(l->columns);
+    }
+    if (*header || is_blank(text[0].s, text[0].length) || (texts > 1 && is_blank(text[1].s, text[1].length)))
+        return OA_OK;
+    return oa_source_encode(l->tokenizer, &l->layout, place, text, texts, out);
+}
+
+static const char *why_unreadable(const struct oa_input_lines *l, const char *s, size_t n)
+{
+    if (l->pictures)
+        return NULL;
+    return !is_utf8(s, n) ? "is not UTF-8" : n && memchr(s, 0, n) ? "has a byte 0 in it" : NULL;
+}
+
+/* A line that cannot be read is said. Columns that are not there at all are no matter of a line. */
+static enum oa_error encode(struct oa_input_lines *l, const char *s, size_t n, bool *header, struct oa_examples *out)
+{
+    char place[1024];
+    oa_context *c = l->context;
+    const char *why = why_unreadable(l, s, n);
+    print_place(l, place, sizeof place);
+    if (why) {
+        l->bad++;
+        oa_log(c, 0, "%s %s: an empty line stands for it", place, why);
+        return OA_OK;
+    }
+    enum oa_error e = encode_texts(l, place, s, n, header, out);
+    if (e != OA_FORMAT && e != OA_SHAPE)
+        return e;
+    oa_last_error(c, &why);
+    oa_log(c, 0, "%s; an empty line stands for it", why);
+    oa_clear_error(c);
+    l->bad++;
+    return OA_OK;
+}
+
+/* ---- reading ---- */
+
+static void say_progress(struct oa_input_lines *l)
+{
+    if (l->all > 0)
+        oa_bar_say(&l->bar, (long)l->bytes, (long)(l->all > l->bytes ? l->all : l->bytes));
+    else
+        oa_log(l->context, 1, "%llu lines", (unsigned long long)l->lines);
+}
+
+static enum oa_error take(struct oa_input_lines *l, const char *s, size_t n, struct oa_coded_line *to, int *count)
+{
+    bool header = false;
+    *to = (struct oa_coded_line){ .line = ++l->lines };
+    l->bytes += (double)n + !l->pictures;
+    n -= !l->pictures && n && s[n - 1] == '\r';
+    if (l->pictures || !is_blank(s, n))
+        OA_TRY(encode(l, s, n, &header, &to->coded));
+    l->cut += to->coded.source.cut;
+    *count += !header;
+    return OA_OK;
+}
+
+enum oa_error oa_input_lines_read(struct oa_input_lines *l, int most, struct oa_coded_line *to, int *count, bool *more)
+{
+    const char *s;
+    size_t n;
+    if (!l->bar.context)
+        oa_bar_open(&l->bar, l->context, l->title);
+    for (*count = 0; *count < most;) {
+        *more = l->next(l->argument, &s, &n);
+        if (!*more)
+            break;
+        OA_TRY(take(l, s, n, &to[*count], count));
+    }
+    if (oa_stop_requested(l->context))
+        return oa_fail(l->context, OA_INTERRUPTED, "stopped by signal %d while line %llu was waited for",
+                       oa_stop_requested(l->context), (unsigned long long)l->lines + 1);
+    say_progress(l);
+    return oa_status(l->context);
+}
+
+void oa_input_lines_release(struct oa_coded_line *lines, int count)
+{
+    for (int i = 0; i < count; i++)
+        oa_examples_close(&lines[i].coded);
+}
+
+/* ---- the account ---- */
+
+void oa_input_lines_account(const struct oa_input_lines *l)
+{
+    const char *what = l->pictures ? "pictures" : "lines";
+    if (l->cut)
+        oa_log(l->context, 0, "%llu of %llu %s were cut to the %ld tokens that the model reads",
+               (unsigned long long)l->cut, (unsigned long long)l->lines, what, l->layout.source_limit);
+    if (l->bad)
+        oa_log(l->context, 0, "%llu of %llu %s could not be read", (unsigned long long)l->bad,
+               (unsigned long long)l->lines, what);
+}
+
+void oa_input_lines_flatten(struct oa_text *text, size_t from, bool tabs)
+{
+    for (size_t i = from; i < text->length; i++)
+        if (text->s[i] == '\n' || text->s[i] == '\r' || text->s[i] == 0 || (tabs && text->s[i] == '\t'))
+            text->s[i] = ' ';
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The columns of lines that no answer is known to. Columns stand between tabs, as in the tables that are trained on.
+ */
+#include "data/example_parts.h"
+#include "data/given.h"
+
+struct oa_given_columns {
+    oa_context *context;
+    char *columns; /* NULL: none were named */
+    int texts;
+    enum oa_answer answer;
+    struct oa_column_plan plan;
+    bool planned; /* for the file at hand */
+    struct oa_cells cells;
+    struct oa_text joined[2]; /* of each text */
+};
+
+enum oa_error oa_given_columns_open(oa_context *c, const char *columns, int texts, enum oa_answer answer,
+                                    struct oa_given_columns **out)
+{
+    struct oa_given_columns *g = *out = oa_alloc(c, sizeof *g);
+    if (!g)
+        return OA_NO_MEMORY;
+    g->context = g->cells.context = c;
+    g->texts = texts;
+    g->answer = answer;
+    oa_text_init(&g->joined[0], c);
+    oa_text_init(&g->joined[1], c);
+    if (columns && columns[strspn(columns, " ")])
+        g->columns = oa_copy_text(c, columns);
+    return oa_status(c);
+}
+
+void oa_given_columns_close(struct oa_given_columns *g)
+{
+    if (!g)
+        return;
+    oa_text_free(&g->joined[0]);
+    oa_text_free(&g->joined[1]);
+    oa_free(g->cells.cell);
+    oa_free(g->columns);
+    oa_free(g);
+}
+
+int oa_given_texts(const struct oa_given_columns *g)
+{
+    return g->texts;
+}
+
+void oa_given_begin(struct oa_given_columns *g)
+{
+    g->planned = false;
+}
+
+/* Columns 1 and 2 of two, where none are named. */
+static enum oa_error plan(struct oa_given_columns *g, const char *place)
+{
+    g->planned = true;
+    if (g->columns)
+        return oa_columns_plan_texts(g->context, place, g->columns, g->answer, g->texts, &g->cells, &g->plan);
+    g->plan = (struct oa_column_plan){ .count = g->texts };
+    for (int i = 0; i < g->texts; i++)
+        g->plan.column[i] = (struct oa_column){ .joined = 1, .at = { i } };
+    return OA_OK;
+}
+
+static enum oa_error take_cells(struct oa_given_columns *g, const char *place, struct oa_given_text *out)
+{
+    if (!g->columns && g->cells.count != (size_t)g->texts)
+        return oa_fail(g->context, OA_FORMAT, "%s: %zu column%s, and a pair of texts is 2, with a tab between", place,
+                       g->cells.count, g->cells.count == 1 ? "" : "s");
+    OA_TRY(oa_cells_check(&g->cells, &g->plan, place));
+    for (int i = 0; i < g->texts; i++) {
+        const struct oa_cell cell = oa_cells_join(&g->cells, &g->plan.column[i], &g->joined[i]);
+        out[i] = (struct oa_given_text){ cell.s, cell.length };
+    }
+    return OA_OK;
+}
+
+enum oa_error oa_given_cut(struct oa_given_columns *g, const char *place, const char *line, size_t length,
+                           struct oa_given_text *out, bool *header)
+{
+    bool first = !g->planned;
+    *header = false;
+    out[0] = (struct oa_given_text){ line, length };
+    if (!g->columns && g->texts == 1)
+        return OA_OK;
+    OA_TRY(oa_cells_cut(&g->cells, (char *)(uintptr_t)line, length));
+    if (first)
+        OA_TRY(plan(g, place));
+    *header = first && g->plan.header;
+    return *header ? OA_OK : take_cells(g, place, out);
+}

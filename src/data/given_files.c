@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files of lines, each read in pieces, and of pictures.
+ */
+#include "data/example_parts.h"
+#include "data/given.h"
+
+#include <sys/stat.h>
+
+struct oa_given_files {
+    oa_context *context;
+    char *list;       /* cut at its commas */
+    char *left;       /* of it; NULL: no more files */
+    const char *file; /* that is open */
+    bool first;       /* nothing was given of it before */
+    struct oa_reader *reader;
+    struct oa_text text; /* of the line that is not whole yet */
+    const char *piece;
+    size_t length;
+    bool ended;          /* the reader has no more */
+    struct oa_rows rows; /* of pictures */
+    size_t row;
+};
+
+enum oa_error oa_given_files_open(oa_context *c, const char *files, struct oa_given_files **out)
+{
+    struct oa_given_files *g = *out = oa_alloc(c, sizeof *g);
+    if (!g)
+        return OA_NO_MEMORY;
+    g->context = c;
+    oa_text_init(&g->text, c);
+    oa_rows_init(&g->rows, c, "given", OA_ANSWER_CLASS);
+    g->left = g->list = oa_copy_text(c, files);
+    return oa_status(c);
+}
+
+static void close_file(struct oa_given_files *g)
+{
+    oa_reader_close(g->reader);
+    oa_rows_free(&g->rows);
+    g->reader = NULL;
+    g->file = NULL;
+    g->row = 0;
+}
+
+void oa_given_files_close(struct oa_given_files *g)
+{
+    if (!g)
+        return;
+    close_file(g);
+    oa_text_free(&g->text);
+    oa_free(g->list);
+    oa_free(g);
+}
+
+/* ---- a file ---------------------------------------------------------------------------------------------------- */
+
+static enum oa_error open_file(struct oa_given_files *g)
+{
+    char *name;
+    g->left = oa_cut_name(g->left, &name);
+    g->file = name;
+    g->first = true;
+    g->ended = false;
+    g->length = 0;
+    if (!*name)
+        return oa_fail(g->context, OA_ARGUMENT,
+                       "the list of files has an empty name in it (two commas, or one too many)");
+    return oa_holds_pictures(name) ? oa_read_pictures(&g->rows, name, NULL)
+                                   : oa_reader_open(g->context, name, &g->reader);
+}
+
+static bool next_picture(struct oa_given_files *g, const char **s, size_t *n)
+{
+    if (g->row == g->rows.count)
+        return false;
+    *s = oa_rows_cell(&g->rows, g->row++, 1, n);
+    return true;
+}
+
+/* What is left of the piece up to its first LF, behind what there was before; whether the line is whole. */
+static bool take_piece(struct oa_given_files *g)
+{
+    const char *feed = memchr(g->piece, '\n', g->length);
+    size_t n = feed ? (size_t)(feed - g->piece) : g->length;
+    oa_text_add(&g->text, g->piece, n);
+    g->piece += n + (feed != NULL);
+    g->length -= n + (feed != NULL);
+    return feed != NULL;
+}
+
+/* The last line may have no LF. */
+static bool next_line(struct oa_given_files *g, const char **s, size_t *n)
+{
+    bool whole = false;
+    oa_text_cut(&g->text, 0);
+    while (!whole && !g->ended && oa_status(g->context) == OA_OK) {
+        if (!g->length && oa_reader_next(g->reader, &g->piece, &g->length) != OA_OK)
+            return false;
+        g->ended = !g->length;
+        whole = g->length && take_piece(g);
+    }
+    *s = g->text.s ? g->text.s : "";
+    *n = g->text.length;
+    return oa_status(g->context) == OA_OK && (whole || *n);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------------------------- */
+
+bool oa_given_next(struct oa_given_files *g, const char **s, size_t *n)
+{
+    bool there = false;
+    g->first = false;
+    while (!there && oa_status(g->context) == OA_OK) {
+        if (!g->file && (!g->left || open_file(g) != OA_OK))
+            return false;
+        there = g->reader ? next_line(g, s, n) : next_picture(g, s, n);
+        if (!there)
+            close_file(g);
+    }
+    return there;
+}
+
+const char *oa_given_file(const struct oa_given_files *g, bool *first)
+{
+    *first = g->first;
+    return g->file;
+}
+
+double oa_given_bytes(oa_context *c, const char *files)
+{
+    struct stat about;
+    double all = 0;
+    char *list = oa_copy_text(c, files);
+    for (char *name, *left = list; left && all >= 0;) {
+        left = oa_cut_name(left, &name);
+        size_t n = strlen(name);
+        bool plain = stat(name, &about) == 0 && S_ISREG(about.st_mode) && (n < 3 || strcmp(name + n - 3, ".gz") != 0);
+        all = plain ? all + (double)about.st_size : -1;
+    }
+    oa_free(list);
+    return all > 0 ? all : 0;
+}
