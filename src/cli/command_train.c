@@ -43,6 +43,10 @@ static const struct flag flags[] = {
     { .name = "overwrite", .help = "begin anew in a folder that holds another run, which is removed" },
     { .name = "attention", .argument = "SPEC", .key = "model.attention", .help = "the attention" },
     { .name = "task", .argument = "NAME", .key = "data.task", .help = "what is learnt; 'orthant list tasks' has them" },
+    { .name = "init",
+      .argument = "RUN",
+      .key = "train.init",
+      .help = "begin with every tensor of a trained run that fits" },
     { .name = NULL },
 };
 

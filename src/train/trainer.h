@@ -10,6 +10,7 @@
 #define ORTHANT_TRAINER_H
 
 #include "train/best.h"
+#include "train/initial.h"
 #include "train/train.h"
 
 enum { OA_TIMES = 4096 }; /* newest step times, for the median */
@@ -26,8 +27,9 @@ struct trainer {
     struct oa_progress p;
     struct oa_pace pace;
     struct oa_best_files best;
-    struct oa_origin origin; /* of this sitting's texts and tokenizer */
-    double age;              /* seconds since the checkpoint that this sitting goes on from was written; -1: none */
+    struct oa_origin origin;   /* of this sitting's texts, tokenizer and model to start from */
+    struct oa_initial initial; /* that model, until the run has begun */
+    double age;                /* seconds since the checkpoint that this sitting goes on from was written; -1: none */
     struct oa_plan plan;
     double started, said; /* clock: of this sitting, of the last progress line */
     double saved, cost;   /* clock of the newest checkpoint of this sitting (or its start); seconds it took */

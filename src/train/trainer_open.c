@@ -69,6 +69,18 @@ static enum oa_error find_checkpoint(struct trainer *t)
     return resume_pace(t);
 }
 
+/* First values from another run. A checkpoint has what they became, but for the seeds of transforms. */
+static enum oa_error take_initial(struct trainer *t)
+{
+    if (!t->o->train_init[0])
+        return OA_OK;
+    OA_TRY(oa_initial_open(t->m, t->r->workload, true, &t->initial));
+    if (t->age < 0)
+        return oa_transfer_copy(&t->initial.transfer);
+    oa_transfer_seeds(&t->initial.transfer);
+    return OA_OK;
+}
+
 static void say_age(double seconds, char out[64])
 {
     static const struct {
@@ -107,6 +119,8 @@ static enum oa_error begin(struct trainer *t)
     OA_TRY(oa_model_save_config(t->m, path));
     OA_TRY(oa_path(t->c, path, t->r->folder, "tokenizer.json"));
     OA_TRY(oa_tokenizer_save(t->c, t->r->workload->tokenizer, path));
+    if (t->initial.from && t->age < 0)
+        OA_TRY(oa_initial_save(&t->initial, t->r->workload, t->r->folder));
     return take_up_log(t);
 }
 
@@ -130,11 +144,15 @@ enum oa_error oa_trainer_open(struct trainer *t)
     OA_TRY(reserve(t));
     OA_TRY(open_data(t));
     OA_TRY(find_checkpoint(t));
-    return begin(t);
+    OA_TRY(take_initial(t));
+    OA_TRY(begin(t));
+    oa_initial_close(&t->initial);
+    return OA_OK;
 }
 
 void oa_trainer_close(struct trainer *t)
 {
+    oa_initial_close(&t->initial);
     oa_batches_close(t->train);
     oa_batches_close(t->valid);
     if (t->m)
