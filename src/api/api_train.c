@@ -100,6 +100,9 @@ static void outcome_text(const struct outcome *o, struct oa_text *t)
     if (run->best_step)
         oa_text_printf(t, "kept            the model of step %ld, lowest of the validations every %ld steps\n",
                        run->best_step, o->options->train_eval_every);
+    if (run->averaged)
+        oa_text_printf(t, "kept            the mean of the weights at the last %d of the validations every %ld steps\n",
+                       run->averaged, o->options->train_eval_every);
     validated_text(o, t);
 }
 
@@ -114,6 +117,7 @@ static json_t *outcome_json(const struct outcome *o)
                   tokens ? "validation_tokens" : "validation_examples", o->scores.tokens,
                   tokens ? "validation_text_tokens" : "validation_data_examples", o->targets, "tokens_per_second",
                   run->tokens_per_second, "flops", run->flops, "peak_memory", run->peak_memory);
+    json_object_set_new(root, "averaged", run->averaged ? json_integer(run->averaged) : json_null());
     json_object_set_new(root, "best_step", run->best_step ? json_integer(run->best_step) : json_null());
     if (o->options->train_init[0])
         json_object_set_new(root, "started_from",

@@ -9,6 +9,7 @@
 #ifndef ORTHANT_TRAINER_H
 #define ORTHANT_TRAINER_H
 
+#include "train/average.h"
 #include "train/best.h"
 #include "train/initial.h"
 #include "train/train.h"
@@ -51,7 +52,8 @@ double oa_trainer_used(const struct trainer *t); /* seconds of the clock that me
  * last time. A stop that is asked for leaves NaN. */
 enum oa_error oa_trainer_evaluate(struct trainer *t, struct oa_model *m, long tokens, bool last);
 bool oa_trainer_complete(const struct trainer *t); /* the newest validation was not stopped, or there is none to make */
-enum oa_error oa_trainer_stopped(struct trainer *t); /* OA_INTERRUPTED, with what goes on from where */
+enum oa_error oa_trainer_stopped(struct trainer *t);     /* OA_INTERRUPTED, with what goes on from where */
+bool oa_trainer_ends_otherwise(const struct trainer *t); /* not with the weights of its last step, as they are */
 enum oa_error oa_trainer_save_pace(struct trainer *t);
 void oa_trainer_account(struct trainer *t);         /* what was done and spent so far: of a run that diverged, too */
 enum oa_error oa_trainer_finish(struct trainer *t); /* after the last step */

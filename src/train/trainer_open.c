@@ -54,6 +54,7 @@ static enum oa_error accept(void *argument, const struct oa_progress *p)
         return oa_fail(t->c, OA_ARGUMENT, "%s has done %ld steps and train.steps is %ld; give at least as many",
                        t->r->folder, p->step, t->o->train_steps);
     OA_TRY(oa_best_accept(t->c, t->o, &p->options, &p->best, t->r->folder));
+    OA_TRY(oa_average_accept(t->c, t->o, &p->options, p->step, t->r->folder));
     return oa_same_origin(t->c, t->r->folder, &p->origin, &t->origin);
 }
 
@@ -137,6 +138,7 @@ enum oa_error oa_trainer_open(struct trainer *t)
 {
     OA_TRY(oa_metric_choose(t->c, t->r->workload->task, t->o->compare_metric, &t->metric));
     OA_TRY(oa_best_check(t->c, t->o, oa_workload_side(t->r->workload, OA_VALIDATION).targets > 0, t->r->folder));
+    OA_TRY(oa_average_check(t->c, t->o, t->r->folder));
     OA_TRY(oa_device_open(t->c, t->o->train_precision, false, &t->d));
     OA_TRY(oa_model_open(t->d, t->o, &t->r->workload->form, true, &t->m));
     oa_tape_init(&t->tape, t->d);
