@@ -37,18 +37,31 @@ static enum oa_error not_negative(const struct reading *r, const char *what, dou
                    what, found);
 }
 
-static enum oa_error check_amounts(const struct reading *r, const struct oa_options *o, const struct oa_run *run)
+/* Tokens of a step, where options alone say so: of examples their lengths decide. 0: they do not. */
+static double tokens_of_a_step(const struct oa_options *o, const struct oa_task *task)
 {
-    double a_step = (double)(o->train_batch * o->train_accumulate * o->model_context);
+    struct oa_step_shape shape;
+    if (task->layout)
+        return 0;
+    task->shape(o, NULL, &shape);
+    return shape.tokens;
+}
+
+static enum oa_error check_amounts(const struct reading *r, const struct oa_options *o, const struct oa_task *task,
+                                   const struct oa_run *run)
+{
+    double a_step = tokens_of_a_step(o, task);
     if (o->train_seconds <= 0) /* else the clock decided */
         OA_TRY(equal(r, "steps", (double)run->steps, (double)o->train_steps));
-    OA_TRY(equal(r, "tokens", run->tokens, a_step * (double)run->steps));
+    OA_TRY(not_negative(r, "tokens", run->tokens));
+    if (a_step > 0)
+        OA_TRY(equal(r, "tokens", run->tokens, a_step * (double)run->steps));
     OA_TRY(not_negative(r, "flops_per_step", run->flops_per_step));
     OA_TRY(close_to(r, "flops", run->flops, run->flops_per_step * (double)run->steps));
     OA_TRY(not_negative(r, "seconds", run->seconds));
     OA_TRY(not_negative(r, "processor_seconds", run->processor_seconds));
     OA_TRY(not_negative(r, "seconds_per_step", run->seconds_per_step));
-    if (run->seconds_per_step > 0)
+    if (run->seconds_per_step > 0 && a_step > 0)
         OA_TRY(close_to(r, "tokens_per_second", run->tokens_per_second, a_step / run->seconds_per_step));
     OA_TRY(not_negative(r, "tokens_per_second", run->tokens_per_second));
     return not_negative(r, "peak_memory", run->peak_memory);
@@ -92,15 +105,15 @@ static enum oa_error check_curve(const struct reading *r, const struct oa_measur
     return OA_OK;
 }
 
-enum oa_error oa_run_check(oa_context *c, const char *path, const struct oa_options *o,
-                           const struct oa_measure *measures, const struct oa_run *run)
+enum oa_error oa_run_check(oa_context *c, const char *path, const struct oa_options *o, const struct oa_task *task,
+                           const struct oa_run *run)
 {
     struct reading r = { .c = c, .path = path };
     OA_TRY(equal(&r, "seed", (double)run->seed, (double)o->train_seed));
     if (run->failed)
         return OA_OK;
-    OA_TRY(check_amounts(&r, o, run));
+    OA_TRY(check_amounts(&r, o, task, run));
     OA_TRY(check_losses(&r, run));
     OA_TRY(equal(&r, "averaged", run->averaged, oa_average_wanted(o) ? oa_average_count(o, run->steps) : 0));
-    return check_curve(&r, measures, run);
+    return check_curve(&r, task->measures, run);
 }

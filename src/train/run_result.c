@@ -265,7 +265,7 @@ enum oa_error oa_run_load(oa_context *c, const char *folder, const json_t *finge
         e = read_run(c, path, root, task->measures, run);
     json_decref(root);
     OA_TRY(e);
-    OA_TRY(oa_run_check(c, path, o, task->measures, run));
+    OA_TRY(oa_run_check(c, path, o, task, run));
     OA_TRY(check_log(c, folder, path, task->measures, run));
     OA_TRY(check_pace(c, folder, path, run));
     OA_TRY(check_weights(c, folder, path, run));

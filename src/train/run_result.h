@@ -30,7 +30,7 @@ enum oa_error oa_run_weights(oa_context *c, const char *folder, struct oa_run *r
 bool oa_run_trained(const char *folder, int depth);
 
 /* run_check.c: whether these can be the numbers of a finished run with these options. `path` is for the sentence. */
-enum oa_error oa_run_check(oa_context *c, const char *path, const struct oa_options *o,
-                           const struct oa_measure *measures, const struct oa_run *run);
+enum oa_error oa_run_check(oa_context *c, const char *path, const struct oa_options *o, const struct oa_task *task,
+                           const struct oa_run *run);
 
 #endif
