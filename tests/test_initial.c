@@ -344,9 +344,28 @@ static void rows_follow_their_tokens(void **state)
     same_rows(here, 0, oa_tokenizer_find(b, "</s>"), there, 0);
     oa_tokenizer_close(a);
     oa_tokenizer_close(b);
-    oa_close(c);
     close_models(&m);
-    shell("rm -rf plain char.json");
+    again();
+
+    assert_int_equal(oa_tokenizer_load(c, "char.json", &a), OA_OK); /* as many tokens, two of them exchanged */
+    assert_int_equal(oa_tokenizer_add_special(a, "<s>", &start), OA_OK);
+    assert_int_equal(oa_tokenizer_add_special(a, "</s>", &end), OA_OK);
+    assert_int_equal(oa_tokenizer_save(c, a, "exchanged.json"), OA_OK);
+    oa_tokenizer_close(a);
+    set_option(&o, "train.init", "");
+    train(&o, "fresh");
+    set_option(&o, "train.init", "fresh");
+    set_option(&o, "data.tokenizer", "exchanged.json");
+    train(&o, "now");
+    m = open_models("fresh", "fresh", "now");
+    there = oa_tensors_find(m.from, "embedding.weight");
+    here = oa_tensors_find(m.now, "embedding.weight");
+    assert_true(same_shape(here, there));
+    same_rows(here, start, start + 1, there, end);
+    same_rows(here, end, end + 1, there, start);
+    close_models(&m);
+    oa_close(c);
+    shell("rm -rf plain char.json exchanged.json");
     again();
 }
 
@@ -387,6 +406,7 @@ static void frozen_projections_are_taken(void **state)
     assert_int_equal(try_train(&o, "third", 1, false, 0, &run), OA_OK);
     m = open_models("frozen", "fresh", "third");
     assert_int_equal(all_taken_but(&m, nothing), 0);
+    assert_int_equal(oa_tensors_count(m.now), oa_tensors_count(m.from)); /* whatever train.save_frozen says */
     close_models(&m);
     oa_context *c = oa_open(NULL);
     struct oa_device *d;
