@@ -187,14 +187,10 @@ static void what_no_gradient_changes_is_of_the_last_step(void **state)
 }
 
 /* The result is about the mean; the curve is about the weights on the way. */
-static void the_mean_is_validated(void **state)
+static void validated_in(enum oa_precision precision)
 {
-    (void)state;
-    struct oa_options o = options(6);
-    train_only(&o, "mean");
-    assert_non_null(strstr(seen.last, "train.average has nothing to average: the run ended before step 7"));
-    shell("rm -rf mean");
-    o = options(32);
+    struct oa_options o = options(32);
+    o.train_precision = precision;
     o.train_eval_tokens = 100;
     struct oa_run run = train(&o, "mean");
     assert_non_null(strstr(seen.last, "the mean of the weights at the last 3 of the validations every 6 steps"));
@@ -207,7 +203,7 @@ static void the_mean_is_validated(void **state)
     struct oa_workload w;
     struct oa_run again = { 0 };
     oa_tape tape;
-    assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
+    assert_int_equal(oa_device_open(c, precision, false, &d), OA_OK);
     assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
     assert_int_equal(oa_model_open_saved(d, "mean/model.safetensors", &o, &w.form, w.tokenizer, &m), OA_OK);
     oa_tape_init(&tape, d);
@@ -226,6 +222,17 @@ static void the_mean_is_validated(void **state)
     oa_close(c);
     oa_run_free(&run);
     shell("rm -rf mean");
+}
+
+static void the_mean_is_validated(void **state)
+{
+    (void)state;
+    struct oa_options o = options(6);
+    train_only(&o, "mean");
+    assert_non_null(strstr(seen.last, "train.average has nothing to average: the run ended before step 7"));
+    shell("rm -rf mean");
+    validated_in(OA_PRECISION_F32);
+    validated_in(OA_PRECISION_BF16); /* whose products read copies */
 }
 
 static int weights_in(const char *folder)
