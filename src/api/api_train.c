@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * train: one run into a folder. */
 #include "api/api.h"
+#include "train/initial.h"
 #include "train/overwrite.h"
 
 #include <math.h>
@@ -23,6 +24,7 @@ static enum oa_error check_folder(const oa_config *config, const char *folder, i
 {
     char path[OA_PATH];
     oa_context *c = config->context;
+    OA_TRY(oa_initial_check(c, &config->options, folder));
     if (config->overwrite && resume)
         return oa_fail(c, OA_ARGUMENT, "a run either goes on (--resume) or begins anew (--overwrite)");
     if (config->overwrite)
@@ -55,6 +57,7 @@ struct outcome {
     const struct oa_workload *work;
     const struct oa_run *run;
     double targets; /* of the validation data */
+    struct oa_started started;
     struct oa_scores scores;
 };
 
@@ -70,6 +73,15 @@ static void validated_text(const struct outcome *o, struct oa_text *t)
                        text ? "is no validation text" : "are no validation examples");
 }
 
+static void started_text(const struct outcome *o, struct oa_text *t)
+{
+    if (!o->options->train_init[0])
+        return;
+    oa_text_printf(t, "\nstarted from    ");
+    oa_name_add(t, o->options->train_init);
+    oa_text_printf(t, ": %d of %d tensors (" OA_INITIAL_FILE ")", o->started.taken, o->started.count);
+}
+
 static void outcome_text(const struct outcome *o, struct oa_text *t)
 {
     const struct oa_run *run = o->run;
@@ -77,6 +89,7 @@ static void outcome_text(const struct outcome *o, struct oa_text *t)
     oa_name_add(t, o->folder);
     oa_text_printf(t, "\nattention       ");
     oa_name_add(t, o->options->model_attention);
+    started_text(o, t);
     oa_text_printf(t, "\nsteps           %ld, %.0f tokens", run->steps, run->tokens);
     if (o->options->train_patience > 0 && run->steps < o->options->train_steps)
         oa_text_printf(t, ", stopped early of %ld", o->options->train_steps);
@@ -87,6 +100,9 @@ static void outcome_text(const struct outcome *o, struct oa_text *t)
     if (run->best_step)
         oa_text_printf(t, "kept            the model of step %ld, lowest of the validations every %ld steps\n",
                        run->best_step, o->options->train_eval_every);
+    if (run->averaged)
+        oa_text_printf(t, "kept            the mean of the weights at the last %d of the validations every %ld steps\n",
+                       run->averaged, o->options->train_eval_every);
     validated_text(o, t);
 }
 
@@ -101,7 +117,12 @@ static json_t *outcome_json(const struct outcome *o)
                   tokens ? "validation_tokens" : "validation_examples", o->scores.tokens,
                   tokens ? "validation_text_tokens" : "validation_data_examples", o->targets, "tokens_per_second",
                   run->tokens_per_second, "flops", run->flops, "peak_memory", run->peak_memory);
+    json_object_set_new(root, "averaged", run->averaged ? json_integer(run->averaged) : json_null());
     json_object_set_new(root, "best_step", run->best_step ? json_integer(run->best_step) : json_null());
+    if (o->options->train_init[0])
+        json_object_set_new(root, "started_from",
+                            json_pack("{s:s, s:i, s:i}", "run", o->options->train_init, "tensors_taken",
+                                      o->started.taken, "tensors", o->started.count));
     if (oa_reads_examples(o->work))
         json_object_set_new(root, "task", json_string(o->work->task->name));
     oa_scores_json(&o->scores, o->work, root);
@@ -139,18 +160,21 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
                                         .overwrite = config->overwrite,
                                         .keep = true,
                                         .title = config->options.model_attention };
+    struct oa_started started;
     /* before a long text is read */
     OA_TRY(oa_attention_warn(config->context, config->options.model_attention, oa_options_stacks(&config->options),
                              &config->options));
     oa_remarks(config->context, &config->options);
     OA_TRY(oa_workload_open(config->context, &config->options, work));
     OA_TRY(say_size(config, work));
+    OA_TRY(oa_initial_say(config->context, &config->options, work, config->options.model_attention, &started));
     OA_TRY(oa_train_run(config->context, &request, result));
     struct outcome o = { .options = &config->options,
                          .folder = folder,
                          .work = work,
                          .run = result,
                          .targets = oa_workload_side(work, OA_VALIDATION).targets,
+                         .started = started,
                          .scores = oa_scores_of(work, result) };
     if (scores)
         *scores = o.scores;

@@ -276,6 +276,7 @@ struct oa_digest {
 };
 struct oa_digest oa_digest_of(const void *data, size_t bytes);
 struct oa_digest oa_digest_of_arrays(const struct oa_array *arrays, int count); /* of their bytes, one after another */
+enum oa_error oa_digest_of_file(oa_context *c, const char *path, struct oa_digest *out); /* of its bytes */
 
 /* ---- options ------------------------------------------------------------------------------------------------- */
 

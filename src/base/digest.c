@@ -4,7 +4,10 @@
  */
 #include "base/new_file.h"
 
+#include <errno.h>
 #include <sha256.h>
+#include <stdio.h>
+#include <string.h>
 
 struct oa_running_digest {
     SHA2_CTX sha;
@@ -44,4 +47,21 @@ struct oa_digest oa_digest_of_arrays(const struct oa_array *arrays, int count)
         SHA256Update(&sha, arrays[i].data, arrays[i].bytes);
     SHA256End(&sha, digest.hex);
     return digest;
+}
+
+enum oa_error oa_digest_of_file(oa_context *c, const char *path, struct oa_digest *out)
+{
+    uint8_t part[65536];
+    SHA2_CTX sha;
+    size_t n;
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return oa_fail(c, OA_IO, "cannot open %s: %s", path, strerror(errno));
+    SHA256Init(&sha);
+    while ((n = fread(part, 1, sizeof part, f)) > 0)
+        SHA256Update(&sha, part, n);
+    SHA256End(&sha, out->hex);
+    bool failed = ferror(f) != 0;
+    fclose(f);
+    return failed ? oa_fail(c, OA_IO, "cannot read %s", path) : OA_OK;
 }

@@ -69,6 +69,10 @@ static const struct flag flags[] = {
       .help = "an attention that takes part; given once for each; they take the place of compare.attentions in "
               "a configuration (default: softmax, orthogonal, random, fixed-random, dense, random + softmax)" },
     { .name = "task", .argument = "NAME", .key = "data.task", .help = "what is learnt; 'orthant list tasks' has them" },
+    { .name = "init",
+      .argument = "RUN",
+      .key = "train.init",
+      .help = "begin with every tensor of a trained run that fits" },
     { .name = "seeds", .argument = "N", .key = "compare.seeds", .help = "runs of each attention" },
     { .name = "until-resolved",
       .key = "compare.until_resolved",

@@ -22,6 +22,10 @@ static const struct flag flags[] = {
       .argument = "SPEC",
       .help = "an attention to plan for; given once for each (default: model.attention)" },
     { .name = "task", .argument = "NAME", .key = "data.task", .help = "what is learnt; 'orthant list tasks' has them" },
+    { .name = "init",
+      .argument = "RUN",
+      .key = "train.init",
+      .help = "a trained run: its tokenizer is used, and nothing else" },
     { .name = NULL },
 };
 

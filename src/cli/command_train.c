@@ -43,6 +43,10 @@ static const struct flag flags[] = {
     { .name = "overwrite", .help = "begin anew in a folder that holds another run, which is removed" },
     { .name = "attention", .argument = "SPEC", .key = "model.attention", .help = "the attention" },
     { .name = "task", .argument = "NAME", .key = "data.task", .help = "what is learnt; 'orthant list tasks' has them" },
+    { .name = "init",
+      .argument = "RUN",
+      .key = "train.init",
+      .help = "begin with every tensor of a trained run that fits" },
     { .name = NULL },
 };
 
@@ -55,6 +59,9 @@ const struct command command_train = {
             "checkpoints.\n"
             "--task says what is learnt: language models (lm) are the default; 'orthant list tasks' has the others, "
             "which read examples: parallel files, tables or JSON lines.\n"
+            "--init begins with every tensor of a trained run that fits, by name and shape, and reads text with its "
+            "tokenizer: a masked language model (mlm) can be fine-tuned to classify, one of corrupted spans (span) to "
+            "translate. What was taken, and what was not and why, is in init.json.\n"
             "A run that is stopped (Ctrl-C, a kill, a power cut) goes on with --resume from its newest checkpoint "
             "and ends with the same weights, bit for bit, as if it had never been stopped. The number of threads "
             "makes no difference to any bit either.\n"
@@ -66,6 +73,7 @@ const struct command command_train = {
             "process at a time writes to a folder.",
     .examples = "$ orthant train --config small.yaml --model.attention \"random + softmax\" --out runs/a\n"
                 "$ orthant train --task classify --data.train reviews.tsv --out runs/b\n"
+                "$ orthant train --task classify --init runs/m --data.train reviews.tsv --out runs/c\n"
                 "$ orthant train --resume --out runs/a\n"
                 "$ orthant train --dump-config > small.yaml",
     .sections = "model data train decode",

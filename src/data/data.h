@@ -82,6 +82,8 @@ enum oa_error oa_tokenizer_digest(oa_context *c, const struct oa_tokenizer *tok,
 /* Trains on what the reader gives. Same text, same merges as BpeTrainer with the ByteLevel alphabet. */
 enum oa_error oa_tokenizer_train_bpe(oa_context *c, struct oa_reader *text, long size, struct oa_tokenizer **out);
 void oa_tokenizer_close(struct oa_tokenizer *tok);
+/* Both read every text alike, with the same ids, tokens that were added apart (same_tokens.c). */
+bool oa_tokenizers_agree(const struct oa_tokenizer *a, const struct oa_tokenizer *b);
 
 const char *oa_tokenizer_kind_name(const struct oa_tokenizer *tok); /* "char", "byte", "bpe", "ids" */
 int32_t oa_tokenizer_size(const struct oa_tokenizer *tok);          /* largest id + 1: rows of an embedding */

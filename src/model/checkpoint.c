@@ -8,13 +8,13 @@
 #include <zlib.h>
 
 #define VERSION "2"
-enum { ARRAYS = 3 };
-static const char *const array_name[ARRAYS] = { "values", "moment1", "moment2" };
+enum { ARRAYS = 3, FROZEN = ARRAYS, MOST };
+static const char *const array_name[MOST] = { "values", "moment1", "moment2", "frozen" };
 
 /* The flat arrays of a store, where the host reads and writes them. */
 struct flat {
-    struct oa_view view[ARRAYS], frozen;
-    struct oa_array array[ARRAYS];
+    struct oa_view view[MOST];
+    struct oa_array array[MOST];
 };
 
 static enum oa_error open_flat(const struct oa_model *m, unsigned use, struct flat *f)
@@ -22,9 +22,9 @@ static enum oa_error open_flat(const struct oa_model *m, unsigned use, struct fl
     const struct oa_store *s = &m->store;
     enum oa_type type = m->device->numbers.real;
     size_t real = oa_type_size(type);
-    void *memory[ARRAYS] = { s->values, s->moment1, s->moment2 };
-    long size[ARRAYS] = { s->live, s->updated, s->updated };
-    for (int i = 0; i < ARRAYS; i++) {
+    void *memory[MOST] = { s->values, s->moment1, s->moment2, oa_real_at(m->device, s->values, s->live) };
+    long size[MOST] = { s->live, s->updated, s->updated, s->total - s->live };
+    for (int i = 0; i < MOST; i++) {
         oa_view_open(&f->view[i], m->device, memory[i], (size_t)size[i] * real, use);
         f->array[i] = (struct oa_array){ .name = (char *)(uintptr_t)array_name[i],
                                          .type = type,
@@ -33,25 +33,29 @@ static enum oa_error open_flat(const struct oa_model *m, unsigned use, struct fl
                                          .data = f->view[i].host,
                                          .bytes = f->view[i].bytes };
     }
-    oa_view_open(&f->frozen, m->device, oa_real_at(m->device, s->values, s->live), (size_t)(s->total - s->live) * real,
-                 OA_VIEW_READ);
     return oa_status(m->context);
 }
 
 static void close_flat(struct flat *f)
 {
-    for (int i = 0; i < ARRAYS; i++)
+    for (int i = 0; i < MOST; i++)
         oa_view_close(&f->view[i]);
-    oa_view_close(&f->frozen);
 }
 
 /* Frozen tensors are made again from the seed; this says whether they came out the same, on whatever machine. */
 static void frozen_text(const struct flat *f, char out[16])
 {
+    const struct oa_view *frozen = &f->view[FROZEN];
     unsigned long crc = crc32_z(0, NULL, 0);
-    if (f->frozen.bytes)
-        crc = crc32_z(crc, f->frozen.host, f->frozen.bytes);
+    if (frozen->bytes)
+        crc = crc32_z(crc, frozen->host, frozen->bytes);
     snprintf(out, 16, "%08lx", crc);
+}
+
+/* Those of another model (train.init) no seed gives again. */
+static int arrays_of(const struct flat *f, const struct oa_progress *p)
+{
+    return p->origin.start.hex[0] && f->view[FROZEN].bytes ? MOST : ARRAYS;
 }
 
 static enum oa_error write_flat(const struct oa_model *m, const struct flat *f, const struct oa_progress *p,
@@ -92,10 +96,12 @@ static enum oa_error write_flat(const struct oa_model *m, const struct flat *f, 
                                p->origin.validation_text.hex,
                                "tokenizer",
                                p->origin.tokenizer.hex,
+                               p->origin.start.hex[0] ? "start" : NULL,
+                               p->origin.start.hex,
                                NULL };
     enum oa_error e = oa_status(m->context);
     if (e == OA_OK)
-        e = oa_tensors_write_sealed(m->context, path, f->array, ARRAYS, metadata);
+        e = oa_tensors_write_sealed(m->context, path, f->array, arrays_of(f, p), metadata);
     free(form);
     oa_text_free(&options);
     return e;
@@ -132,10 +138,10 @@ static enum oa_error check_seal(const struct oa_model *m, const char *path, cons
 }
 
 static enum oa_error check_arrays(const struct oa_model *m, const char *path, const struct oa_tensors *f,
-                                  const struct flat *have)
+                                  const struct flat *have, int arrays)
 {
     char frozen[16];
-    for (int i = 0; i < ARRAYS; i++) {
+    for (int i = 0; i < arrays; i++) {
         const struct oa_array *a = oa_tensors_find(f, array_name[i]);
         if (!a || a->bytes != have->array[i].bytes || a->type != have->array[i].type)
             return oa_fail(
@@ -144,7 +150,7 @@ static enum oa_error check_arrays(const struct oa_model *m, const char *path, co
                 array_name[i], a ? "has another size or type" : "is missing");
     }
     frozen_text(have, frozen);
-    if (strcmp(frozen, text_of(f, "frozen")) != 0)
+    if (arrays == ARRAYS && strcmp(frozen, text_of(f, "frozen")) != 0)
         return oa_fail(
             m->context, OA_FORMAT,
             "%s: the frozen tensors that train.seed gives here are not those the run was begun with: another "
@@ -177,14 +183,15 @@ static enum oa_error read_progress(oa_context *c, const char *path, const struct
                                .best = read_best(f),
                                .origin = { .training_text = digest(f, "training_text"),
                                            .validation_text = digest(f, "validation_text"),
-                                           .tokenizer = digest(f, "tokenizer") } };
+                                           .tokenizer = digest(f, "tokenizer"),
+                                           .start = digest(f, "start") } };
     oa_options_default(&p->options);
     return oa_options_from_json(c, &p->options, path, text_of(f, "options"));
 }
 
-static void copy_arrays(const struct oa_tensors *from, const struct flat *to)
+static void copy_arrays(const struct oa_tensors *from, const struct flat *to, int arrays)
 {
-    for (int i = 0; i < ARRAYS; i++)
+    for (int i = 0; i < arrays; i++)
         memcpy(to->view[i].host, oa_tensors_find(from, array_name[i])->data, to->view[i].bytes);
 }
 
@@ -195,17 +202,19 @@ static enum oa_error check_model(const struct oa_model *m, const char *path, con
     return identity ? oa_model_check_identity(m->context, path, identity, &m->options, &m->form) : OA_OK;
 }
 
-static enum oa_error copy_in(struct oa_model *m, const char *path, const struct oa_tensors *from)
+static enum oa_error copy_in(struct oa_model *m, const struct oa_progress *p, const char *path,
+                             const struct oa_tensors *from)
 {
     struct flat f;
     enum oa_error e = open_flat(m, OA_VIEW_READ | OA_VIEW_WRITE, &f);
+    int arrays = arrays_of(&f, p);
     if (e == OA_OK)
-        e = check_arrays(m, path, from, &f);
+        e = check_arrays(m, path, from, &f, arrays);
     if (e == OA_OK)
-        copy_arrays(from, &f);
+        copy_arrays(from, &f, arrays);
     close_flat(&f);
     if (e == OA_OK)
-        oa_store_refresh(&m->store);
+        oa_store_refresh_all(&m->store);
     return e;
 }
 
@@ -222,7 +231,7 @@ enum oa_error oa_checkpoint_load(struct oa_model *m, struct oa_progress *p, cons
     if (e == OA_OK)
         e = check_model(m, path, f);
     if (e == OA_OK)
-        e = copy_in(m, path, f);
+        e = copy_in(m, p, path, f);
     oa_tensors_close(f);
     return e;
 }

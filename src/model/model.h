@@ -183,8 +183,9 @@ enum oa_error oa_model_after_step(const struct oa_model *m, long step);
 /* ---- files ---- a run's folder holds model.safetensors, config.json, tokenizer.json, log.jsonl, and checkpoints. */
 
 /* Every parameter as F32 (f64: F64) under its name, sealed (base.h). frozen = false: those that the seed gives again
- * are left out. metadata: format=pt, orthant=<version>, attention=<canonical>, parameters trainable and frozen, and
- * what the model is beside its tensors (model_identity.h). */
+ * are left out, unless other values may have taken their place (train.init). metadata: format=pt, orthant=<version>,
+ * attention=<canonical>, parameters trainable and frozen, and what the model is beside its tensors (model_identity.h).
+ */
 enum oa_error oa_model_save(const struct oa_model *m, const struct oa_tokenizer *tokenizer, const char *path,
                             bool frozen);
 /* A model with the values of such a file. Options, vocabulary and tokenizer that are not those it was trained with, and
@@ -204,6 +205,7 @@ enum oa_error oa_config_labels(oa_context *c, const char *path, struct oa_model_
 /* What a run was begun with, told apart by its bytes: it must be the same when the run goes on. */
 struct oa_origin {
     struct oa_digest training_text, validation_text, tokenizer; /* of tokenizer.json */
+    struct oa_digest start; /* of the model that it took its first values from; "": there was none */
 };
 
 /* The best validation of a run so far. */

@@ -4,6 +4,7 @@
  * word on every tensor that it holds, except on those matrices: they must be what the seed gives. */
 #include "model/model_identity.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,7 @@ static enum oa_error add_matrix(struct saving *s, const struct oa_parameter *p, 
     long count = p->expanded[0] * p->expanded[1];
     double *exact = oa_alloc(m->context, (size_t)count * sizeof *exact);
     void *out = s->made[s->count] = oa_alloc(m->context, (size_t)count * m->device->numbers.real_size);
-    if (exact && out && p->expand(m->context, p, m->store.seed, exact) == OA_OK)
+    if (exact && out && p->expand(m->context, p, p->seed, exact) == OA_OK)
         for (long i = 0; i < count; i++)
             oa_real_set(m->device, out, i, exact[i]);
     oa_free(exact);
@@ -92,10 +93,24 @@ static enum oa_error add_tensors(struct saving *s, bool frozen)
 {
     for (int i = 0; i < s->m->store.count; i++) {
         const struct oa_parameter *p = s->m->store.parameter[i];
-        if (p->trainable || frozen || p->kept || p->moving)
+        if (p->trainable || frozen || p->kept || p->moving || s->m->options.train_init[0])
             OA_TRY(add_tensor(s, p));
     }
     return OA_OK;
+}
+
+/* Of transforms that another model's seed gave (transfer.h): from which, by their names; NULL: there are none. */
+static char *drawn_text(const struct oa_model *m)
+{
+    json_t *seeds = json_object();
+    for (int i = 0; i < m->store.count; i++) {
+        const struct oa_parameter *p = m->store.parameter[i];
+        if (p->expand && p->seed != m->store.seed)
+            json_object_set_new(seeds, p->name, json_integer((json_int_t)p->seed));
+    }
+    char *text = json_object_size(seeds) ? json_dumps(seeds, JSON_COMPACT) : NULL;
+    json_decref(seeds);
+    return text;
 }
 
 static enum oa_error write_tensors(const struct saving *s, const struct oa_tokenizer *tokenizer, const char *path)
@@ -103,7 +118,8 @@ static enum oa_error write_tensors(const struct saving *s, const struct oa_token
     const struct oa_model *m = s->m;
     struct oa_text spec;
     struct oa_digest tokens;
-    char trainable[32], hidden[32], *identity = oa_model_identity(m->context, &m->options, &m->form);
+    char trainable[32], hidden[32], *identity = oa_model_identity(m->context, &m->options, &m->form),
+                                    *drawn = drawn_text(m);
     oa_text_init(&spec, m->context);
     oa_stacks_print(&m->attention, &spec);
     snprintf(trainable, sizeof trainable, "%ld", m->store.trainable);
@@ -112,12 +128,27 @@ static enum oa_error write_tensors(const struct saving *s, const struct oa_token
     if (e == OA_OK)
         e = oa_tokenizer_digest(m->context, tokenizer, &tokens);
     if (e == OA_OK) {
-        const char *metadata[] = { "format",           "pt",       "orthant", oa_version(), "attention",       spec.s,
-                                   "trainable",        trainable,  "frozen",  hidden,       OA_MODEL_IDENTITY, identity,
-                                   OA_MODEL_TOKENIZER, tokens.hex, NULL };
+        const char *metadata[] = { "format",
+                                   "pt",
+                                   "orthant",
+                                   oa_version(),
+                                   "attention",
+                                   spec.s,
+                                   "trainable",
+                                   trainable,
+                                   "frozen",
+                                   hidden,
+                                   OA_MODEL_IDENTITY,
+                                   identity,
+                                   OA_MODEL_TOKENIZER,
+                                   tokens.hex,
+                                   drawn ? OA_MODEL_DRAWN : NULL,
+                                   drawn,
+                                   NULL };
         e = oa_tensors_write_sealed(m->context, path, s->array, s->count, metadata);
     }
     free(identity);
+    free(drawn);
     oa_text_free(&spec);
     return e;
 }
@@ -216,7 +247,7 @@ static enum oa_error compare_matrix(const struct oa_model *m, const char *path, 
 {
     long count = p->expanded[0] * p->expanded[1];
     double *made = oa_alloc(m->context, (size_t)count * sizeof *made), largest = 0, apart = 0;
-    enum oa_error e = made ? p->expand(m->context, p, m->store.seed, made) : OA_NO_MEMORY;
+    enum oa_error e = made ? p->expand(m->context, p, p->seed, made) : OA_NO_MEMORY;
     for (long i = 0; e == OA_OK && i < count; i++) {
         largest = fmax(largest, fabs(made[i]));
         apart = fmax(apart, fabs(made[i] - oa_array_value(a, (size_t)i)));
@@ -226,7 +257,7 @@ static enum oa_error compare_matrix(const struct oa_model *m, const char *path, 
         e = oa_fail(m->context, OA_FORMAT,
                     "%s: tensor %s is not the matrix that the seed %llu gives (they differ by %g): was train.seed "
                     "changed?",
-                    path, a->name, (unsigned long long)m->store.seed, apart);
+                    path, a->name, (unsigned long long)p->seed, apart);
     return e;
 }
 
@@ -243,9 +274,25 @@ static enum oa_error copy_in(const struct oa_model *m, const char *path, const s
     return oa_status(m->context);
 }
 
+static enum oa_error draw_from_other_seeds(struct oa_model *m, const struct oa_tensors *f)
+{
+    const char *text = oa_tensors_metadata(f, OA_MODEL_DRAWN);
+    json_t *seeds = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    enum oa_error e = OA_OK;
+    for (int i = 0; e == OA_OK && i < m->store.count; i++) {
+        struct oa_parameter *p = m->store.parameter[i];
+        json_t *seed = json_object_get(seeds, p->name);
+        if (p->expand && json_is_integer(seed))
+            e = oa_store_draw_from(&m->store, p, (uint64_t)json_integer_value(seed));
+    }
+    json_decref(seeds);
+    return e;
+}
+
 static enum oa_error copy_values(struct oa_model *m, const char *path, const struct oa_tensors *f)
 {
     OA_TRY(oa_store_allocate(&m->store, oa_chance_seed(&m->options, OA_CHANCE_INIT), false));
+    OA_TRY(draw_from_other_seeds(m, f));
     for (int i = 0; i < m->store.count; i++) {
         const struct oa_array *a = stored(f, m->store.parameter[i]);
         if (a)

@@ -40,6 +40,7 @@ struct oa_parameter {
      * under the name that ends in .weight instead of .transform. NULL: it is in files what it is here. */
     enum oa_error (*expand)(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out);
     long expanded[2];
+    uint64_t seed;      /* that the values were drawn from; the store's own unless oa_store_draw_from was asked */
     const char *source; /* for `fill`: the name of a file; borrowed */
     char stream[160];   /* name of the random stream; default "init/" + name */
     void *value;        /* real [count] */
@@ -77,6 +78,8 @@ void oa_store_refresh(struct oa_store *s);
 void oa_store_refresh_all(struct oa_store *s); /* also of frozen ones */
 /* Draws a `redrawn` parameter again, from a stream of the seed, its own and `number`. */
 enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64_t number);
+/* Draws the first values of a parameter again, from another seed than the store's. */
+enum oa_error oa_store_draw_from(struct oa_store *s, struct oa_parameter *p, uint64_t seed);
 void oa_store_zero_gradients(struct oa_store *s); /* and changes */
 
 /* ---- tensors and the tape ------------------------------------------------------------------------------------- */

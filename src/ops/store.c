@@ -194,13 +194,14 @@ static enum oa_error fill(struct oa_store *s, const struct oa_parameter *p, uint
 
 /* What is drawn again takes the device's scratch from the first draw on: later draws then need no memory, and plans
  * know of it. */
-static enum oa_error fill_first(struct oa_store *s, const struct oa_parameter *p)
+enum oa_error oa_store_draw_from(struct oa_store *s, struct oa_parameter *p, uint64_t seed)
 {
     struct oa_arena once;
+    p->seed = seed;
     if (p->redrawn)
-        return fill(s, p, s->seed, &s->device->scratch);
+        return fill(s, p, seed, &s->device->scratch);
     oa_arena_init(&once, s->context, s->device->dry);
-    enum oa_error e = fill(s, p, s->seed, &once);
+    enum oa_error e = fill(s, p, seed, &once);
     oa_arena_free(&once);
     return e;
 }
@@ -225,7 +226,7 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
     s->allocated = true;
     s->seed = seed;
     for (int i = 0; i < s->count; i++)
-        OA_TRY(fill_first(s, s->parameter[i]));
+        OA_TRY(oa_store_draw_from(s, s->parameter[i], seed));
     oa_store_refresh_all(s);
     return oa_status(s->context);
 }

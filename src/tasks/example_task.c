@@ -91,9 +91,12 @@ enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_optio
 enum oa_error oa_example_task_hold_out(const struct oa_workload *w, double fraction, struct oa_workload *out)
 {
     enum { SEED = 1 };
-    *out = (struct oa_workload){
-        .task = w->task, .tokenizer = w->tokenizer, .lent = true, .form = w->form, .layout = w->layout
-    };
+    *out = (struct oa_workload){ .task = w->task,
+                                 .tokenizer = w->tokenizer,
+                                 .lent = true,
+                                 .form = w->form,
+                                 .start = w->start,
+                                 .layout = w->layout };
     OA_TRY(oa_example_texts_hold_out(&w->texts, fraction, SEED, &out->texts));
     OA_TRY(encode(out, &out->texts.train, &out->train));
     OA_TRY(encode(out, &out->texts.valid, &out->valid));

@@ -2,6 +2,8 @@
  * The table of tasks, and the workload of the one that data.task names. */
 #include "tasks/tasks.h"
 
+#include "model/start.h"
+
 #include <string.h>
 
 #define OA_TASK(name) extern const struct oa_task oa_task_##name;
@@ -50,12 +52,66 @@ static enum oa_error unknown(oa_context *c, const char *name)
     return e;
 }
 
+/* ---- a run that starts from another one ---- */
+
+/* The tokenizer is that of the run it starts from unless one is named; the default of the option names none. */
+static enum oa_error name_tokenizer(oa_context *c, const struct oa_start *start, struct oa_options *o)
+{
+    struct oa_options plain;
+    oa_options_default(&plain);
+    if (strcmp(o->data_tokenizer, plain.data_tokenizer) != 0)
+        return OA_OK;
+    if (strlen(start->tokenizer) >= sizeof o->data_tokenizer)
+        return oa_fail(c, OA_ARGUMENT, "train.init = %.60s…: the path of its tokenizer is longer than %d bytes",
+                       o->train_init, OA_OPTION_TEXT - 1);
+    memcpy(o->data_tokenizer, start->tokenizer, strlen(start->tokenizer) + 1);
+    return OA_OK;
+}
+
+/* The options that the data are read with. */
+static enum oa_error reading_options(oa_context *c, const struct oa_options *o, struct oa_options *out)
+{
+    struct oa_start start;
+    *out = *o;
+    if (!o->train_init[0])
+        return OA_OK;
+    OA_TRY(oa_start_find(c, o->train_init, &start));
+    return name_tokenizer(c, &start, out);
+}
+
+/* A tokenizer that was named must be that of the run; which model it is says its digest. */
+static enum oa_error check_start(oa_context *c, const struct oa_options *o, struct oa_workload *w)
+{
+    struct oa_start start;
+    struct oa_tokenizer *there;
+    if (!o->train_init[0])
+        return OA_OK;
+    OA_TRY(oa_start_find(c, o->train_init, &start));
+    OA_TRY(oa_start_tokenizer(c, &start, &there));
+    bool agree = oa_tokenizers_agree(there, w->tokenizer);
+    oa_tokenizer_close(there);
+    if (!agree)
+        return oa_fail(c, OA_ARGUMENT,
+                       "train.init = %s: its tokenizer is not that of data.tokenizer = %s, so its embeddings would "
+                       "stand for other tokens here; leave data.tokenizer out to have that of the run",
+                       o->train_init, o->data_tokenizer);
+    return oa_digest_of_file(c, start.model, &w->start);
+}
+
+static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
+{
+    struct oa_options reading;
+    OA_TRY(reading_options(c, o, &reading));
+    OA_TRY(out->task->open(c, &reading, out));
+    return check_start(c, o, out);
+}
+
 enum oa_error oa_workload_open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
 {
     *out = (struct oa_workload){ .task = oa_task_find(o->data_task) };
     if (!out->task)
         return unknown(c, o->data_task);
-    enum oa_error e = out->task->open(c, o, out);
+    enum oa_error e = open(c, o, out);
     if (e != OA_OK)
         oa_workload_close(out);
     return e;
@@ -96,8 +152,10 @@ enum oa_error oa_task_sketch(oa_context *c, const struct oa_options *o, struct o
     const struct oa_task *task = oa_task_find(o->data_task);
     struct oa_workload w;
     if (task && task->form) {
-        task->shape(o, NULL, shape);
-        return task->form(c, o, form);
+        struct oa_options reading;
+        OA_TRY(reading_options(c, o, &reading));
+        task->shape(&reading, NULL, shape);
+        return task->form(c, &reading, form);
     }
     OA_TRY(oa_workload_open(c, o, &w));
     *form = w.form;

@@ -84,12 +84,14 @@ struct oa_workload {
     struct oa_tokenizer *tokenizer;
     bool lent, lent_ids;       /* the tokenizer, the ids of a text are another's */
     struct oa_model_form form; /* of the models that learn it */
+    struct oa_digest start;    /* of the model file that train.init names; "": it names none */
     struct oa_corpus corpus;   /* tasks on running text */
     struct oa_example_layout layout;
     struct oa_example_texts texts; /* tasks on examples: what was read, and its ids */
     struct oa_examples train, valid, test;
 };
-/* By data.task; a name that does not exist is refused with those that do. */
+/* By data.task; a name that does not exist is refused with those that do. With train.init the tokenizer is that of the
+ * run it names, and another one is refused. */
 enum oa_error oa_workload_open(oa_context *c, const struct oa_options *o, struct oa_workload *out);
 /* For measuring a model: its tokenizer, and the labels of its form, are borrowed. A side without data is refused, and
  * so are classes without labels. */

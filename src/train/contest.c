@@ -7,6 +7,7 @@
  *
  * contest_parts.h says which file does what. */
 #include "train/contest_parts.h"
+#include "train/initial.h"
 #include "train/jobs.h"
 #include "train/overwrite.h"
 #include "train/speed.h"
@@ -118,6 +119,18 @@ static enum oa_error look_at_runs(struct contest *t)
     return OA_OK;
 }
 
+/* Every attention starts from the same run (train.init); what fits it is said once, whatever its seeds. */
+static enum oa_error say_first_values(struct contest *t)
+{
+    OA_TRY(oa_initial_check(t->c, t->r->options, t->r->folder));
+    for (int i = 0; i < t->out->count; i++) {
+        struct oa_options o = oa_contest_options(t, i, 0);
+        struct oa_started started;
+        OA_TRY(oa_initial_say(t->c, &o, &t->workload, oa_entry_name(&t->out->entries[i]), &started));
+    }
+    return OA_OK;
+}
+
 /* Of a contest that is to be overwritten nothing is taken over. */
 static enum oa_error read_members(struct contest *t)
 {
@@ -136,6 +149,7 @@ static enum oa_error settle_budgets(struct contest *t)
     int added = find_members(t);
     OA_TRY(check_first(t));
     OA_TRY(oa_contest_equalise(t));
+    OA_TRY(say_first_values(t));
     if (t->r->overwrite)
         OA_TRY(oa_overwrite(t->c, t->r->folder, OA_MADE_CONTEST));
     for (int i = 0; i < t->out->count; i++)

@@ -27,6 +27,7 @@ struct oa_run {
     uint64_t seed;
     long steps;
     long best_step;    /* the model, and with it the loss, is that of this step (train.keep_best); 0: of the last */
+    int averaged;      /* the model is the mean of the weights at so many steps (train.average); 0: of one */
     double tokens;     /* training tokens seen */
     double valid_loss; /* in the unit of the task's loss, at the end, mean over valid_tokens */
     double scores[OA_MEASURES]; /* at the end */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Options of a run that mean something else in a contest, or nothing, or that would make its verdicts worth less. */
+#include "train/average.h"
 #include "train/contest_parts.h"
 
 #include <string.h>
@@ -73,6 +74,7 @@ enum oa_error oa_contest_check_options(struct contest *t)
 {
     OA_TRY(check_clock(t));
     OA_TRY(check_choice(t));
+    OA_TRY(oa_average_check(t->c, t->r->options, t->r->folder));
     OA_TRY(check_seeds(t));
     return oa_contest_tune_read(t);
 }

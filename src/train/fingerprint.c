@@ -5,11 +5,11 @@
 
 /* Options that decide no number of a run; "*" at the end: all that begin so. What data.* names is compared by its
  * content; compare.* says which runs there are, and what it makes of their options is in these. */
-static const char *const free_options[] = { "data.train",       "data.valid",        "data.valid_fraction",
-                                            "data.test",        "data.columns",      "data.long",
-                                            "data.split_seed",  "data.tokenizer",    "generate.*",
-                                            "compare.*",        "train.checkpoint*", "train.save_frozen",
-                                            "train.tensorboard" };
+static const char *const free_options[] = { "data.train",        "data.valid",        "data.valid_fraction",
+                                            "data.test",         "data.columns",      "data.long",
+                                            "data.split_seed",   "data.tokenizer",    "generate.*",
+                                            "compare.*",         "train.checkpoint*", "train.save_frozen",
+                                            "train.tensorboard", "train.init" };
 
 bool oa_fingerprint_has(const char *key)
 {
@@ -48,6 +48,8 @@ static enum oa_error add_data(oa_context *c, json_t *fingerprint, const struct o
     add_digest(fingerprint, "training text", &training);
     add_digest(fingerprint, "validation text", &validation);
     add_digest(fingerprint, "tokenizer", &tokenizer);
+    if (w->start.hex[0]) /* older folders do not say it */
+        add_digest(fingerprint, "first values", &w->start);
     return OA_OK;
 }
 

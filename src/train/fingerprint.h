@@ -7,6 +7,7 @@
  *     "training text": "sha256:…"       after unpacking and cutting, so its path may change
  *     "validation text": "sha256:…"
  *     "tokenizer": "sha256:…"           of its tokenizer.json
+ *     "first values": "sha256:…"        of the model file that train.init names, if it does
  *     "model.layers": "4", …            every option of the table but those that decide no number of a run
  *
  * What computes (processor, instruction set, threads) is not in it: results on another instruction set differ by

@@ -25,7 +25,8 @@ struct shape {
 #define FILES_OF_A_RUN                                                                                                 \
     { "config.json", NULL }, { "tokenizer.json", NULL }, { "model.safetensors", NULL }, { "log.jsonl", NULL },         \
         { "log.jsonl.#", NULL }, { "pace.json", NULL }, { "events.out.tfevents.orthant", NULL },                       \
-        { "checkpoint-#.safetensors", NULL }, { "best-#.safetensors", NULL }, LEFT_BY_A_KILL
+        { "checkpoint-#.safetensors", NULL }, { "best-#.safetensors", NULL }, { "average-#.safetensors", NULL },       \
+        { "init.json", NULL }, LEFT_BY_A_KILL
 
 static const struct shape run[] = { FILES_OF_A_RUN, { ".lock", NULL }, { NULL, NULL } };
 static const struct shape run_of_contest[] = {

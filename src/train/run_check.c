@@ -3,6 +3,8 @@
  * again, the rest must lie where such numbers lie. */
 #include "train/run_result.h"
 
+#include "train/average.h"
+
 #include <math.h>
 
 struct reading {
@@ -92,6 +94,8 @@ static enum oa_error check_curve(const struct reading *r, const struct oa_measur
     if (run->points)
         last = &run->curve[run->points - 1];
     OA_TRY(equal(r, "the last step of the curve", (double)last->step, (double)run->steps));
+    if (run->averaged) /* the curve is of the weights before */
+        return OA_OK;
     OA_TRY(equal(r, "the last validation loss of the curve", last->valid_loss, run->valid_loss));
     for (int i = 1; i < oa_measures_count(measures); i++) {
         char what[64];
@@ -110,5 +114,6 @@ enum oa_error oa_run_check(oa_context *c, const char *path, const struct oa_opti
         return OA_OK;
     OA_TRY(check_amounts(&r, o, task, run));
     OA_TRY(check_losses(&r, run));
+    OA_TRY(equal(&r, "averaged", run->averaged, oa_average_wanted(o) ? oa_average_count(o, run->steps) : 0));
     return check_curve(&r, task->measures, run);
 }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define PATTERN "checkpoint-%09ld.safetensors"
-enum { KEPT = 2, MOST = 64 };
+enum { KEPT = 2, MOST = OA_CHECKPOINTS };
 
 enum oa_error oa_path(oa_context *c, char out[OA_PATH], const char *folder, const char *name)
 {
@@ -28,8 +28,7 @@ static int newest_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Steps of the checkpoints in the folder, newest first; how many. */
-static int list_steps(const char *folder, long steps[MOST])
+int oa_folder_checkpoints(const char *folder, long steps[OA_CHECKPOINTS])
 {
     DIR *d = opendir(folder);
     int count = 0;
@@ -59,7 +58,7 @@ static void remove_from(oa_context *c, const char *folder, int first)
 {
     long steps[MOST];
     char path[OA_PATH];
-    int count = list_steps(folder, steps);
+    int count = oa_folder_checkpoints(folder, steps);
     for (int i = first; i < count; i++)
         if (checkpoint_path(c, path, folder, steps[i]) == OA_OK)
             unlink(path);
@@ -82,7 +81,7 @@ void oa_folder_forget(oa_context *c, const char *folder)
 bool oa_folder_has_checkpoint(const char *folder)
 {
     long steps[MOST];
-    return list_steps(folder, steps) > 0;
+    return oa_folder_checkpoints(folder, steps) > 0;
 }
 
 static bool has_file(const char *folder, const char *name)
@@ -114,7 +113,7 @@ enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const 
 {
     long steps[MOST];
     char path[OA_PATH];
-    int count = list_steps(folder, steps);
+    int count = oa_folder_checkpoints(folder, steps);
     *age = -1;
     for (int i = 0; i < count; i++) {
         OA_TRY(checkpoint_path(m->context, path, folder, steps[i]));

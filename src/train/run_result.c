@@ -79,6 +79,8 @@ static json_t *run_json(const struct oa_measure *measures, const struct oa_run *
         json_object_set_new(o, fields[i].key, number(*field((struct oa_run *)(uintptr_t)run, i)));
     if (oa_measures_count(measures) > 1)
         json_object_set_new(o, "scores", oa_run_scores_json(measures, run->scores));
+    if (run->averaged)
+        json_object_set_new(o, "averaged", json_integer(run->averaged));
     json_object_set_new(o, "failed", json_boolean(run->failed));
     json_object_set_new(o, "failure", json_string(run->failure));
     json_object_set_new(o, "curve", curve_json(measures, run));
@@ -151,6 +153,7 @@ static enum oa_error read_run(oa_context *c, const char *path, const json_t *o, 
     for (int i = 0; i < FIELDS; i++)
         *field(run, i) = value(json_object_get(o, fields[i].key));
     oa_run_scores_read(measures, json_object_get(o, "scores"), run->scores);
+    run->averaged = (int)json_integer_value(json_object_get(o, "averaged"));
     run->failed = json_is_true(json_object_get(o, "failed"));
     read_text(o, "failure", run->failure, sizeof run->failure);
     read_text(o, "machine", run->machine, sizeof run->machine);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Is a run that goes on the run that was begun? Its options, but for those that only say how long and how often, and by
- * their bytes its texts and its tokenizer. */
+ * their bytes its texts, its tokenizer and the model that it started from. */
 #include "train/train.h"
 
 #include <string.h>
 
 /* ---- options ---- */
 
-/* Texts are told apart by what is in them, so their paths may change. */
+/* Texts, and the model that a run starts from, are told apart by what is in them, so their paths may change. */
 static bool may_change(const struct oa_option_row *row)
 {
     static const char *const free_to[] = { "data.train",
                                            "data.valid",
                                            "data.test",
                                            "data.columns",
+                                           "train.init",
                                            "train.steps",
                                            "train.patience",
                                            "train.eval_every",
@@ -71,6 +72,7 @@ enum oa_error oa_origin_of(oa_context *c, const struct oa_workload *w, struct oa
 {
     out->training_text = oa_workload_side(w, OA_TRAINING).digest;
     out->validation_text = oa_workload_side(w, OA_VALIDATION).digest;
+    out->start = w->start;
     return oa_tokenizer_digest(c, w->tokenizer, &out->tokenizer);
 }
 
@@ -85,10 +87,27 @@ static enum oa_error check_digest(oa_context *c, const char *folder, const char 
                    folder, what, now->hex, before->hex);
 }
 
+/* With and without a model to start from: one of the two has no digest. */
+static enum oa_error check_start(oa_context *c, const char *folder, const struct oa_digest *before,
+                                 const struct oa_digest *now)
+{
+    if (before->hex[0] && now->hex[0])
+        return check_digest(c, folder, "another model to start from (train.init)", before, now);
+    if (!before->hex[0] && !now->hex[0])
+        return OA_OK;
+    return oa_fail(
+        c, OA_ARGUMENT,
+        "%s was begun %s train.init, and now %s is given: a run goes on as it began; %s, or train into a new "
+        "folder",
+        folder, before->hex[0] ? "with" : "without", before->hex[0] ? "none" : "one",
+        before->hex[0] ? "give it again" : "leave it out");
+}
+
 enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_origin *before,
                              const struct oa_origin *now)
 {
     OA_TRY(check_digest(c, folder, "other training text", &before->training_text, &now->training_text));
     OA_TRY(check_digest(c, folder, "other validation text", &before->validation_text, &now->validation_text));
+    OA_TRY(check_start(c, folder, &before->start, &now->start));
     return check_digest(c, folder, "another tokenizer", &before->tokenizer, &now->tokenizer);
 }

@@ -59,6 +59,8 @@ static struct oa_options slot_options(const struct contest *t, int entry, int ro
     double steps = ceil(slot_seconds / step_in_runs(&t->out->entries[entry], t->out->seeds));
     o.train_steps = 1 + (long)fmax(LEAST_STEPS, fmin(MOST_STEPS, steps));
     o.train_seconds = 0;
+    o.train_average = 0;
+    o.train_init[0] = 0; /* which values a step has is no matter, and nothing is kept */
     return o;
 }
 

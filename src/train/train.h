@@ -131,6 +131,9 @@ enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_
 /* run_folder.c: files of a run. */
 enum { OA_PATH = 4096 };
 enum oa_error oa_path(oa_context *c, char out[OA_PATH], const char *folder, const char *name);
+/* Steps of the checkpoints in the folder, newest first; how many. */
+enum { OA_CHECKPOINTS = 64 };
+int oa_folder_checkpoints(const char *folder, long steps[OA_CHECKPOINTS]);
 bool oa_folder_has_checkpoint(const char *folder);
 /* Has training left anything in it: a log, a checkpoint, a model? Options and tokenizer alone are no run. */
 bool oa_folder_has_run(const char *folder);

@@ -96,10 +96,10 @@ static bool validation_due(const struct trainer *t, long step)
 }
 
 /* On train.eval_tokens, at the end on train.final_tokens. Where the lowest is looked for, all must be of the same
- * tokens: then the result is another validation (finish). */
+ * tokens, and a mean of weights is another model: then the result is another validation (finish). */
 static enum oa_error validate(struct trainer *t)
 {
-    bool result = oa_pace_ended(&t->pace, t->p.step) && !oa_best_wanted(t->o);
+    bool result = oa_pace_ended(&t->pace, t->p.step) && !oa_trainer_ends_otherwise(t);
     return oa_trainer_evaluate(t, t->m, result ? t->o->train_final_tokens : t->o->train_eval_tokens, result);
 }
 
@@ -201,7 +201,8 @@ static enum oa_error after_step(struct trainer *t, long step)
     OA_TRY(write_log(t, step));
     say_progress(t, step);
     bool signal = oa_stop_requested(t->c) != 0, last = ended(t, step);
-    if (checkpoint_due(t, step) || signal || (last && t->r->keep))
+    OA_TRY(oa_average_note(t->m, step, t->r->folder));
+    if (checkpoint_due(t, step) || signal || (last && (t->r->keep || oa_average_wanted(t->o))))
         OA_TRY(save_state(t));
     return signal && !(last && oa_trainer_complete(t)) ? oa_trainer_stopped(t) : OA_OK;
 }

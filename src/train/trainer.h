@@ -9,7 +9,9 @@
 #ifndef ORTHANT_TRAINER_H
 #define ORTHANT_TRAINER_H
 
+#include "train/average.h"
 #include "train/best.h"
+#include "train/initial.h"
 #include "train/train.h"
 
 enum { OA_TIMES = 4096 }; /* newest step times, for the median */
@@ -26,8 +28,9 @@ struct trainer {
     struct oa_progress p;
     struct oa_pace pace;
     struct oa_best_files best;
-    struct oa_origin origin; /* of this sitting's texts and tokenizer */
-    double age;              /* seconds since the checkpoint that this sitting goes on from was written; -1: none */
+    struct oa_origin origin;   /* of this sitting's texts, tokenizer and model to start from */
+    struct oa_initial initial; /* that model, until the run has begun */
+    double age;                /* seconds since the checkpoint that this sitting goes on from was written; -1: none */
     struct oa_plan plan;
     double started, said; /* clock: of this sitting, of the last progress line */
     double saved, cost;   /* clock of the newest checkpoint of this sitting (or its start); seconds it took */
@@ -49,7 +52,8 @@ double oa_trainer_used(const struct trainer *t); /* seconds of the clock that me
  * last time. A stop that is asked for leaves NaN. */
 enum oa_error oa_trainer_evaluate(struct trainer *t, struct oa_model *m, long tokens, bool last);
 bool oa_trainer_complete(const struct trainer *t); /* the newest validation was not stopped, or there is none to make */
-enum oa_error oa_trainer_stopped(struct trainer *t); /* OA_INTERRUPTED, with what goes on from where */
+enum oa_error oa_trainer_stopped(struct trainer *t);     /* OA_INTERRUPTED, with what goes on from where */
+bool oa_trainer_ends_otherwise(const struct trainer *t); /* not with the weights of its last step, as they are */
 enum oa_error oa_trainer_save_pace(struct trainer *t);
 void oa_trainer_account(struct trainer *t);         /* what was done and spent so far: of a run that diverged, too */
 enum oa_error oa_trainer_finish(struct trainer *t); /* after the last step */

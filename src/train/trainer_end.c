@@ -28,6 +28,11 @@ bool oa_trainer_complete(const struct trainer *t)
     return !t->valid || !isnan(t->run->valid_loss);
 }
 
+bool oa_trainer_ends_otherwise(const struct trainer *t)
+{
+    return oa_best_wanted(t->o) || oa_average_wanted(t->o);
+}
+
 enum oa_error oa_trainer_stopped(struct trainer *t)
 {
     return oa_fail(t->c, OA_INTERRUPTED, "stopped by signal %d after step %ld%s", oa_stop_requested(t->c), t->p.step,
@@ -81,7 +86,8 @@ void oa_trainer_account(struct trainer *t)
 /* Of the model that the run ends with. */
 static enum oa_error last_validation(struct trainer *t, struct oa_model *m)
 {
-    if (!oa_trainer_complete(t) || oa_best_wanted(t->o)) /* the loss at the end is not known yet */
+    if (t->valid &&
+        (isnan(t->run->valid_loss) || oa_trainer_ends_otherwise(t))) /* the loss at the end is not known yet */
         OA_TRY(oa_trainer_evaluate(t, m, t->o->train_final_tokens, true));
     return oa_trainer_complete(t) ? OA_OK : oa_trainer_stopped(t);
 }
@@ -99,6 +105,7 @@ static enum oa_error keep(struct trainer *t, struct oa_model *m)
         return OA_OK;
     oa_folder_forget(t->c, t->r->folder);
     oa_best_forget(t->c, t->r->folder);
+    oa_average_forget(t->c, t->r->folder);
     return OA_OK;
 }
 
@@ -114,10 +121,26 @@ static void say_end(const struct trainer *t)
                t->metric ? metric->title : "validation loss", t->p.best.score);
 }
 
+/* The run is over: its weights make room for the mean. A checkpoint has them as they were. */
+static enum oa_error average(struct trainer *t)
+{
+    OA_TRY(oa_average_take(t->m, t->p.step, t->r->folder, &t->run->averaged));
+    if (t->run->averaged == 1)
+        oa_log(t->c, 0, "%s: train.average has nothing to average: the run ended before step %ld", t->title,
+               t->o->train_eval_every + 1);
+    else
+        oa_log(t->c, 0,
+               "%s: the model kept is the mean of the weights at the last %d of the validations every %ld steps",
+               t->title, t->run->averaged, t->o->train_eval_every);
+    return OA_OK;
+}
+
 enum oa_error oa_trainer_finish(struct trainer *t)
 {
     struct oa_model *best = NULL;
     say_end(t);
+    if (oa_average_wanted(t->o))
+        OA_TRY(average(t));
     if (!t->run->best_step)
         return keep(t, t->m);
     enum oa_error e = oa_best_open(&t->best, t->m, t->r->workload->tokenizer, &t->p.best, &best);

@@ -54,6 +54,7 @@ static enum oa_error accept(void *argument, const struct oa_progress *p)
         return oa_fail(t->c, OA_ARGUMENT, "%s has done %ld steps and train.steps is %ld; give at least as many",
                        t->r->folder, p->step, t->o->train_steps);
     OA_TRY(oa_best_accept(t->c, t->o, &p->options, &p->best, t->r->folder));
+    OA_TRY(oa_average_accept(t->c, t->o, &p->options, p->step, t->r->folder));
     return oa_same_origin(t->c, t->r->folder, &p->origin, &t->origin);
 }
 
@@ -67,6 +68,18 @@ static enum oa_error find_checkpoint(struct trainer *t)
     t->p.origin = t->origin;
     t->best = (struct oa_best_files){ t->r->folder, t->p.best.step };
     return resume_pace(t);
+}
+
+/* First values from another run. A checkpoint has what they became, but for the seeds of transforms. */
+static enum oa_error take_initial(struct trainer *t)
+{
+    if (!t->o->train_init[0])
+        return OA_OK;
+    OA_TRY(oa_initial_open(t->m, t->r->workload, true, &t->initial));
+    if (t->age < 0)
+        return oa_transfer_copy(&t->initial.transfer);
+    oa_transfer_seeds(&t->initial.transfer);
+    return OA_OK;
 }
 
 static void say_age(double seconds, char out[64])
@@ -107,6 +120,8 @@ static enum oa_error begin(struct trainer *t)
     OA_TRY(oa_model_save_config(t->m, path));
     OA_TRY(oa_path(t->c, path, t->r->folder, "tokenizer.json"));
     OA_TRY(oa_tokenizer_save(t->c, t->r->workload->tokenizer, path));
+    if (t->initial.from && t->age < 0)
+        OA_TRY(oa_initial_save(&t->initial, t->r->workload, t->r->folder));
     return take_up_log(t);
 }
 
@@ -123,6 +138,7 @@ enum oa_error oa_trainer_open(struct trainer *t)
 {
     OA_TRY(oa_metric_choose(t->c, t->r->workload->task, t->o->compare_metric, &t->metric));
     OA_TRY(oa_best_check(t->c, t->o, oa_workload_side(t->r->workload, OA_VALIDATION).targets > 0, t->r->folder));
+    OA_TRY(oa_average_check(t->c, t->o, t->r->folder));
     OA_TRY(oa_device_open(t->c, t->o->train_precision, false, &t->d));
     OA_TRY(oa_model_open(t->d, t->o, &t->r->workload->form, true, &t->m));
     oa_tape_init(&t->tape, t->d);
@@ -130,11 +146,15 @@ enum oa_error oa_trainer_open(struct trainer *t)
     OA_TRY(reserve(t));
     OA_TRY(open_data(t));
     OA_TRY(find_checkpoint(t));
-    return begin(t);
+    OA_TRY(take_initial(t));
+    OA_TRY(begin(t));
+    oa_initial_close(&t->initial);
+    return OA_OK;
 }
 
 void oa_trainer_close(struct trainer *t)
 {
+    oa_initial_close(&t->initial);
     oa_batches_close(t->train);
     oa_batches_close(t->valid);
     if (t->m)

@@ -6,6 +6,7 @@
  * Trials see neither the validation text of the contest nor its seeds: they train on the training text without its end,
  * which judges them, and their seeds are far away. They are runs like all others: sealed, fingerprinted, gone on with;
  * tune/attention-NN/CELL/seed-S/ is the folder of one. */
+#include "train/average.h"
 #include "train/contest_parts.h"
 #include "train/jobs.h"
 
@@ -49,6 +50,8 @@ static struct oa_options options_of(const struct contest *t, int entry, int cell
     o.compare_jobs = 0; /* nothing of a run tells what was trained beside it */
     if (cell >= 0)
         oa_grid_apply(t->c, &t->out->tuning.grid, cell, &o);
+    if (oa_average_wanted(&o) && o.train_eval_every == 0) /* these are the steps of the mean */
+        o.train_eval_every = t->r->options->train_eval_every;
     return o;
 }
 

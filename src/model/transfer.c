@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/transfer.h"
+
+#include <string.h>
+
+static const char *const because[OA_FITS] = { [OA_FIT_ALL] = "taken",
+                                              [OA_FIT_ROWS] = "taken in part",
+                                              [OA_FIT_MISSING] = "not there",
+                                              [OA_FIT_STACK] = "there in another stack",
+                                              [OA_FIT_SHAPE] = "of another shape there",
+                                              [OA_FIT_LEARNT] = "frozen here and learnt there",
+                                              [OA_FIT_DRAWN] = "frozen, and drawn by another rule there" };
+
+const char *oa_fit_because(enum oa_fit fit)
+{
+    return because[fit];
+}
+
+/* ---- tokens ---- */
+
+/* Places of a vocabulary without a token, and rows behind it, have no counterpart. */
+static void match_tokens(const struct oa_transfer *t, const struct oa_tokenizer *from, const struct oa_tokenizer *to)
+{
+    for (long i = 0; i < t->to->vocabulary; i++) {
+        const char *piece = i < oa_tokenizer_size(to) ? oa_tokenizer_piece(to, (int32_t)i) : NULL;
+        t->token[i] = piece ? oa_tokenizer_find(from, piece) : -1;
+    }
+}
+
+/* Every token of the one is the token of that number of the other: the tables are the same, padding too. */
+static bool same_tokens(const struct oa_transfer *t, const struct oa_tokenizer *from, const struct oa_tokenizer *to)
+{
+    if (oa_tokenizer_size(from) != oa_tokenizer_size(to))
+        return false;
+    for (long i = 0; i < oa_tokenizer_size(to); i++)
+        if (t->token[i] != i && oa_tokenizer_piece(to, (int32_t)i))
+            return false;
+    return true;
+}
+
+static long known_tokens(const struct oa_transfer *t)
+{
+    long known = 0;
+    for (long i = 0; i < t->to->vocabulary; i++)
+        known += t->token[i] >= 0;
+    return known;
+}
+
+/* ---- names ---- */
+
+static bool both_stacks(const struct oa_model *m)
+{
+    return m->form.encoder && m->form.decoder;
+}
+
+static const char *only_stack(const struct oa_model *m)
+{
+    return oa_stack_name(m->form.decoder ? OA_STACK_DECODER : OA_STACK_ENCODER);
+}
+
+static bool is_position(const char *name)
+{
+    return strcmp(name, "position.weight") == 0 || strncmp(name, "rotary.", 7) == 0;
+}
+
+/* "position.weight" of a model of one stack is "encoder.position.weight" where there are two. */
+static struct oa_parameter *find_position(const struct oa_transfer *t, const char *name)
+{
+    char longer[160];
+    if (is_position(name) && both_stacks(t->from)) {
+        snprintf(longer, sizeof longer, "%s.%.100s", only_stack(t->to), name);
+        return oa_store_find(&t->from->store, longer);
+    }
+    const char *dot = strchr(name, '.');
+    if (!dot || !is_position(dot + 1) || both_stacks(t->from))
+        return NULL;
+    size_t role = (size_t)(dot - name);
+    const char *only = only_stack(t->from);
+    return strlen(only) == role && memcmp(only, name, role) == 0 ? oa_store_find(&t->from->store, dot + 1) : NULL;
+}
+
+static struct oa_parameter *find(const struct oa_transfer *t, const char *name)
+{
+    struct oa_parameter *there = oa_store_find(&t->from->store, name);
+    if (!there && strcmp(name, "source_embedding.weight") == 0)
+        return oa_store_find(&t->from->store, "embedding.weight");
+    return there ? there : find_position(t, name);
+}
+
+/* A parameter of the name in the other stack, where this one is not there. */
+static bool in_other_stack(const struct oa_transfer *t, const char *name)
+{
+    static const char *const roles[] = { "encoder.", "decoder." };
+    char other[160];
+    for (int i = 0; i < 2; i++)
+        if (strncmp(name, roles[i], strlen(roles[i])) == 0) {
+            snprintf(other, sizeof other, "%s%.140s", roles[1 - i], name + strlen(roles[i]));
+            return oa_store_find(&t->from->store, other) != NULL;
+        }
+    return false;
+}
+
+/* ---- what fits ---- */
+
+static bool same_shape(const struct oa_parameter *a, const struct oa_parameter *b)
+{
+    return a->dims == b->dims && memcmp(a->dim, b->dim, (size_t)a->dims * sizeof *a->dim) == 0;
+}
+
+static bool same_source(const struct oa_parameter *a, const struct oa_parameter *b)
+{
+    return strcmp(a->source ? a->source : "", b->source ? b->source : "") == 0;
+}
+
+static bool drawn_alike(const struct oa_parameter *a, const struct oa_parameter *b)
+{
+    return a->init == b->init && a->scale == b->scale && a->fill == b->fill && a->expand == b->expand &&
+           memcmp(a->fill_argument, b->fill_argument, sizeof a->fill_argument) == 0 && same_source(a, b);
+}
+
+/* Tokens by what they are; learned positions as far as both go. */
+static enum oa_fit fit_rows(const struct oa_transfer *t, struct oa_fitting *f)
+{
+    const struct oa_parameter *a = f->from, *b = f->to;
+    bool positions = b == t->to->positions.table || b == t->to->source_positions.table;
+    if (!b->trainable || !a->trainable || a->dims != 2 || a->dim[1] != b->dim[1] || !(f->tokens || positions))
+        return OA_FIT_SHAPE;
+    f->rows = f->tokens ? known_tokens(t) : oa_min(a->dim[0], b->dim[0]);
+    return f->rows ? OA_FIT_ROWS : OA_FIT_SHAPE;
+}
+
+static enum oa_fit fit(const struct oa_transfer *t, struct oa_fitting *f, bool tokens_alike)
+{
+    if (!f->from)
+        return in_other_stack(t, f->to->name) ? OA_FIT_STACK : OA_FIT_MISSING;
+    if (!same_shape(f->from, f->to) || (f->tokens && !tokens_alike))
+        return fit_rows(t, f);
+    if (f->to->trainable)
+        return OA_FIT_ALL;
+    if (f->from->trainable)
+        return OA_FIT_LEARNT;
+    return drawn_alike(f->from, f->to) ? OA_FIT_ALL : OA_FIT_DRAWN;
+}
+
+enum oa_error oa_transfer_match(const struct oa_model *from, const struct oa_tokenizer *from_tokens,
+                                struct oa_model *to, const struct oa_tokenizer *to_tokens, struct oa_transfer *out)
+{
+    oa_context *c = to->context;
+    *out = (struct oa_transfer){ .from = from, .to = to, .count = to->store.count };
+    out->item = oa_alloc(c, (size_t)out->count * sizeof *out->item);
+    out->token = oa_alloc(c, (size_t)to->vocabulary * sizeof *out->token);
+    if (!out->item || !out->token)
+        return OA_NO_MEMORY;
+    match_tokens(out, from_tokens, to_tokens);
+    bool alike = same_tokens(out, from_tokens, to_tokens);
+    for (int i = 0; i < out->count; i++) {
+        struct oa_fitting *f = &out->item[i];
+        f->to = to->store.parameter[i];
+        f->tokens = f->to == to->embedding || f->to == to->source_embedding;
+        f->from = find(out, f->to->name);
+        f->fit = fit(out, f, alike);
+        out->taken += f->fit == OA_FIT_ALL || f->fit == OA_FIT_ROWS;
+    }
+    return OA_OK;
+}
+
+void oa_transfer_free(struct oa_transfer *t)
+{
+    oa_free(t->item);
+    oa_free(t->token);
+    *t = (struct oa_transfer){ 0 };
+}
+
+/* ---- taking ---- */
+
+static void copy_rows(const struct oa_transfer *t, const struct oa_fitting *f, size_t real, const char *from, char *to)
+{
+    size_t row = (size_t)f->to->dim[1] * real;
+    for (long i = 0; i < f->to->dim[0]; i++) {
+        long j = f->tokens ? t->token[i] : i < f->rows ? i : -1;
+        if (j >= 0)
+            memcpy(to + (size_t)i * row, from + (size_t)j * row, row);
+    }
+}
+
+static void copy(const struct oa_transfer *t, const struct oa_fitting *f)
+{
+    struct oa_device *d = t->to->device;
+    size_t real = d->numbers.real_size;
+    struct oa_view a, b;
+    const char *from = oa_view_open(&a, t->from->device, f->from->value, (size_t)f->from->count * real, OA_VIEW_READ);
+    char *to = oa_view_open(&b, d, f->to->value, (size_t)f->to->count * real, OA_VIEW_READ | OA_VIEW_WRITE);
+    if (from && to && f->fit == OA_FIT_ALL)
+        memcpy(to, from, (size_t)f->to->count * real);
+    else if (from && to)
+        copy_rows(t, f, real, from, to);
+    oa_view_close(&a);
+    oa_view_close(&b);
+}
+
+void oa_transfer_seeds(const struct oa_transfer *t)
+{
+    for (int i = 0; i < t->count; i++)
+        if (t->item[i].fit == OA_FIT_ALL)
+            t->item[i].to->seed = t->item[i].from->seed;
+}
+
+enum oa_error oa_transfer_copy(const struct oa_transfer *t)
+{
+    for (int i = 0; i < t->count; i++)
+        if (t->item[i].fit == OA_FIT_ALL || t->item[i].fit == OA_FIT_ROWS)
+            copy(t, &t->item[i]);
+    oa_transfer_seeds(t);
+    oa_store_refresh_all(&t->to->store);
+    return oa_status(t->to->context);
+}

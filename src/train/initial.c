@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/initial.h"
+
+#include "model/start.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- opening ---- */
+
+/* Tensors of an embedding fit whenever the widths do, so that nothing fits where these differ. */
+static enum oa_error check_some(const struct oa_initial *i)
+{
+    const struct oa_options *from = &i->from->options, *to = &i->transfer.to->options;
+    if (i->transfer.taken)
+        return OA_OK;
+    return oa_fail(
+        i->transfer.to->context, OA_ARGUMENT,
+        "train.init = %s: none of its tensors fits this model: it has model.width = %ld, model.layers = %ld, "
+        "model.heads = %ld, and here they are %ld, %ld, %ld; give the options model.* of that run",
+        to->train_init, from->model_width, from->model_layers, from->model_heads, to->model_width, to->model_layers,
+        to->model_heads);
+}
+
+enum oa_error oa_initial_open(struct oa_model *to, const struct oa_workload *w, bool values, struct oa_initial *out)
+{
+    struct oa_start start;
+    *out = (struct oa_initial){ 0 };
+    OA_TRY(oa_start_find(to->context, to->options.train_init, &start));
+    OA_TRY(oa_start_tokenizer(to->context, &start, &out->tokenizer));
+    OA_TRY(values ? oa_start_open(to->device, &start, out->tokenizer, &out->from)
+                  : oa_start_describe(to->device, &start, &out->from));
+    OA_TRY(oa_transfer_match(out->from, out->tokenizer, to, w->tokenizer, &out->transfer));
+    return check_some(out);
+}
+
+void oa_initial_close(struct oa_initial *i)
+{
+    oa_transfer_free(&i->transfer);
+    oa_model_close(i->from);
+    oa_tokenizer_close(i->tokenizer);
+    *i = (struct oa_initial){ 0 };
+}
+
+/* ---- its own folder ---- */
+
+enum oa_error oa_initial_check(oa_context *c, const struct oa_options *o, const char *folder)
+{
+    char *from = o->train_init[0] ? realpath(o->train_init, NULL) : NULL, *to = realpath(folder, NULL);
+    size_t n = to ? strlen(to) : 0;
+    bool inside = from && to && strncmp(from, to, n) == 0 && (from[n] == 0 || from[n] == '/');
+    free(from);
+    free(to);
+    if (!inside)
+        return OA_OK;
+    return oa_fail(c, OA_ARGUMENT, "train.init = %s lies in %s, where the new run is to be: give another --out",
+                   o->train_init, folder);
+}
+
+/* ---- what is said ---- */
+
+static int with_fit(const struct oa_transfer *t, enum oa_fit fit)
+{
+    int count = 0;
+    for (int i = 0; i < t->count; i++)
+        count += t->item[i].fit == fit;
+    return count;
+}
+
+/* "a.weight, b.weight (not there)", or their number where they are many. */
+static void add_group(const struct oa_transfer *t, enum oa_fit fit, const char *before, struct oa_text *out)
+{
+    enum { FEW = 4 };
+    const char *comma = before;
+    int count = with_fit(t, fit);
+    if (count > FEW)
+        oa_text_printf(out, "%s%d", before, count);
+    for (int i = 0; i < t->count && count <= FEW; i++)
+        if (t->item[i].fit == fit) {
+            oa_text_printf(out, "%s%s", comma, t->item[i].to->name);
+            comma = ", ";
+        }
+    oa_text_printf(out, " (%s)", oa_fit_because(fit));
+}
+
+static void add_parts(const struct oa_transfer *t, struct oa_text *out)
+{
+    for (int i = 0; i < t->count; i++)
+        if (t->item[i].fit == OA_FIT_ROWS)
+            oa_text_printf(out, ", of %s %ld of %ld rows", t->item[i].to->name, t->item[i].rows, t->item[i].to->dim[0]);
+}
+
+static void say(const struct oa_transfer *t, const char *who)
+{
+    struct oa_text text;
+    const char *before = "; not taken: ";
+    oa_text_init(&text, t->to->context);
+    oa_text_printf(&text, "%s: %d of %d tensors begin with the values of %s", who, t->taken, t->count,
+                   t->to->options.train_init);
+    add_parts(t, &text);
+    for (enum oa_fit fit = OA_FIT_MISSING; fit < OA_FITS; fit++)
+        if (with_fit(t, fit)) {
+            add_group(t, fit, before, &text);
+            before = "; ";
+        }
+    if (text.s)
+        oa_log(t->to->context, 0, "%s", text.s);
+    oa_text_free(&text);
+}
+
+/* Options that change what a tensor means and not its shape. */
+static void say_differences(const struct oa_initial *i)
+{
+    static const char *const keys[] = { "model.heads", "model.position", "model.norm", "model.scale_embedding" };
+    oa_context *c = i->transfer.to->context;
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        struct oa_text there, here;
+        oa_text_init(&there, c);
+        oa_text_init(&here, c);
+        oa_options_get(c, &i->from->options, keys[k], &there);
+        oa_options_get(c, &i->transfer.to->options, keys[k], &here);
+        if (there.s && here.s && strcmp(there.s, here.s) != 0)
+            oa_log(c, 0, "%s was trained with %s = %s, and here it is %s: what is taken was learnt for another model",
+                   i->transfer.to->options.train_init, keys[k], there.s, here.s);
+        oa_text_free(&there);
+        oa_text_free(&here);
+    }
+}
+
+static enum oa_error compare(struct oa_model *to, const struct oa_workload *w, const char *who, struct oa_started *out)
+{
+    struct oa_initial i;
+    enum oa_error e = oa_initial_open(to, w, false, &i);
+    if (e == OA_OK) {
+        say(&i.transfer, who);
+        say_differences(&i);
+        *out = (struct oa_started){ i.transfer.taken, i.transfer.count };
+    }
+    oa_initial_close(&i);
+    return e;
+}
+
+enum oa_error oa_initial_say(oa_context *c, const struct oa_options *o, const struct oa_workload *w, const char *who,
+                             struct oa_started *out)
+{
+    struct oa_device *d;
+    struct oa_model *to = NULL;
+    *out = (struct oa_started){ 0 };
+    if (!o->train_init[0])
+        return OA_OK;
+    OA_TRY(oa_device_open(c, o->train_precision, true, &d));
+    enum oa_error e = oa_model_describe(d, o, &w->form, &to);
+    if (e == OA_OK)
+        e = compare(to, w, who, out);
+    oa_model_close(to);
+    oa_device_close(d);
+    return e;
+}
+
+/* ---- init.json ---- */
+
+static json_t *taken_json(const struct oa_fitting *f)
+{
+    json_t *o = json_pack("{s:s}", "tensor", f->to->name);
+    if (strcmp(f->from->name, f->to->name) != 0)
+        json_object_set_new(o, "from", json_string(f->from->name));
+    if (f->fit == OA_FIT_ROWS) {
+        json_object_set_new(o, "rows", json_integer(f->rows));
+        json_object_set_new(o, "of", json_integer(f->to->dim[0]));
+    }
+    return o;
+}
+
+static json_t *initial_json(const struct oa_initial *i, const struct oa_workload *w)
+{
+    json_t *taken = json_array(), *left = json_array();
+    for (int k = 0; k < i->transfer.count; k++) {
+        const struct oa_fitting *f = &i->transfer.item[k];
+        if (f->fit == OA_FIT_ALL || f->fit == OA_FIT_ROWS)
+            json_array_append_new(taken, taken_json(f));
+        else
+            json_array_append_new(left,
+                                  json_pack("{s:s, s:s}", "tensor", f->to->name, "because", oa_fit_because(f->fit)));
+    }
+    return json_pack("{s:s, s:o, s:o, s:o}", "from", i->transfer.to->options.train_init, "model",
+                     json_sprintf("sha256:%s", w->start.hex), "taken", taken, "not_taken", left);
+}
+
+enum oa_error oa_initial_save(const struct oa_initial *i, const struct oa_workload *w, const char *folder)
+{
+    oa_context *c = i->transfer.to->context;
+    char path[OA_PATH];
+    OA_TRY(oa_path(c, path, folder, OA_INITIAL_FILE));
+    json_t *root = initial_json(i, w);
+    char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
+    enum oa_error e =
+        text ? oa_file_write(c, path, text, strlen(text)) : oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
+    free(text);
+    json_decref(root);
+    return e;
+}
