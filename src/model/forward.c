@@ -131,13 +131,16 @@ static oa_tensor *batch_hidden(oa_tape *t, struct oa_model *m, const struct oa_b
 
 /* ---- a row of each sequence ---- */
 
+static int32_t last_of(const struct oa_batch *b, int row)
+{
+    return b->lengths && !OA_BUG(LAST_OF_PADDING) ? b->lengths[row] - 1 : b->length - 1;
+}
+
 static oa_tensor *one_row_each(oa_tape *t, oa_tensor *hidden, const struct oa_batch *b, bool last)
 {
     int32_t *index = oa_tape_note(t, (size_t)b->rows * sizeof *index);
     for (int i = 0; index && i < b->rows; i++)
-        index[i] = i * b->length + (!last                                    ? OA_BUG(CLS_NOT_POOLED)
-                                    : b->lengths && !OA_BUG(LAST_OF_PADDING) ? b->lengths[i] - 1
-                                                                             : b->length - 1);
+        index[i] = i * b->length + (last ? last_of(b, i) : OA_BUG(CLS_NOT_POOLED));
     return index ? oa_choose_rows(t, hidden, index, b->rows) : NULL;
 }
 
