@@ -17,8 +17,8 @@ echo "time     $(($(date +%s) - start)) s"
 # The first of the order, which counts members from 0; their folders count from 01.
 first=$(sed -n 's/^ *"order": *\[\([0-9]*\).*/\1/p' "$out/results.json")
 run=$out/runs/attention-$(printf %02d $((first + 1)))/seed-1
-head -n 8 data/tatoeba/test.de >"$out/sentences.de"
-head -n 8 data/tatoeba/test.en >"$out/sentences.en"
+head -n 12 data/tatoeba/test.de >"$out/sentences.de"
+head -n 12 data/tatoeba/test.en >"$out/sentences.en"
 "$orthant" translate "$run" --quiet <"$out/sentences.de" >"$out/translated.en"
 echo
 echo "Sentences of the test, which the model has not seen: what it writes, and in brackets what a person wrote."
