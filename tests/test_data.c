@@ -907,6 +907,63 @@ static void test_cover_counts_characters(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_folder, leave_folder)
 
+/* ---- the validation side in the training side ---- */
+
+static bool stands_in(const struct oa_tokens *train, const int32_t *piece)
+{
+    for (size_t at = 0; at + OA_OVERLAP_TOKENS <= train->count; at++)
+        if (memcmp(train->ids + at, piece, OA_OVERLAP_TOKENS * sizeof *piece) == 0)
+            return true;
+    return false;
+}
+
+static void expect_overlap(const struct oa_corpus *corpus, uint64_t expected)
+{
+    struct oa_text_overlap o;
+    uint64_t found = 0, pieces = corpus->valid.count / OA_OVERLAP_TOKENS;
+    expect_ok(oa_corpus_overlap(context, corpus, &o));
+    for (uint64_t i = 0; i < pieces; i++)
+        found += stands_in(&corpus->train, corpus->valid.ids + i * OA_OVERLAP_TOKENS);
+    assert_int_equal(o.pieces, pieces);
+    assert_int_equal(o.found, found);
+    assert_int_equal(o.found, expected);
+}
+
+/* Of 20 pieces the odd ones are made of training tokens, at any offset; one of these twice, and one that differs in its
+ * last token. */
+static void test_overlap(void **state)
+{
+    enum { TRAIN = 5000, PIECES = 20, VALID = PIECES * OA_OVERLAP_TOKENS + 17 };
+    static int32_t train[TRAIN], valid[VALID];
+    struct oa_corpus corpus = { .train = { .ids = train, .count = TRAIN }, .valid = { .ids = valid, .count = VALID } };
+    uint64_t chance = 1;
+    (void)state;
+    for (int i = 0; i < TRAIN + VALID; i++) {
+        chance = chance * 6364136223846793005u + 1442695040888963407u;
+        *(i < TRAIN ? &train[i] : &valid[i - TRAIN]) = (int32_t)(chance >> 62);
+    }
+    expect_overlap(&corpus, 0);
+    for (int i = 1; i < PIECES; i += 2)
+        memcpy(valid + i * OA_OVERLAP_TOKENS, train + 37 * i * i % (TRAIN - OA_OVERLAP_TOKENS),
+               OA_OVERLAP_TOKENS * sizeof *valid);
+    expect_overlap(&corpus, 10);
+    memcpy(valid + 4 * OA_OVERLAP_TOKENS, valid + 3 * OA_OVERLAP_TOKENS, OA_OVERLAP_TOKENS * sizeof *valid);
+    expect_overlap(&corpus, 11);
+    valid[8 * OA_OVERLAP_TOKENS - 1] ^= 1;
+    expect_overlap(&corpus, 10);
+    memcpy(valid, train + TRAIN - OA_OVERLAP_TOKENS, OA_OVERLAP_TOKENS * sizeof *valid);
+    expect_overlap(&corpus, 11);
+    memcpy(valid, train, OA_OVERLAP_TOKENS * sizeof *valid);
+    expect_overlap(&corpus, 11);
+    corpus.valid.count = OA_OVERLAP_TOKENS - 1;
+    expect_overlap(&corpus, 0);
+    corpus.train.count = OA_OVERLAP_TOKENS;
+    corpus.valid.count = VALID;
+    expect_overlap(&corpus, 1);
+    corpus.train.count = OA_OVERLAP_TOKENS - 1;
+    expect_overlap(&corpus, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -942,6 +999,7 @@ int main(void)
         TEST(test_short_corpus),
         TEST(test_validation_covers),
         TEST(test_cover_counts_characters),
+        TEST(test_overlap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

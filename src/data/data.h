@@ -143,6 +143,15 @@ void oa_corpus_close(struct oa_corpus *corpus);
 void oa_corpus_hold_out(const struct oa_tokenizer *tok, const struct oa_tokens *whole, double fraction,
                         struct oa_corpus *out);
 
+/* corpus_overlap.c: the validation side in pieces of OA_OVERLAP_TOKENS tokens, end to end, and how many of them stand
+ * somewhere in the training side. Time grows with the sum of both; memory with the validation side, one to two bytes a
+ * token. OA_NO_MEMORY. */
+enum { OA_OVERLAP_TOKENS = 64 };
+struct oa_text_overlap {
+    uint64_t pieces, found;
+};
+enum oa_error oa_corpus_overlap(oa_context *c, const struct oa_corpus *corpus, struct oa_text_overlap *out);
+
 /* ---- batches ------------------------------------------------------------------------------------------------- */
 
 #define OA_IGNORED (-1) /* a target that is not there: no loss, no gradient */

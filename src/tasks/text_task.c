@@ -3,6 +3,23 @@
 
 #include "data/masking.h"
 
+/* Lines that a text says again, a refrain or a licence, are no leak. */
+static const double usual_overlap = 0.01;
+
+static enum oa_error compare_sides(oa_context *c, const struct oa_corpus *corpus)
+{
+    struct oa_text_overlap o;
+    OA_TRY(oa_corpus_overlap(c, corpus, &o));
+    if ((double)o.found > usual_overlap * (double)o.pieces)
+        oa_log(c, 0,
+               "warning: of the %llu pieces of %d tokens of the %s %llu stand in the %s word for word: what is "
+               "measured on "
+               "them is memory as well",
+               (unsigned long long)o.pieces, OA_OVERLAP_TOKENS, corpus->valid.name, (unsigned long long)o.found,
+               corpus->train.name);
+    return OA_OK;
+}
+
 static enum oa_error open_corpus(oa_context *c, const struct oa_options *o, struct oa_workload *out)
 {
     return oa_corpus_open_split(c, out->tokenizer, o->data_train, o->data_valid, o->data_valid_fraction,
@@ -21,7 +38,8 @@ enum oa_error oa_text_task_open(oa_context *c, const struct oa_options *o, const
         oa_sentinel_name(i, name);
         OA_TRY(oa_tokenizer_add_special(out->tokenizer, name, &id));
     }
-    return open_corpus(c, o, out);
+    OA_TRY(open_corpus(c, o, out));
+    return compare_sides(c, &out->corpus);
 }
 
 enum oa_error oa_text_task_open_measured(oa_context *c, const struct oa_options *o, const char *files,

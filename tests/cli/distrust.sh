@@ -73,3 +73,9 @@ expect 0 train --config tiny.yaml --train.clock wall --quiet --out remark
 says err 'train.clock does nothing here: '
 expect 0 compare $options --attention softmax --equal time --train.clock wall --out clock
 ! grep -q 'train.clock' err || fail "equal time goes by the clock"
+
+# A validation text that was trained on.
+wc -c <text.txt >length
+expect 0 train --config tiny.yaml --quiet --data.valid text.txt --out leak
+pieces=$(($(cat length) / 64))
+says err "warning: of the $pieces pieces of 64 tokens of the validation text $pieces stand in the training text word for word"
