@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # make            builds build/orthant and the library
 # make demo       installs what that needs (and says what), builds, and holds a contest on the text in data/
+# make demo-translate  the same for translation: two attentions on sentences in data/tatoeba, and some translated
 # make headline   builds, holds the contest of README's table (a quarter of an hour), and puts its results into README
 # make test       installs what it needs (and says what), and runs every test; the last line is the result
 # make test-quick the release build alone, short forms of the slow tests, and no test that only calculates
@@ -24,6 +25,11 @@ demo:
 	@$(MAKE) all
 	@tools/demo.sh $(BUILD)/orthant
 
+demo-translate:
+	@tools/packages.sh build
+	@$(MAKE) all
+	@tools/demo-translate.sh $(BUILD)/orthant build/demo-translate
+
 headline: all
 	@tools/headline.sh $(BUILD)/orthant .
 
@@ -44,4 +50,4 @@ format:
 clean:
 	@rm -rf build build-*
 
-.PHONY: all demo headline test test-quick install format clean
+.PHONY: all demo demo-translate headline test test-quick install format clean

@@ -185,7 +185,11 @@ struct oa_layer_input {
     oa_tensor *x;      /* [B·T, D] */
     oa_tensor *memory; /* [B·S, D], cross-attention; NULL otherwise */
     long batch, queries, keys;
-    const int32_t *lengths;    /* [B] true key lengths; NULL = no padding */
+    const int32_t *lengths; /* [B] true key lengths; NULL = no padding */
+    /* [B] true lengths of the queries of cross-attention, where keys have their own: what is fitted to queries, or has
+     * no row to make, leaves the others out. Their inputs must be finite, and their outputs mean nothing. NULL: all are
+     * real. */
+    const int32_t *query_lengths;
     const int32_t *words;      /* [B·T] word numbers, for pattern(unit=word) */
     const void *cosine, *sine; /* rotary tables, real [N, K/2]; NULL = none */
     double dropout;            /* of attention weights */

@@ -20,7 +20,9 @@ const struct command command_verify = {
     .text =
         "Every mechanism, with every value of every option, in every mode and precision: gradients against central "
         "differences, no look into the future (bit for bit), NaN in padding, batches, the plain oracle's map, "
-        "shorter sequences, order, threads, the claims of its table, limits that must equal another attention, "
+        "shorter sequences, order, threads, models of every form that has it beside a plain oracle without padding, "
+        "beam "
+        "search beside a pass over its text, the claims of its table, limits that must equal another attention, "
         "parameter and FLOP counts, and the laws of random features and projections with their theoretical variances.\n"
         "With SPEC only that attention, and the laws that belong to it. A line has the worst error of all checks "
         "beside its bound, which is always below 1, and what it was measured on; failures follow in full, and the exit "

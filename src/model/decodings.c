@@ -4,6 +4,7 @@
  * it has read, and the one where its source was read, which it may share with others. The first step, in which sources
  * are read, goes row by row, so that what a row sees does not depend on the lengths of other sources.
  */
+#include "base/bugs.h"
 #include "model/source.h"
 
 enum oa_error oa_decodings_open(struct oa_model *m, int most, struct oa_decodings *out)
@@ -154,7 +155,7 @@ static int free_slot(const struct oa_decodings *r, int made)
 static enum oa_error give_states(struct oa_decodings *r, const int *from, int rows)
 {
     for (int i = 0; i < rows; i++) {
-        r->kept[i] = r->self[from[i]];
+        r->kept[i] = r->self[OA_BUG(BEAM_KEEPS_STATES) && i < r->rows ? i : from[i]];
         for (int j = 0; j < i; j++)
             if (from[j] == from[i])
                 r->kept[i] = -1;

@@ -91,6 +91,9 @@ static void fill_inputs(struct oa_case *a)
     a->lengths = a->setup.padding ? oa_arena_take(&a->arena, (size_t)a->B * sizeof *a->lengths) : NULL;
     for (long b = 0; a->lengths && b < a->B; b++)
         a->lengths[b] = (int32_t)(b == 0 ? a->S : b == 1 ? a->S - 2 : 0);
+    a->query_lengths = a->setup.query_padding ? oa_arena_take(&a->arena, (size_t)a->B * sizeof *a->lengths) : NULL;
+    for (long b = 0; a->query_lengths && b < a->B; b++)
+        a->query_lengths[b] = (int32_t)(b == 1 ? a->T - 2 : a->T);
     if (a->setup.rotary)
         fill_angles(a);
 }
@@ -111,8 +114,7 @@ static void fill_parameters(struct oa_case *a)
     oa_store_refresh(&a->rig.store);
 }
 
-/* Two heads, unless the text asks for more. */
-static long heads_of(const struct oa_layer_spec *l)
+long oa_case_heads(const struct oa_layer_spec *l)
 {
     long given = 0, open = 0;
     for (int g = 0; g < l->groups; g++) {
@@ -125,7 +127,7 @@ static long heads_of(const struct oa_layer_spec *l)
 static void set_sizes(struct oa_case *a)
 {
     struct oa_setup *s = &a->setup;
-    s->heads = s->heads ? s->heads : heads_of(&a->rig.spec.layer[0]);
+    s->heads = s->heads ? s->heads : oa_case_heads(&a->rig.spec.layer[0]);
     s->width = s->width ? s->width : 4 * s->heads;
     a->D = s->width;
     a->B = s->batch ? s->batch : 2;
@@ -145,14 +147,22 @@ static oa_tensor *forward(struct oa_case *a, struct oa_layer_input *in)
     return oa_status(a->context) == OA_OK ? oa_layer_forward(&a->rig.tape, &a->rig.layer, in) : NULL;
 }
 
+static struct oa_layer_input input_of(const struct oa_case *a)
+{
+    return (struct oa_layer_input){ .batch = a->B,
+                                    .queries = a->T,
+                                    .keys = a->S,
+                                    .lengths = a->lengths,
+                                    .query_lengths = a->query_lengths,
+                                    .words = a->words };
+}
+
 /* What training moves gets values as a step gives them: first values are special (no correlations, all heads alike). */
 static enum oa_error move_parameters(struct oa_case *a)
 {
     if (a->rig.store.live == a->rig.store.updated)
         return OA_OK;
-    struct oa_layer_input in = {
-        .batch = a->B, .queries = a->T, .keys = a->S, .lengths = a->lengths, .words = a->words
-    };
+    struct oa_layer_input in = input_of(a);
     oa_tape_reset(&a->rig.tape, true, true, oa_stream_named(1, "past"));
     forward(a, &in);
     return oa_layer_after_step(&a->rig.layer, 1);
@@ -193,9 +203,7 @@ static void read_gradient(struct oa_case *a, const oa_tensor *x, double *out)
 
 enum oa_error oa_case_run(struct oa_case *a)
 {
-    struct oa_layer_input in = {
-        .batch = a->B, .queries = a->T, .keys = a->S, .lengths = a->lengths, .words = a->words
-    };
+    struct oa_layer_input in = input_of(a);
     long count = a->B * a->T * a->D;
     in.dropout = a->setup.dropout;
     oa_tape_reset(&a->rig.tape, !a->no_gradients, a->setup.dropout > 0, oa_stream_named(1, "step"));

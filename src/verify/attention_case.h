@@ -16,6 +16,7 @@ struct oa_setup {
     enum oa_mode mode;
     enum oa_precision precision;
     bool bias, padding, rotary;
+    bool query_padding;                  /* cross-attention: queries end early as well, in the second item by two */
     double dropout;                      /* of attention weights, as in training; 0 = none */
     const struct oa_mechanism *stand_in; /* takes the place of the mechanism of the first group; NULL = none */
     long width, heads, batch, queries, keys, length; /* 0 = 8, 2, 2, 6, 5 (6 without memory), 7 */
@@ -28,11 +29,13 @@ struct oa_case {
     struct oa_arena arena; /* of the arrays below, and of whoever looks at the case */
     long B, T, S, D, N;
     double *x, *memory, *dy, *y, *dx, *dmemory; /* memory and dmemory NULL without */
+    int32_t *query_lengths;                     /* NULL without query_padding */
     int32_t *lengths, *words;                   /* lengths NULL without padding: whole, two short, empty, … */
     double *cosine, *sine;
     bool no_gradients; /* forward only */
 };
 
+long oa_case_heads(const struct oa_layer_spec *l); /* two, unless the text asks for more */
 /* The error says why a combination was refused; close in any case. */
 enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct oa_case *a);
 void oa_case_close(struct oa_case *a);

@@ -91,6 +91,9 @@ struct oa_subject {
     X(lengths)                                                                                                         \
     X(order)                                                                                                           \
     X(threads)                                                                                                         \
+    X(models)                                                                                                          \
+    X(beams)                                                                                                           \
+    X(targets)                                                                                                         \
     X(claims)                                                                                                          \
     X(identities)                                                                                                      \
     X(counts)                                                                                                          \

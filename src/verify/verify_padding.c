@@ -84,6 +84,36 @@ static void padding_is_as_if_absent(struct oa_proof *p, struct oa_case *a)
     oa_case_close(&alone);
 }
 
+/* ---- queries that end early
+ * -------------------------------------------------------------------------------------------
+ */
+
+/* What the padded queries of the second item give is set apart: it means nothing, and so no gradient comes from it. */
+static void set_queries(struct oa_case *a, double *of, double value)
+{
+    for (long i = a->query_lengths[1] * a->D; i < a->T * a->D; i++)
+        of[a->T * a->D + i] = value;
+}
+
+static void padded_queries_change_nothing(struct oa_proof *p, struct oa_case *a)
+{
+    long count;
+    double different = 0;
+    set_queries(a, a->dy, 0);
+    if (!oa_proof_run(p, a))
+        return;
+    set_queries(a, a->y, 0);
+    const double *before = oa_case_results(a, &count);
+    set_queries(a, a->x, 3);
+    if (!before || !oa_proof_run(p, a))
+        return;
+    set_queries(a, a->y, 0);
+    const double *after = oa_case_results(a, &count);
+    for (long i = 0; after && i < count; i++)
+        different += memcmp(&before[i], &after[i], sizeof *before) != 0;
+    oa_proof_measure(p, a, different, 0, "numbers that change with queries behind their end");
+}
+
 static void each(struct oa_proof *p, const char *spec)
 {
     struct oa_setup exact = { .precision = OA_PRECISION_F64, .padding = true, .bias = true, .batch = 3 },
@@ -93,6 +123,8 @@ static void each(struct oa_proof *p, const char *spec)
     oa_proof_modes(p, spec, &exact, OA_MODE_BOTH, OA_MODE_CROSS, padding_is_as_if_absent);
     oa_proof_modes(p, spec, &single, OA_MODE_BOTH, OA_MODE_CROSS, garbage_changes_nothing);
     oa_proof_modes(p, spec, &half, OA_MODE_BOTH, OA_MODE_CROSS, garbage_changes_nothing);
+    exact.query_padding = true;
+    oa_proof_modes(p, spec, &exact, OA_MODE_CROSS, OA_MODE_CROSS, padded_queries_change_nothing);
 }
 
 const struct oa_subject oa_subject_padding = {

@@ -3,10 +3,11 @@
 . "$2/tests/cli/common"
 
 expect 0 verify 'local(window=2)' --quick --threads 2 --quiet
-for subject in gradients causality padding batches oracles decoding lengths order threads identities counts; do
+for subject in gradients causality padding batches oracles decoding lengths order threads models beams identities counts; do
     says out "^$subject  *local"
 done
 says out 'pass'
+says out '^targets  *batches  *4 '
 says out '^local(window=2), cross: local is for self-attention only'
 says out ' 0 failed'
 

@@ -34,7 +34,7 @@ struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct 
                                         .value_width = g->shape.value_width,
                                         .causal = g->shape.causal,
                                         .key_lengths = in->lengths,
-                                        .query_lengths = g->shape.cross ? NULL : in->lengths };
+                                        .query_lengths = g->shape.cross ? in->query_lengths : in->lengths };
 }
 
 long oa_group_length(const struct oa_group *g)
@@ -349,6 +349,7 @@ static struct oa_layer_input without_padding(oa_tape *t, const struct oa_layer_i
 {
     struct oa_layer_input real = *in;
     real.lengths = oa_tape_lend(t, in->lengths, (size_t)in->batch * sizeof *in->lengths);
+    real.query_lengths = oa_tape_lend(t, in->query_lengths, (size_t)in->batch * sizeof *in->query_lengths);
     real.words = oa_tape_lend(t, in->words, (size_t)(in->batch * in->queries) * sizeof *in->words);
     if (first_state(in) && first_state(in)->tokens > 0)
         real.memory = NULL;

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+# translate: what is written for a line does not depend on those beside it, on threads, or on how it is asked for; its
+# log p is the loss that `eval` finds by teacher forcing; bad lines are named, and a signal leaves whole lines.
+. "$2/tests/cli/common"
+awk 'BEGIN { srand(3); for (i = 0; i < 400; i++) { n = 2 + int(rand() * 3); s = ""; t = "";
+    for (j = 0; j < n; j++) { w = sprintf("%c%c", 97 + int(rand() * 5), 97 + int(rand() * 5)); s = s (j ? " " : "") w; t = t (j ? " " : "") toupper(w) }
+    print s "\t" t } }' >copy.tsv
+cut -f 1 copy.tsv | head -n 75 >lines
+model="--model.layers 1 --model.width 32 --model.heads 4 --model.context 24 --train.batch 16 --train.warmup 10"
+model="$model --train.eval_every 0 --train.lr 3e-3 --data.tokenizer char"
+expect 0 train --task translate --data.train copy.tsv $model --train.steps 120 --out t \
+    --model.attention "encoder: pattern(previous):1 | softmax:3 & decoder: random + softmax"
+
+translate() { # NAME IN OPTION...: the lines of IN into NAME
+    name=$1 in=$2
+    shift 2
+    "$orthant" translate t "$@" <"$in" >"$name" 2>err || fail "translate $*"
+}
+
+# ---- one line, one line: alone, in another order, with any number of threads
+translate all lines --threads 2
+[ "$(wc -l <all)" -eq 75 ] || fail "not a line for each"
+[ "$(sort -u all | wc -l)" -gt 20 ] || fail "the model says the same whatever it reads"
+translate other lines --threads 1
+same all other
+translate other lines --threads 3
+same all other
+sed -n '1!G;h;$p' lines >backwards
+translate other backwards
+sed -n '1!G;h;$p' other >again
+same all again
+for i in 1 33 75; do
+    sed -n "${i}p" lines >one
+    translate other one
+    [ "$(cat other)" = "$(sed -n "${i}p" all)" ] || fail "line $i is another one alone"
+done
+printf %s "$(head -n 1 lines)" >one
+translate other one
+[ "$(cat other)" = "$(head -n 1 all)" ] || fail "a last line without its end is another one"
+head -n 1 lines | sed 's/$/\r/' >one
+translate other one
+[ "$(cat other)" = "$(head -n 1 all)" ] || fail "a carriage return is read as text"
+
+# ---- scores and lists
+translate scores lines --scores
+grep -qvE '^-[0-9]+\.[0-9]{4}	' scores && fail "a line of --scores without log p and a tab"
+cut -f 2 scores >other
+same all other
+translate list lines --nbest 3
+[ "$(grep -cE '^[0-9]+ \|\|\| .* \|\|\| -[0-9]+\.[0-9]{4}$' list)" -eq "$(wc -l <list)" ] || fail "a line of --nbest has another form"
+awk -F ' [|][|][|] ' '{ n[$1]++ } END { for (i = 0; i < 75; i++) if (n[i] != 3) exit 1 }' list || fail "not three for each line"
+awk -F ' [|][|][|] ' 'NR == 1 || $1 != last { last = $1; print $3 "\t" $2 }' list >other
+same scores other
+awk -F ' [|][|][|] ' 'NR > 1 && $1 == last && $3 / (length($2) + 1) > rank + 1e-4 { exit 1 } { last = $1; rank = $3 / (length($2) + 1) }' list ||
+    fail "a list is not in the order of log p a token"
+translate objects lines --nbest 3 --json
+[ "$(wc -l <objects)" -eq 75 ] || fail "not an object a line"
+if command -v python3 >/dev/null; then
+    python3 -c 'import json, sys
+listed = [line.rstrip("\n").split(" ||| ") for line in open("list")]
+found = [(o["line"] - 1, h["text"], h["log_p"]) for o in map(json.loads, open("objects")) for h in o["hypotheses"]]
+assert len(found) == len(listed)
+assert all(int(a[0]) == b[0] and a[1] == b[1] and abs(float(a[2]) - b[2]) <= 5.1e-5 for a, b in zip(listed, found))' ||
+        fail "--json says something else than --nbest"
+fi
+
+# log p is that of teacher forcing: eval has the mean over all characters and ends of the same pairs.
+for options in "" "--beam 1" "--beam 9"; do
+    translate scores lines --scores $options
+    cut -f 2 scores >written
+    paste lines written >pairs.tsv
+    expect 0 eval t --data pairs.tsv
+    awk -F '\t' -v loss="$(awk '/^loss/ { print $2 }' out)" '{ sum -= $1; n += length($2) + 1 }
+        END { exit !(n > 100 && sum / n - loss < 1.1e-4 && loss - sum / n < 1.1e-4) }' scores ||
+        fail "log p of ${options:-beam search} is not that of a pass over the text"
+done
+
+# ---- bad lines
+printf 'ab cd\n\n  \t\nab\377\nab zz\nab ab ab ab ab ab ab ab ab ab ab ab\ncd\n' >in
+translate bad in
+[ "$(wc -l <bad)" -eq 7 ] || fail "a bad line takes others with it"
+for i in 2 3 4 5; do
+    [ -z "$(sed -n "${i}p" bad)" ] || fail "something is written for line $i"
+done
+[ -n "$(sed -n 6p bad)" ] || fail "a long line is not cut"
+says err 'line 4 is not UTF-8'
+says err 'line 5.*z'
+says err 'cut'
+printf 'cd\n' >one
+translate other one
+[ "$(cat other)" = "$(sed -n 7p bad)" ] || fail "a line is another one behind bad ones"
+translate bad in --scores
+[ "$(sed -n 2p bad)" = "	" ] || fail "an empty line with --scores is not a tab alone"
+translate list in --nbest 2
+cut -d ' ' -f 1 list | sort -un | tr '\n' ' ' >other
+[ "$(cat other)" = "0 5 6 " ] || fail "lists are of the lines $(cat other)"
+: >none
+translate other none
+[ ! -s other ] || fail "something is written for nothing"
+
+# ---- wrong use
+expect 2 translate t --nbest 2 --scores
+says err 'leave --scores out'
+expect 2 translate t --nbest 5 --beam 4
+says err 'decode.beam must be at least as many'
+expect 2 translate t --beam 0
+
+# ---- a signal: at once, with the exit code of the signal, after whole lines
+mkfifo pipe
+for signal in INT:130 TERM:143; do
+    "$orthant" translate t <pipe >cut 2>err &
+    process=$!
+    exec 3>pipe
+    cat lines lines lines >&3
+    await $process test -s cut
+    kill -s ${signal%:*} $process
+    ended ${signal#*:} $process "translate, stopped by ${signal%:*}"
+    exec 3>&-
+    cat all all all | head -n "$(wc -l <cut)" >other
+    same cut other
+done
+
+# ---- summaries are written by the same command
+expect 0 train --task summarize --data.train copy.tsv $model --train.steps 20 --out s
+"$orthant" translate s <lines >out 2>err || fail "translate of a run of summarize"
+[ "$(wc -l <out)" -eq 75 ] || fail "not a summary for each line"
