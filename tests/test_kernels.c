@@ -192,6 +192,79 @@ static void test_properties(void **state)
     }
 }
 
+/* ---- rows apart ---- */
+
+enum { APART_ROWS = 15, APART_COLS = 301, APART_DEPTH = 70 }; /* no multiples of what is in registers, or of a block */
+
+static double element(const struct oa_kernels *k, const void *c, bool real_out, long i)
+{
+    if (real_out || k->act != OA_BF16)
+        return k->real == OA_F64 ? ((const double *)c)[i] : ((const float *)c)[i];
+    return oa_bf16_to_float(((const uint16_t *)c)[i]);
+}
+
+static void fill_operand(const struct oa_kernels *k, void *x, long n, uint64_t seed)
+{
+    for (long i = 0; i < n; i++) {
+        double value = oa_random_normal((struct oa_stream){ seed, 3 }, (uint64_t)i);
+        if (k->act == OA_BF16)
+            ((uint16_t *)x)[i] = oa_float_to_bf16((float)value);
+        else if (k->act == OA_F64)
+            ((double *)x)[i] = value;
+        else
+            ((float *)x)[i] = (float)value;
+    }
+}
+
+/* Rows of one product, and each by itself, with sums that were there before. */
+static void check_apart(oa_context *context, const struct oa_kernels *k, bool tb, bool accumulate)
+{
+    static _Alignas(64) char a[APART_ROWS * APART_DEPTH * 8], b[APART_COLS * APART_DEPTH * 8],
+        whole[APART_ROWS * APART_COLS * 8], alone[APART_ROWS * APART_COLS * 8];
+    struct oa_gemm_state *s = k->gemm_open(context, k->precision);
+    struct oa_gemm g = { .m = APART_ROWS,
+                         .n = APART_COLS,
+                         .k = APART_DEPTH,
+                         .lda = APART_DEPTH,
+                         .ldb = tb ? APART_DEPTH : APART_COLS,
+                         .ldc = APART_COLS,
+                         .tb = tb,
+                         .accumulate = accumulate,
+                         .real_out = accumulate,
+                         .apart = 1 };
+    size_t size = accumulate ? k->real_size : k->act_size;
+    double sum = 0;
+    assert_non_null(s);
+    memset(whole, 0, sizeof whole);
+    memset(alone, 0, sizeof alone);
+    fill_operand(k, a, APART_ROWS * APART_DEPTH, 1);
+    fill_operand(k, b, APART_COLS * APART_DEPTH, 2);
+    for (int twice = 0; twice < 2; twice++) {
+        g.m = APART_ROWS;
+        k->gemm(s, &g, a, b, whole);
+        g.m = 1;
+        for (long i = 0; i < APART_ROWS; i++)
+            k->gemm(s, &g, a + (size_t)(i * g.lda) * k->act_size, b, alone + (size_t)(i * g.ldc) * size);
+    }
+    assert_memory_equal(whole, alone, APART_ROWS * APART_COLS * size);
+    for (long i = 0; i < APART_ROWS * APART_COLS; i++)
+        sum += fabs(element(k, whole, accumulate, i));
+    assert_true(sum > APART_ROWS * APART_COLS);
+    k->gemm_close(s);
+}
+
+static void test_rows_apart(void **state)
+{
+    struct fixture *f = *state;
+    for (int p = 0; p < 3; p++)
+        for (int isa = OA_ISA_REF; isa <= OA_ISA_AMX; isa++) {
+            struct oa_kernels k;
+            oa_kernels_init(&k, (enum oa_precision)p, (enum oa_isa)isa, oa_context_cpu(f->context));
+            for (int how = 0; how < 4; how++)
+                check_apart(f->context, &k, how & 1, how & 2);
+        }
+}
+
 /* ---- the table ---- */
 
 /* Whatever the level: complete, and nothing above the level in it. */
@@ -333,9 +406,15 @@ static int bench(void)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_f32),         cmocka_unit_test(test_bf16),   cmocka_unit_test(test_names),
-        cmocka_unit_test(test_properties),  cmocka_unit_test(test_levels), cmocka_unit_test(test_broken_kernels),
-        cmocka_unit_test(test_peak_states), cmocka_unit_test(test_peaks),
+        cmocka_unit_test(test_f32),
+        cmocka_unit_test(test_bf16),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_properties),
+        cmocka_unit_test(test_rows_apart),
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_broken_kernels),
+        cmocka_unit_test(test_peak_states),
+        cmocka_unit_test(test_peaks),
     };
     if (argc > 1 && strcmp(argv[1], "--bench") == 0)
         return bench();

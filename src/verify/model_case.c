@@ -128,7 +128,11 @@ static enum oa_error open_model(struct oa_model_case *m, const char *spec)
 {
     struct oa_options o;
     const struct oa_case_form *f = m->form;
-    struct oa_model_form form = { f->encoder, f->decoder, f->output, OA_CASE_VOCABULARY, 0, f->segments };
+    struct oa_model_form form = { .encoder = f->encoder,
+                                  .decoder = f->decoder,
+                                  .output = f->output,
+                                  .vocabulary = OA_CASE_VOCABULARY,
+                                  .segments = f->segments };
     form.classes = f->output == OA_OUTPUT_CLASSES ? OA_CASE_CLASSES : 0;
     oa_options_default(&o);
     snprintf(o.model_attention, sizeof o.model_attention, "%s: %s", oa_stack_name(f->role), spec);
