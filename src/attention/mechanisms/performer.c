@@ -131,7 +131,8 @@ static enum oa_error parameters(struct oa_group *g)
     g->parameter[OMEGA] = oa_omega_parameter(g, &o);
     if (keeps_moments(g))
         add_moments(g);
-    g->needs_all = fitted(g);
+    if (fitted(g))
+        g->needs_all = "its features are fitted to all queries at once; use performer(kernel=favor+) there";
     return oa_status(g->context);
 }
 
