@@ -105,8 +105,8 @@ static void check_steps(const char *attention, const char *norm)
     assert_int_equal(oa_decoding_open(r.model, &b), OA_OK);
     for (int row = 0; row < 2; row++) {
         whole_logits(&r, row, whole);
-        assert_int_equal(
-            oa_decoding_source(&a, r.source + row * SOURCE, r.words + row * SOURCE, r.lengths[row]), OA_OK);
+        assert_int_equal(oa_decoding_source(&a, r.source + row * SOURCE, r.words + row * SOURCE, r.lengths[row]),
+                         OA_OK);
         for (int t = 0; t < STEPS; t++) {
             oa_decoding_read(&a, &r.tokens[row][t], 1, logits);
             assert_ok(r.c, attention);
@@ -125,7 +125,8 @@ static void check_steps(const char *attention, const char *norm)
     close_rig(&r);
 }
 
-static const char *const attentions[] = { "softmax", "decoder: linear & cross: linear",
+static const char *const attentions[] = { "softmax",
+                                          "decoder: linear & cross: linear",
                                           "decoder: local(window=3) & cross: performer",
                                           "encoder: pattern(previous) & decoder: random + softmax & cross: cosformer",
                                           "encoder: pattern(left, unit=word):1 | softmax:3",
@@ -212,8 +213,8 @@ static void rows_equal_one_decoding(void **state)
     for (int t = 0; t < STEPS; t++)
         read_step(&r, &d, 0, t, all[t]);
     for (int row = 0; row < ROWS; row++) {
-        assert_int_equal(
-            oa_decoding_source(&a, r.source + row * SOURCE, r.words + row * SOURCE, r.lengths[row]), OA_OK);
+        assert_int_equal(oa_decoding_source(&a, r.source + row * SOURCE, r.words + row * SOURCE, r.lengths[row]),
+                         OA_OK);
         for (int t = 0; t < STEPS; t++) {
             assert_int_equal(oa_decoding_read(&a, &r.tokens[row][t], 1, one), OA_OK);
             assert_memory_equal(one, all[t] + row * VOCABULARY, sizeof one);

@@ -523,10 +523,12 @@ static void test_special_tokens(void **state)
     }
 }
 
-/* What a model reads of a text alone is what it learnt from a row with that text: ids, words, and where a pair parts. */
+/* What a model reads of a text alone is what it learnt from a row with that text: ids, words, and where a pair parts.
+ */
 static void test_a_text_alone_is_that_of_a_row(void **state)
 {
-    static const char *const texts[][2] = { { " two  words", "and three more" }, { "say it's so", "\xc3\xa9, [CLS]!" } };
+    static const char *const texts[][2] = { { " two  words", "and three more" },
+                                            { "say it's so", "\xc3\xa9, [CLS]!" } };
     (void)state;
     write_text("ex.tsv", "1\t two  words\tand three more\n0\tsay it's so\t\xc3\xa9, [CLS]!\n");
     for (int i = 0; i < 4; i++) {

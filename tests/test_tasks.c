@@ -705,7 +705,8 @@ static void test_what_cannot_write_is_not_trained(void **state)
         check_writing(&t, "translate", roles[i], "softmax:1 | performer(kernel=sderf):1");
         if (t.written < 50)
             fail_msg("%s: %d attentions write", roles[i], t.written);
-        assert_int_equal(t.refused, i < 2 ? 0 : 5); /* performer, fitted to all queries in four ways, and so beside others */
+        assert_int_equal(t.refused,
+                         i < 2 ? 0 : 5); /* performer, fitted to all queries in four ways, and so beside others */
     }
     oa_tokenizer_close(t.tok);
     oa_device_close(t.d);

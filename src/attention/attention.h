@@ -165,7 +165,7 @@ struct oa_group {
     bool no_value;       /* no value.weight: a component of a mixture, or OA_OWN_VALUES */
     bool stored_weights; /* the matrices of frozen projections are given (attend): no chains for them */
     enum { OA_STATISTICS_LEARNT, OA_STATISTICS_ABSENT, OA_STATISTICS_STORED } statistics; /* attend: in its file? */
-    bool needs_words;                   /* set by the mechanism: forward needs the word numbers of the tokens */
+    bool needs_words;      /* set by the mechanism: forward needs the word numbers of the tokens */
     const char *needs_all; /* set by the mechanism: why forward needs all queries at once, so that none can wait, and
                               what to use instead; NULL: it does not */
     struct oa_parameter *parameter[12]; /* the mechanism's own, in its order */

@@ -18,10 +18,9 @@ static void pass(struct oa_shown *s, struct oa_arena *inputs, struct oa_show_cos
     long n = s->shape.length, width = s->shape.width;
     double before = s->rig.device->flops, computed = s->rig.device->computed;
     oa_tape_reset(t, true, false, (struct oa_stream){ 0 });
-    struct oa_layer_input in = { .x = oa_tensor_from(t, dry_rows(inputs, s), n, width, width, true),
-                                 .batch = 1,
-                                 .queries = n,
-                                 .keys = n };
+    struct oa_layer_input in = {
+        .x = oa_tensor_from(t, dry_rows(inputs, s), n, width, width, true), .batch = 1, .queries = n, .keys = n
+    };
     if (s->mode == OA_MODE_CROSS)
         in.memory = oa_tensor_from(t, dry_rows(inputs, s), n, width, width, true);
     oa_tensor *y = oa_layer_forward(t, &s->rig.layer, &in);

@@ -170,7 +170,7 @@ struct oa_decodings {
     long tokens;                       /* of each row */
     struct oa_stack_state *slot, *row; /* [most] owned; those of each row, in slots */
     int *self, *cross, *kept;          /* [most] slots of each row's own states, of those of its source; work */
-    struct oa_source source;
+    struct oa_source source;           /* of all rows, end to end */
     long *source_length;               /* [most] */
     oa_tape tape;
 };

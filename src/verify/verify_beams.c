@@ -160,8 +160,8 @@ static void search(struct oa_proof *p, struct oa_model_case *m)
     struct oa_tokenizer *tok = NULL;
     for (int r = 0; r < OA_CASE_ROWS; r++) {
         long first = r * OA_CASE_SOURCE;
-        s.source[r] = (struct oa_source_ids){ m->source + first, m->source_words + first,
-                                              (size_t)m->batch.source_lengths[r] };
+        s.source[r] =
+            (struct oa_source_ids){ m->source + first, m->source_words + first, (size_t)m->batch.source_lengths[r] };
     }
     if (open_writer(&s, &tok) == OA_OK && oa_writer_write(&s.writer, s.source, OA_CASE_ROWS, s.found) == OA_OK) {
         if (m->label.setup.precision != OA_PRECISION_BF16) /* whose roundings of a text add up to more than its log p */
