@@ -46,7 +46,7 @@ static void listen(void *argument, int level, const char *line)
     struct listener *l = argument;
     long done, all;
     assert_true(pthread_equal(pthread_self(), l->thread));
-    if (level == 0)
+    if (level == 0 && !strstr(line, "word for word")) /* the text says one sentence again and again */
         snprintf(l->notice, sizeof l->notice, "%.500s", line);
     if (level != 1 || sscanf(line, "%ld of %ld runs", &done, &all) != 2)
         return;

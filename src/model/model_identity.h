@@ -10,7 +10,7 @@
 #define OA_MODEL_IDENTITY "orthant.model"      /* metadata: the text of oa_model_identity */
 #define OA_MODEL_TOKENIZER "orthant.tokenizer" /* metadata: SHA-256 of tokenizer.json */
 
-#define OA_MODEL_DRAWN "orthant.drawn"         /* metadata: JSON, transforms from other seeds than "seed": {name: seed} */
+#define OA_MODEL_DRAWN "orthant.drawn" /* metadata: JSON, transforms from other seeds than "seed": {name: seed} */
 
 /* JSON: the options model.* by name, "seed" and "vocabulary", and its form unless it is a
  * language model. NULL after a failure; free() it. */
