@@ -14,7 +14,7 @@ struct rig {
     oa_context *c;
     struct oa_device *device;
     struct oa_model *model;
-    int32_t source[ROWS * SOURCE], lengths[ROWS], tokens[ROWS][STEPS];
+    int32_t source[ROWS * SOURCE], words[ROWS * SOURCE], lengths[ROWS], tokens[ROWS][STEPS];
 };
 
 static void assert_ok(oa_context *c, const char *what)
@@ -29,6 +29,8 @@ static void fill_texts(struct rig *r)
     struct oa_stream s = oa_stream_named(3, "test_decodings");
     for (int i = 0; i < ROWS * SOURCE; i++)
         r->source[i] = (int32_t)(oa_random_uniform(s, (uint64_t)i) * VOCABULARY);
+    for (int i = 0; i < ROWS * SOURCE; i++) /* two tokens a word, and three; a first word of one, or two */
+        r->words[i] = (i % SOURCE + i / SOURCE % 2) / (2 + i / SOURCE % 3 / 2);
     for (int i = 0; i < ROWS; i++) {
         r->lengths[i] = 1 + (i * 5 + 3) % SOURCE;
         for (int t = 0; t < STEPS; t++)
@@ -72,7 +74,9 @@ static void close_rig(struct rig *r)
 static void whole_logits(struct rig *r, int row, float *logits)
 {
     oa_tape t;
-    struct oa_sequences source = { .rows = 1, .length = r->lengths[row], .ids = r->source + row * SOURCE };
+    struct oa_sequences source = {
+        .rows = 1, .length = r->lengths[row], .ids = r->source + row * SOURCE, .words = r->words + row * SOURCE
+    };
     struct oa_sequences in = { .rows = 1, .length = STEPS, .ids = r->tokens[row] };
     oa_tape_init(&t, r->device);
     oa_tape_reset(&t, false, false, (struct oa_stream){ 0 });
@@ -101,7 +105,8 @@ static void check_steps(const char *attention, const char *norm)
     assert_int_equal(oa_decoding_open(r.model, &b), OA_OK);
     for (int row = 0; row < 2; row++) {
         whole_logits(&r, row, whole);
-        assert_int_equal(oa_decoding_source(&a, r.source + row * SOURCE, r.lengths[row]), OA_OK);
+        assert_int_equal(oa_decoding_source(&a, r.source + row * SOURCE, r.words + row * SOURCE, r.lengths[row]),
+                         OA_OK);
         for (int t = 0; t < STEPS; t++) {
             oa_decoding_read(&a, &r.tokens[row][t], 1, logits);
             assert_ok(r.c, attention);
@@ -120,9 +125,11 @@ static void check_steps(const char *attention, const char *norm)
     close_rig(&r);
 }
 
-static const char *const attentions[] = { "softmax", "decoder: linear & cross: linear",
+static const char *const attentions[] = { "softmax",
+                                          "decoder: linear & cross: linear",
                                           "decoder: local(window=3) & cross: performer",
                                           "encoder: pattern(previous) & decoder: random + softmax & cross: cosformer",
+                                          "encoder: pattern(left, unit=word):1 | softmax:3",
                                           "decoder: softmax:2 | dense:2 & cross: random" };
 enum { ATTENTIONS = sizeof attentions / sizeof *attentions };
 
@@ -137,9 +144,11 @@ static void steps_equal_the_whole(void **state)
 
 static void begin(struct rig *r, struct oa_decodings *d, int first, int rows)
 {
-    struct oa_sequences source = {
-        .rows = rows, .length = SOURCE, .ids = r->source + first * SOURCE, .lengths = r->lengths + first
-    };
+    struct oa_sequences source = { .rows = rows,
+                                   .length = SOURCE,
+                                   .ids = r->source + first * SOURCE,
+                                   .words = r->words + first * SOURCE,
+                                   .lengths = r->lengths + first };
     oa_decodings_begin(d, rows, r->model->form.encoder ? &source : NULL);
     assert_ok(r->c, "begin");
 }
@@ -204,7 +213,8 @@ static void rows_equal_one_decoding(void **state)
     for (int t = 0; t < STEPS; t++)
         read_step(&r, &d, 0, t, all[t]);
     for (int row = 0; row < ROWS; row++) {
-        assert_int_equal(oa_decoding_source(&a, r.source + row * SOURCE, r.lengths[row]), OA_OK);
+        assert_int_equal(oa_decoding_source(&a, r.source + row * SOURCE, r.words + row * SOURCE, r.lengths[row]),
+                         OA_OK);
         for (int t = 0; t < STEPS; t++) {
             assert_int_equal(oa_decoding_read(&a, &r.tokens[row][t], 1, one), OA_OK);
             assert_memory_equal(one, all[t] + row * VOCABULARY, sizeof one);
@@ -296,8 +306,8 @@ static void what_cannot_be_read_is_refused(void **state)
     open_rig(&r, "softmax", "pre", true, OA_PRECISION_F32, 1);
     oa_decoding_open(r.model, &a);
     assert_refusal(&r, oa_decoding_read(&a, ids, 1, logits), "source");
-    assert_refusal(&r, oa_decoding_source(&a, ids, SOURCE + 1), "1 to 9");
-    assert_int_equal(oa_decoding_source(&a, ids, SOURCE), OA_OK);
+    assert_refusal(&r, oa_decoding_source(&a, ids, NULL, SOURCE + 1), "1 to 9");
+    assert_int_equal(oa_decoding_source(&a, ids, NULL, SOURCE), OA_OK);
     assert_refusal(&r, oa_decoding_continue(&a, ids, STEPS + 1, logits), "ends at 7 tokens");
     oa_decodings_open(r.model, 2, &d);
     assert_refusal(&r, oa_decodings_begin(&d, 3, NULL), "1 to 2");

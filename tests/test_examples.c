@@ -523,6 +523,40 @@ static void test_special_tokens(void **state)
     }
 }
 
+/* What a model reads of a text alone is what it learnt from a row with that text: ids, words, and where a pair parts.
+ */
+static void test_a_text_alone_is_that_of_a_row(void **state)
+{
+    static const char *const texts[][2] = { { " two  words", "and three more" },
+                                            { "say it's so", "\xc3\xa9, [CLS]!" } };
+    (void)state;
+    write_text("ex.tsv", "1\t two  words\tand three more\n0\tsay it's so\t\xc3\xa9, [CLS]!\n");
+    for (int i = 0; i < 4; i++) {
+        struct oa_example_texts t;
+        struct oa_tokenizer *tok;
+        struct oa_examples rows, one;
+        struct oa_example_layout layout = { .source_begin = "[CLS]", .source_end = "[SEP]", .words = true };
+        assert_int_equal(open_texts(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, NULL, &t), OA_OK);
+        assert_int_equal(oa_example_texts_tokenizer(context, &t, specs[i], &tok), OA_OK);
+        assert_int_equal(oa_examples_encode(tok, &t, &t.train, &layout, &rows), OA_OK);
+        for (size_t r = 0; r < 2; r++) {
+            struct oa_given_text given[2];
+            size_t from = rows.source.start[r], n = rows.source.start[r + 1] - from;
+            for (int k = 0; k < 2; k++)
+                given[k] = (struct oa_given_text){ texts[r][k], strlen(texts[r][k]) };
+            assert_int_equal(oa_source_encode(tok, &layout, "here", given, 2, &one), OA_OK);
+            assert_int_equal(one.source.start[1], n);
+            assert_memory_equal(one.source.ids, rows.source.ids + from, n * sizeof *one.source.ids);
+            assert_memory_equal(one.source.words, rows.source.words + from, n * sizeof *one.source.words);
+            assert_int_equal(one.split[0], rows.split[r]);
+            oa_examples_close(&one);
+        }
+        oa_examples_close(&rows);
+        oa_tokenizer_close(tok);
+        oa_example_texts_close(&t);
+    }
+}
+
 /* Ids between blanks: special tokens stand behind them and are not written. */
 static void test_special_ids(void **state)
 {
@@ -984,6 +1018,7 @@ int main(void)
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_special_tokens),
+        cmocka_unit_test(test_a_text_alone_is_that_of_a_row),
         cmocka_unit_test(test_special_ids),
         cmocka_unit_test(test_pairs_and_cuts),
         cmocka_unit_test(test_targets),

@@ -6,6 +6,7 @@
 
 #include "metrics/metrics.h"
 #include "tasks/details.h"
+#include "tasks/writer.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -604,6 +605,136 @@ static void test_examples_are_held_out(void **state)
     oa_close(c);
 }
 
+/* ---- what can write ---- */
+
+enum { LETTERS = 11, BEGIN = LETTERS, END, SYMBOLS, WIDTH = 2 };
+
+static struct oa_tokenizer *letters(oa_context *c)
+{
+    struct oa_tokenizer *tok;
+    struct oa_text text;
+    int32_t id;
+    oa_text_init(&text, c);
+    oa_text_printf(&text, "abcdefghijk");
+    assert_int_equal(oa_tokenizer_open_texts(c, "char", &text, NULL, &tok), OA_OK);
+    assert_int_equal(oa_tokenizer_add_special(tok, "<s>", &id), OA_OK);
+    assert_int_equal(oa_tokenizer_add_special(tok, "</s>", &id), OA_OK);
+    assert_int_equal(id, END);
+    oa_text_free(&text);
+    return tok;
+}
+
+static enum oa_error write_one(struct oa_model *m, const struct oa_tokenizer *tok)
+{
+    static const int32_t ids[] = { 0, 3, 1, 4, 1, END }, words[] = { 0, 0, 1, 1, 1, 2 };
+    struct oa_source_ids source = { ids, words, 6 };
+    struct oa_hypothesis found[WIDTH];
+    struct oa_writer w;
+    enum oa_error e = oa_writer_open(m, tok, &m->options, WIDTH, &w);
+    if (e == OA_OK)
+        e = oa_writer_write(&w, &source, 1, found);
+    if (e == OA_OK)
+        oa_hypotheses_free(found, WIDTH);
+    oa_writer_close(&w);
+    return e;
+}
+
+struct writing_tally {
+    oa_context *c;
+    struct oa_device *d;
+    struct oa_tokenizer *tok;
+    int written, refused;
+};
+
+/* A plan says beforehand what its beam would say: it refuses what cannot write, and only that. */
+static void check_writing(struct writing_tally *t, const char *task, const char *role, const char *spec)
+{
+    struct oa_options o = options(task, 1);
+    struct oa_model_form form = { .encoder = true, .decoder = true, .vocabulary = SYMBOLS };
+    struct oa_step_shape step = { .typical = { .rows = 2, .length = 8, .source_length = 8 }, .tokens = 32 };
+    struct oa_model *m;
+    struct oa_plan plan;
+    step.largest = step.typical;
+    snprintf(o.model_attention, sizeof o.model_attention, "%s: %s", role, spec);
+    o.model_layers = 1;
+    o.model_context = 8;
+    o.model_width = 16;
+    o.decode_beam = WIDTH;
+    if (oa_model_open(t->d, &o, &form, false, &m) == OA_OK) {
+        enum oa_error planned = oa_plan_make(t->c, &o, &form, &step, &plan);
+        if (planned != OA_OK)
+            expect_failure(t->c, OA_UNSUPPORTED, "performer(kernel=");
+        enum oa_error written = write_one(m, t->tok);
+        if (written != planned)
+            fail_msg("%s: the plan says %d, the beam %d: %s", o.model_attention, planned, written, sentence(t->c));
+        t->written += written == OA_OK;
+        t->refused += written != OA_OK;
+        oa_model_close(m);
+    }
+    oa_clear_error(t->c); /* there is none of that name in that place */
+}
+
+/* The mechanism with each of the words that an option of it takes. */
+static void check_choices(struct writing_tally *t, const char *role, const struct oa_mechanism *m)
+{
+    check_writing(t, "translate", role, strcmp(m->name, "mix") == 0 ? "softmax + random" : m->name);
+    for (const struct oa_argument *a = m->arguments; a && a->key; a++) {
+        const char *word = a->kind == OA_VALUE_CHOICE ? a->choices : "";
+        while (*word) {
+            char spec[96];
+            size_t n = strcspn(word, "|");
+            snprintf(spec, sizeof spec, "%s(%s%s%.*s)", m->name, a->key, a->key[0] ? "=" : "", (int)n, word);
+            check_writing(t, n % 2 ? "translate" : "summarize", role, spec);
+            word += n + (word[n] == '|');
+        }
+    }
+}
+
+static void test_what_cannot_write_is_not_trained(void **state)
+{
+    static const char *const roles[] = { "encoder", "decoder", "cross" };
+    const struct oa_mechanism *m;
+    struct writing_tally t = { .c = oa_open(NULL) };
+    (void)state;
+    t.tok = letters(t.c);
+    assert_int_equal(oa_device_open(t.c, OA_PRECISION_F32, false, &t.d), OA_OK);
+    for (int i = 0; i < 3; i++) {
+        t.refused = t.written = 0;
+        for (int k = 0; (m = oa_mechanism_at(k)); k++)
+            check_choices(&t, roles[i], m);
+        check_writing(&t, "translate", roles[i], "softmax:1 | performer(kernel=sderf):1");
+        if (t.written < 50)
+            fail_msg("%s: %d attentions write", roles[i], t.written);
+        assert_int_equal(t.refused,
+                         i < 2 ? 0 : 5); /* performer, fitted to all queries in four ways, and so beside others */
+    }
+    oa_tokenizer_close(t.tok);
+    oa_device_close(t.d);
+    oa_close(t.c);
+}
+
+/* ---- words ---- */
+
+/* Running text is cut anywhere: what goes by words is told so before a step. */
+static void test_words_are_of_examples(void **state)
+{
+    static const char *const tasks[] = { "mlm", "span", "classify", "regress", "translate", "summarize" };
+    oa_context *c = oa_open(NULL);
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        struct oa_options o = options(tasks[i], 1);
+        struct oa_workload w;
+        struct oa_plan plan;
+        snprintf(o.model_attention, sizeof o.model_attention, "encoder: softmax:1 | pattern(previous, unit=word):1");
+        assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
+        assert_int_equal(oa_plan_workload(c, &o, &w, &plan), i < 2 ? OA_UNSUPPORTED : OA_OK);
+        if (i < 2)
+            expect_failure(c, OA_UNSUPPORTED, i ? "and the task span reads running text" : "and the task mlm reads");
+        oa_workload_close(&w);
+    }
+    oa_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -612,6 +743,8 @@ int main(void)
         cmocka_unit_test(test_a_number_is_learnt),
         cmocka_unit_test(test_words_are_reversed),
         cmocka_unit_test(test_scores_are_those_of_the_rows),
+        cmocka_unit_test(test_what_cannot_write_is_not_trained),
+        cmocka_unit_test(test_words_are_of_examples),
         cmocka_unit_test(test_runs_go_on),
         cmocka_unit_test(test_examples_are_held_out),
         cmocka_unit_test(test_parts_of_classes),

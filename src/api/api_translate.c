@@ -17,7 +17,7 @@ struct translation {
 
 static enum oa_error check_task(const struct translation *x, const char *folder, const struct oa_task *task)
 {
-    if (task && task->layout && task->answer == OA_ANSWER_TEXT)
+    if (task && oa_task_writes(task))
         return OA_OK;
     return oa_fail(x->t.context, OA_ARGUMENT,
                    "%s was trained for the task \"%s\", which writes no text for a line; translate takes runs of "
@@ -112,9 +112,11 @@ static enum oa_error write_block(struct translation *x, struct oa_hypothesis *fo
 {
     struct oa_source_ids ids[OA_SIDE_BY_SIDE];
     int some = 0, best = x->writer.beam.best;
-    for (int i = 0; i < x->count; i++)
+    for (int i = 0; i < x->count; i++) {
+        const struct oa_id_lists *s = &x->source[i].coded.source;
         if (x->source[i].coded.count)
-            ids[some++] = (struct oa_source_ids){ x->source[i].coded.source.ids, x->source[i].coded.source.start[1] };
+            ids[some++] = (struct oa_source_ids){ s->ids, s->words, s->start[1] };
+    }
     if (some)
         OA_TRY(oa_writer_write(&x->writer, ids, some, found));
     const struct oa_hypothesis *next = found;

@@ -30,11 +30,18 @@ struct oa_scores oa_scores_of(const struct oa_workload *w, const struct oa_run *
 
 /* ---- text ---- */
 
-static void bits_text(const struct oa_scores *s, struct oa_text *out)
+static bool has_text(const struct oa_workload *w)
+{
+    return oa_workload_side(w, OA_TRAINING).characters > 0 || oa_workload_side(w, OA_VALIDATION).characters > 0;
+}
+
+static void bits_text(const struct oa_scores *s, const struct oa_workload *w, struct oa_text *out)
 {
     oa_text_printf(out, "perplexity      %.4f a token\n", s->perplexity);
     if (isnan(s->bits_per_character)) {
-        oa_text_printf(out, "bits/character  not known: there are token ids and no text\n");
+        oa_text_printf(out, "bits/character  %s\n",
+                       has_text(w) ? "none: the loss is of hidden tokens, not of the text"
+                                   : "not known: there are token ids and no text");
         return;
     }
     oa_text_printf(out, "bits/character  %.4f\n", s->bits_per_character);
@@ -47,7 +54,7 @@ void oa_scores_text(const struct oa_scores *s, const struct oa_workload *w, stru
     oa_text_printf(out, "loss            %.4f %s", s->loss, m[0].unit);
     if (oa_predicts_tokens(w)) {
         oa_text_printf(out, " (%s)\n", oa_tokenizer_kind_name(w->tokenizer));
-        bits_text(s, out);
+        bits_text(s, w, out);
     } else
         oa_text_printf(out, "\n");
     for (int i = 1; i < s->measures; i++)

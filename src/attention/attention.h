@@ -165,8 +165,9 @@ struct oa_group {
     bool no_value;       /* no value.weight: a component of a mixture, or OA_OWN_VALUES */
     bool stored_weights; /* the matrices of frozen projections are given (attend): no chains for them */
     enum { OA_STATISTICS_LEARNT, OA_STATISTICS_ABSENT, OA_STATISTICS_STORED } statistics; /* attend: in its file? */
-    bool needs_words;                   /* set by the mechanism: forward needs the word numbers of the tokens */
-    bool needs_all;                     /* set by the mechanism: forward needs all queries at once, so none can wait */
+    bool needs_words;      /* set by the mechanism: forward needs the word numbers of the tokens */
+    const char *needs_all; /* set by the mechanism: why forward needs all queries at once, so that none can wait, and
+                              what to use instead; NULL: it does not */
     struct oa_parameter *parameter[12]; /* the mechanism's own, in its order */
     struct oa_parameter *query, *key, *value, *query_bias, *key_bias, *value_bias, *temperature, *diagonal;
     struct oa_parameter *relative; /* relative.bias; NULL: there is none */
@@ -328,6 +329,7 @@ enum oa_error oa_layer_mix(const struct oa_layer *l, const struct oa_oracle *in,
  * tape that does not record, and gives the rows that whole sequences would. Self-attention must be causal and has no
  * padding; cross-attention takes memory and lengths as ever, and reads the memory at the first call only. Refused:
  * layers that need all tokens at once. The layer must outlive the state. */
+enum oa_error oa_layer_reads_on(const struct oa_layer *l); /* what oa_layer_state_open refuses, without a state */
 enum oa_error oa_layer_state_open(const struct oa_layer *l, long length, struct oa_state **out);
 void oa_layer_state_close(const struct oa_layer *l, struct oa_state *s);
 void oa_layer_state_reset(const struct oa_layer *l, struct oa_state *s); /* another sequence; memory stays */

@@ -6,24 +6,21 @@
 #include "explain/explain.h"
 
 #include <math.h>
-#include <string.h>
 
 static void *dry_rows(struct oa_arena *a, const struct oa_shown *s)
 {
     return oa_arena_take(a, (size_t)(s->shape.length * s->shape.width) * s->rig.device->numbers.act_size);
 }
 
-static void pass(struct oa_shown *s, struct oa_arena *inputs, const int32_t *words, struct oa_show_cost *out)
+static void pass(struct oa_shown *s, struct oa_arena *inputs, struct oa_show_cost *out)
 {
     oa_tape *t = &s->rig.tape;
     long n = s->shape.length, width = s->shape.width;
     double before = s->rig.device->flops, computed = s->rig.device->computed;
     oa_tape_reset(t, true, false, (struct oa_stream){ 0 });
-    struct oa_layer_input in = { .x = oa_tensor_from(t, dry_rows(inputs, s), n, width, width, true),
-                                 .batch = 1,
-                                 .queries = n,
-                                 .keys = n,
-                                 .words = words };
+    struct oa_layer_input in = {
+        .x = oa_tensor_from(t, dry_rows(inputs, s), n, width, width, true), .batch = 1, .queries = n, .keys = n
+    };
     if (s->mode == OA_MODE_CROSS)
         in.memory = oa_tensor_from(t, dry_rows(inputs, s), n, width, width, true);
     oa_tensor *y = oa_layer_forward(t, &s->rig.layer, &in);
@@ -78,7 +75,7 @@ static enum oa_error count_softmax(const struct oa_shown *s, struct oa_show_cost
     oa_arena_init(&inputs, s->context, true);
     if (oa_rig_open(s->context, "softmax", OA_PRECISION_F32, true, &softmax.rig) == OA_OK &&
         oa_show_mode(&softmax, softmax.mode) == OA_OK && oa_store_allocate(&softmax.rig.store, 1, true) == OA_OK)
-        pass(&softmax, &inputs, NULL, &cost);
+        pass(&softmax, &inputs, &cost);
     out->softmax = cost.computed;
     oa_arena_free(&inputs);
     oa_show_close(&softmax);
@@ -88,22 +85,16 @@ static enum oa_error count_softmax(const struct oa_shown *s, struct oa_show_cost
 enum oa_error oa_show_cost(struct oa_shown *s, struct oa_show_cost *out)
 {
     struct oa_arena inputs;
-    size_t bytes = (size_t)s->shape.length * sizeof(int32_t);
-    int32_t *words = oa_alloc(s->context, bytes);
     *out = (struct oa_show_cost){ .state = NAN };
     s->rig.device->scratch.peak = 0; /* of the layers before this one */
-    if (!words)
-        return OA_NO_MEMORY;
-    memset(words, 0, bytes);
     oa_arena_init(&inputs, s->context, true);
     if (oa_store_allocate(&s->rig.store, 1, true) == OA_OK) {
-        pass(s, &inputs, words, out);
+        pass(s, &inputs, out);
         count_softmax(s, out);
         if (s->mode == OA_MODE_CAUSAL)
             decode_all(s, &inputs, out);
     }
     oa_arena_free(&inputs);
-    oa_free(words);
     if (oa_stop_requested(s->context))
         return oa_fail(s->context, OA_INTERRUPTED, "the explanation was stopped");
     return oa_status(s->context);

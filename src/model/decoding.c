@@ -11,15 +11,21 @@
 
 enum { CHUNK = 128 }; /* tokens read at a time where many wait: enough for the matrix units */
 
-enum oa_error oa_decoding_open(struct oa_model *m, struct oa_decoding *out)
+enum oa_error oa_model_reads_on(const struct oa_model *m)
 {
-    *out = (struct oa_decoding){ .model = m };
-    oa_tape_init(&out->tape, m->device);
-    oa_ids_init(&out->source, m->context);
     if (!m->form.decoder || m->form.output != OA_OUTPUT_TOKENS)
         return oa_fail(m->context, OA_UNSUPPORTED,
                        "the model has the architecture %s and gives %s: only decoders of tokens read on token by token",
                        oa_architecture_name(&m->form), oa_output_name(m->form.output));
+    return oa_stack_reads_on(&m->decoder);
+}
+
+enum oa_error oa_decoding_open(struct oa_model *m, struct oa_decoding *out)
+{
+    *out = (struct oa_decoding){ .model = m };
+    oa_tape_init(&out->tape, m->device);
+    oa_source_init(&out->source, m->context);
+    OA_TRY(oa_model_reads_on(m));
     return oa_stack_state_open(&m->decoder, &out->state);
 }
 
@@ -29,7 +35,7 @@ void oa_decoding_close(struct oa_decoding *s)
         return;
     oa_stack_state_close(&s->model->decoder, &s->state);
     oa_tape_free(&s->tape);
-    oa_ids_free(&s->source);
+    oa_source_free(&s->source);
     *s = (struct oa_decoding){ 0 };
 }
 
@@ -39,18 +45,16 @@ void oa_decoding_reset(struct oa_decoding *s)
     oa_stack_state_reset(&s->model->decoder, &s->state);
 }
 
-enum oa_error oa_decoding_source(struct oa_decoding *s, const int32_t *ids, long n)
+enum oa_error oa_decoding_source(struct oa_decoding *s, const int32_t *ids, const int32_t *words, long n)
 {
     oa_decoding_reset(s);
-    s->source.count = 0;
-    return oa_source_add(s->model, &s->source, ids, n);
+    oa_source_clear(&s->source);
+    return oa_source_add(s->model, &s->source, ids, words, n);
 }
 
 enum oa_error oa_decoding_copy(const struct oa_decoding *from, struct oa_decoding *to)
 {
-    to->source.count = 0;
-    for (size_t i = 0; i < from->source.count; i++)
-        OA_TRY(oa_ids_add(&to->source, from->source.id[i]));
+    OA_TRY(oa_source_copy(&from->source, &to->source));
     OA_TRY(oa_stack_state_copy(&from->model->decoder, &from->state, &to->state));
     to->tokens = from->tokens;
     to->end = from->end;
@@ -74,36 +78,14 @@ enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, const oa_
     return oa_status(m->context);
 }
 
-enum oa_error oa_source_add(const struct oa_model *m, struct oa_ids *source, const int32_t *ids, long n)
-{
-    long most = oa_model_source_context(&m->options);
-    if (!m->form.encoder)
-        return oa_fail(m->context, OA_UNSUPPORTED, "the model is a decoder alone: it reads no source");
-    if (n < 1 || n > most)
-        return oa_fail(m->context, OA_SHAPE, "a source of %ld tokens: the model reads 1 to %ld", n, most);
-    for (long i = 0; i < n; i++)
-        OA_TRY(oa_ids_add(source, ids[i]));
-    return OA_OK;
-}
-
-enum oa_error oa_source_read(oa_tape *t, struct oa_model *m, const int32_t *ids, long n, struct oa_memory *out)
-{
-    struct oa_sequences in = { .rows = 1, .length = n, .ids = ids };
-    *out = (struct oa_memory){ .length = n };
-    if (n == 0)
-        return oa_fail(m->context, OA_INTERNAL, "a decoder with an encoder reads no token before it has a source");
-    out->x = oa_model_encode(t, m, &in);
-    return oa_status(m->context);
-}
-
 /* logits NULL: those after these tokens are not wanted. */
 static enum oa_error read_chunk(struct oa_decoding *s, const int32_t *ids, long n, float *logits)
 {
     oa_tape_reset(&s->tape, false, false, (struct oa_stream){ 0 });
     struct oa_sequences in = { .rows = 1, .length = n, .ids = ids };
-    struct oa_memory memory = { .length = (long)s->source.count };
+    struct oa_memory memory = { .length = (long)s->source.ids.count };
     if (s->model->form.encoder && s->tokens == 0)
-        OA_TRY(oa_source_read(&s->tape, s->model, s->source.id, (long)s->source.count, &memory));
+        OA_TRY(oa_source_read(&s->tape, s->model, &s->source, 0, memory.length, &memory));
     const oa_tensor *hidden =
         oa_model_hidden(&s->tape, s->model, &in, s->model->form.encoder ? &memory : NULL, &s->state);
     OA_TRY(oa_status(s->model->context));

@@ -12,11 +12,8 @@ enum oa_error oa_decodings_open(struct oa_model *m, int most, struct oa_decoding
     size_t count = (size_t)most;
     *out = (struct oa_decodings){ .model = m, .most = most };
     oa_tape_init(&out->tape, m->device);
-    oa_ids_init(&out->source, m->context);
-    if (!m->form.decoder || m->form.output != OA_OUTPUT_TOKENS)
-        return oa_fail(m->context, OA_UNSUPPORTED,
-                       "the model has the architecture %s and gives %s: only decoders of tokens read on token by token",
-                       oa_architecture_name(&m->form), oa_output_name(m->form.output));
+    oa_source_init(&out->source, m->context);
+    OA_TRY(oa_model_reads_on(m));
     out->slot = oa_alloc(m->context, count * sizeof *out->slot);
     out->row = oa_alloc(m->context, count * sizeof *out->row);
     out->self = oa_alloc(m->context, count * sizeof *out->self);
@@ -41,7 +38,7 @@ void oa_decodings_close(struct oa_decodings *r)
     oa_free(r->cross);
     oa_free(r->kept);
     oa_free(r->source_length);
-    oa_ids_free(&r->source);
+    oa_source_free(&r->source);
     oa_tape_free(&r->tape);
     *r = (struct oa_decodings){ 0 };
 }
@@ -65,12 +62,14 @@ static enum oa_error check_rows(const struct oa_decodings *r, int rows)
 
 static enum oa_error take_sources(struct oa_decodings *r, const struct oa_sequences *source)
 {
-    r->source.count = 0;
+    oa_source_clear(&r->source);
     if (!source != !r->model->form.encoder)
         return oa_fail(r->model->context, OA_INTERNAL, "sources are %s", source ? "not read by this model" : "missing");
     for (int i = 0; source && i < r->rows; i++) {
+        long first = i * source->length;
         r->source_length[i] = source->lengths ? source->lengths[i] : source->length;
-        OA_TRY(oa_source_add(r->model, &r->source, source->ids + i * source->length, r->source_length[i]));
+        OA_TRY(oa_source_add(r->model, &r->source, source->ids + first, source->words ? source->words + first : NULL,
+                             r->source_length[i]));
     }
     return OA_OK;
 }
@@ -114,11 +113,11 @@ static void start(struct oa_decodings *r)
 
 static enum oa_error first_step(struct oa_decodings *r, const int32_t *ids, float *logits)
 {
-    const int32_t *source = r->source.id;
+    long source = 0;
     for (int i = 0; i < r->rows; i++) {
         struct oa_memory memory;
         start(r);
-        OA_TRY(oa_source_read(&r->tape, r->model, source, r->source_length[i], &memory));
+        OA_TRY(oa_source_read(&r->tape, r->model, &r->source, source, r->source_length[i], &memory));
         OA_TRY(step(r, i, 1, &memory, ids, logits));
         source += r->source_length[i];
     }

@@ -129,19 +129,28 @@ enum oa_error oa_model_score(oa_tape *t, struct oa_model *m, const int32_t *ids,
 
 /* ---- reading on, token by token (decoding.c) ---- */
 
+/* What an encoder is to read: sources end to end. */
+struct oa_source {
+    struct oa_ids ids, words; /* words: a number for each id, or none at all */
+};
+
 struct oa_decoding {
     struct oa_model *model; /* borrowed; must outlive this */
     struct oa_stack_state state;
-    oa_tape tape;         /* of one call */
-    long tokens;          /* in the states */
-    long end;             /* tokens of the text that were read */
-    struct oa_ids source; /* read by the encoder with the first token; then the states have what they need of it */
+    oa_tape tape;            /* of one call */
+    long tokens;             /* in the states */
+    long end;                /* tokens of the text that were read */
+    struct oa_source source; /* read by the encoder with the first token; then the states have what they need of it */
 };
+/* Can it be read on? OA_UNSUPPORTED otherwise: no decoder of tokens, or an attention in it that needs all at once; the
+ * sentence names it. Training need not be over: this is about what the model is. */
+enum oa_error oa_model_reads_on(const struct oa_model *m);
 enum oa_error oa_decoding_open(struct oa_model *m, struct oa_decoding *out); /* close also after an error */
 void oa_decoding_close(struct oa_decoding *r);
 void oa_decoding_reset(struct oa_decoding *r); /* forgets all tokens; memory stays, and so does the source */
-/* What the encoder reads, in a model that has one beside its decoder; forgets all tokens. */
-enum oa_error oa_decoding_source(struct oa_decoding *r, const int32_t *ids, long n);
+/* What the encoder reads, in a model that has one beside its decoder; forgets all tokens. words [n]: the word number of
+ * each id; NULL: nobody asks. */
+enum oa_error oa_decoding_source(struct oa_decoding *r, const int32_t *ids, const int32_t *words, long n);
 /* The same source and tokens in another decoding of the same model: both then go on independently. */
 enum oa_error oa_decoding_copy(const struct oa_decoding *from, struct oa_decoding *to);
 /* n more tokens, no more than the context has room for; logits [vocabulary]: log-odds of the next one (may be NULL).
@@ -161,7 +170,7 @@ struct oa_decodings {
     long tokens;                       /* of each row */
     struct oa_stack_state *slot, *row; /* [most] owned; those of each row, in slots */
     int *self, *cross, *kept;          /* [most] slots of each row's own states, of those of its source; work */
-    struct oa_ids source;              /* the sources end to end */
+    struct oa_source source;           /* of all rows, end to end */
     long *source_length;               /* [most] */
     oa_tape tape;
 };

@@ -228,6 +228,15 @@ oa_tensor *oa_stack_forward(oa_tape *t, const struct oa_stack *s, const struct o
     return norm(t, &f, s->norm, s->norm_bias);
 }
 
+const struct oa_group *oa_stack_by_words(const struct oa_stack *s)
+{
+    for (long i = 0; i < s->shape.layers; i++)
+        for (int g = 0; g < s->block[i].attention.groups; g++)
+            if (s->block[i].attention.group[g].needs_words)
+                return &s->block[i].attention.group[g];
+    return NULL;
+}
+
 enum oa_error oa_stack_after_step(const struct oa_stack *s, long step)
 {
     for (long i = 0; i < s->shape.layers; i++) {

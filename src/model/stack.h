@@ -77,9 +77,13 @@ struct oa_stack_input {
 /* Hidden states [B·T, D]. */
 oa_tensor *oa_stack_forward(oa_tape *t, const struct oa_stack *s, const struct oa_stack_input *in);
 
+/* The first group of its self-attention that needs the word numbers of the tokens; NULL: none does. */
+const struct oa_group *oa_stack_by_words(const struct oa_stack *s);
 /* What mechanisms do after optimiser step number `step`. */
 enum oa_error oa_stack_after_step(const struct oa_stack *s, long step);
 
+/* Can it go token by token? OA_UNSUPPORTED otherwise, with a sentence that names the attention. */
+enum oa_error oa_stack_reads_on(const struct oa_stack *s);
 /* States for one sequence of up to shape.length tokens. Close also after an error. */
 enum oa_error oa_stack_state_open(const struct oa_stack *s, struct oa_stack_state *out);
 void oa_stack_state_close(const struct oa_stack *s, struct oa_stack_state *state);

@@ -2,6 +2,16 @@
  * What a stack keeps of the tokens it has read: a state for each of its attention layers. */
 #include "model/stack.h"
 
+enum oa_error oa_stack_reads_on(const struct oa_stack *s)
+{
+    for (long i = 0; i < s->shape.layers; i++) {
+        OA_TRY(oa_layer_reads_on(&s->block[i].attention));
+        if (s->shape.cross)
+            OA_TRY(oa_layer_reads_on(&s->block[i].cross));
+    }
+    return OA_OK;
+}
+
 enum oa_error oa_stack_state_open(const struct oa_stack *s, struct oa_stack_state *out)
 {
     size_t bytes = (size_t)s->shape.layers * sizeof *out->self;

@@ -36,6 +36,37 @@ unsigned oa_options_stacks(const struct oa_options *o)
     return task ? task->stacks : OA_LANGUAGE_MODEL;
 }
 
+bool oa_task_writes(const struct oa_task *task)
+{
+    return task->layout && task->answer == OA_ANSWER_TEXT;
+}
+
+/* Running text is cut anywhere, and its words have no numbers. */
+static enum oa_error check_words(const struct oa_task *task, const struct oa_model *m)
+{
+    const struct oa_group *g = oa_stack_by_words(&m->encoder);
+    if (!g || (task->layout && task->layout->words))
+        return OA_OK;
+    struct oa_text name;
+    oa_text_init(&name, m->context);
+    oa_atom_print(g->atom, &name);
+    enum oa_error e = oa_fail(m->context, OA_UNSUPPORTED,
+                              "%s needs the word numbers of the tokens, and the task %s reads running text without "
+                              "them; use unit=token",
+                              name.s ? name.s : g->mechanism->name, task->name);
+    oa_text_free(&name);
+    return e;
+}
+
+enum oa_error oa_task_check_model(const struct oa_model *m)
+{
+    const struct oa_task *task = oa_task_find(m->options.data_task);
+    if (!task)
+        return OA_OK;
+    OA_TRY(check_words(task, m));
+    return oa_task_writes(task) ? oa_model_reads_on(m) : OA_OK;
+}
+
 static enum oa_error unknown(oa_context *c, const char *name)
 {
     const char *names[TASKS];

@@ -78,6 +78,12 @@ const struct oa_task *oa_task_find(const char *name); /* NULL: there is none of 
 /* The stacks of the models that these options train; of a task that there is not, those of a language model. */
 unsigned oa_options_stacks(const struct oa_options *o);
 
+/* Is it judged by what the model writes, token by token? */
+bool oa_task_writes(const struct oa_task *task);
+/* Can the model learn its task (data.task), and then do what the task measures? Asked of plans, so before anything is
+ * trained; the sentence names the attention that stands in the way. */
+enum oa_error oa_task_check_model(const struct oa_model *m);
+
 /* What runs read: all those of a contest share one. */
 struct oa_workload {
     const struct oa_task *task;

@@ -24,8 +24,9 @@ enum oa_error oa_writer_open(struct oa_model *m, const struct oa_tokenizer *toke
     OA_TRY(special(m, tokenizer, "<s>", &out->beam.begin));
     OA_TRY(special(m, tokenizer, "</s>", &out->beam.end));
     out->ids = oa_alloc(m->context, places * sizeof *out->ids);
+    out->words = oa_alloc(m->context, places * sizeof *out->words);
     out->lengths = oa_alloc(m->context, OA_SIDE_BY_SIDE * sizeof *out->lengths);
-    if (!out->ids || !out->lengths)
+    if (!out->ids || !out->words || !out->lengths)
         return OA_NO_MEMORY;
     return oa_decodings_open(m, OA_SIDE_BY_SIDE * out->beam.width, &out->rows);
 }
@@ -34,6 +35,7 @@ void oa_writer_close(struct oa_writer *w)
 {
     oa_decodings_close(&w->rows);
     oa_free(w->ids);
+    oa_free(w->words);
     oa_free(w->lengths);
 }
 
@@ -54,18 +56,25 @@ static enum oa_error next(void *argument, int rows, const int *source, const int
     return oa_decodings_read(&w->rows, ids, logits);
 }
 
+static void fill_row(int32_t *to, const int32_t *from, size_t count, size_t length)
+{
+    memcpy(to, from, count * sizeof *to);
+    memset(to + count, 0, (length - count) * sizeof *to);
+}
+
 static void fill(struct oa_writer *w, const struct oa_source_ids *source, int count)
 {
     size_t length = 0;
     for (int r = 0; r < count; r++)
         length = source[r].count > length ? source[r].count : length;
     for (int r = 0; r < count; r++) {
-        int32_t *to = w->ids + (size_t)r * length;
-        memset(to, 0, length * sizeof *to);
-        memcpy(to, source[r].ids, source[r].count * sizeof *to);
+        fill_row(w->ids + (size_t)r * length, source[r].ids, source[r].count, length);
+        fill_row(w->words + (size_t)r * length, source[r].words, source[r].count, length);
         w->lengths[r] = (int32_t)source[r].count;
     }
-    w->sources = (struct oa_sequences){ .rows = count, .length = (long)length, .ids = w->ids, .lengths = w->lengths };
+    w->sources = (struct oa_sequences){
+        .rows = count, .length = (long)length, .ids = w->ids, .words = w->words, .lengths = w->lengths
+    };
 }
 
 enum oa_error oa_writer_write(struct oa_writer *w, const struct oa_source_ids *source, int count,

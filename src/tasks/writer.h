@@ -15,7 +15,7 @@ struct oa_writer {
     struct oa_beam beam;
     struct oa_decodings rows;
     struct oa_sequences sources; /* of the call at hand */
-    int32_t *ids, *lengths;
+    int32_t *ids, *words, *lengths;
 };
 
 /* decode.beam, length_penalty and patient are read; `best` hypotheses a source. A tokenizer without the special tokens
@@ -25,8 +25,9 @@ enum oa_error oa_writer_open(struct oa_model *m, const struct oa_tokenizer *toke
 void oa_writer_close(struct oa_writer *w);
 
 struct oa_source_ids {
-    const int32_t *ids; /* special tokens included, no more than the encoder reads */
-    size_t count;       /* 1 or more */
+    const int32_t *ids;   /* special tokens included, no more than the encoder reads */
+    const int32_t *words; /* their word numbers, as those of the rows it learnt from (data/examples.h) */
+    size_t count;         /* 1 or more */
 };
 /* out [count][best], as oa_beam_search gives them: what is written for a source does not depend on those beside it.
  * OA_INTERRUPTED within a token when a stop is asked for. */

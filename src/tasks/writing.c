@@ -53,7 +53,8 @@ static enum oa_error write_some(struct writing *w, size_t first, int count)
     struct oa_source_ids source[OA_SIDE_BY_SIDE];
     for (int i = 0; i < count; i++) {
         size_t row = w->order[first + (size_t)i];
-        source[i] = (struct oa_source_ids){ e->source.ids + e->source.start[row], length_of(e, row) };
+        size_t start = e->source.start[row];
+        source[i] = (struct oa_source_ids){ e->source.ids + start, e->source.words + start, length_of(e, row) };
     }
     enum oa_error error = oa_writer_write(&w->writer, source, count, best);
     for (int i = 0; i < count && error == OA_OK; i++)

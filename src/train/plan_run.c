@@ -42,12 +42,14 @@ static enum oa_error measure(struct oa_device *d, const struct oa_options *o, co
 {
     struct oa_model *m;
     OA_TRY(oa_model_open(d, o, form, true, &m));
+    enum oa_error e = oa_task_check_model(m);
     oa_tape t;
     oa_tape_init(&t, d);
-    count(d, m, o, shape, &t, out);
+    if (e == OA_OK)
+        count(d, m, o, shape, &t, out);
     oa_tape_free(&t);
     oa_model_close(m);
-    return oa_status(d->context);
+    return e == OA_OK ? oa_status(d->context) : e;
 }
 
 enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,

@@ -84,7 +84,8 @@ struct oa_plan {
     /* Bytes: the store (values, gradients, moments), activations with their gradients, and the device's scratch. */
     double memory_parameters, memory_activations, memory_scratch;
 };
-/* Memory is that of the largest step, the rest that of a typical one. */
+/* Memory is that of the largest step, the rest that of a typical one. A model that cannot do what its task (data.task)
+ * measures is refused (oa_task_check_model). */
 enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
                            const struct oa_step_shape *shape, struct oa_plan *out);
 enum oa_error oa_plan_workload(oa_context *c, const struct oa_options *o, const struct oa_workload *w,

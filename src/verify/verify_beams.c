@@ -43,6 +43,7 @@ static void force(const struct oa_model_case *m, int row, const struct oa_hypoth
     out->target[h->count] = OA_CASE_END;
     out->batch = (struct oa_batch){ .rows = 1, .length = n, .input = out->input, .target = out->target };
     out->batch.source = m->source + row * OA_CASE_SOURCE;
+    out->batch.source_words = m->source_words + row * OA_CASE_SOURCE;
     out->batch.source_length = m->batch.source_lengths[row];
 }
 
@@ -157,8 +158,11 @@ static void search(struct oa_proof *p, struct oa_model_case *m)
 {
     struct search s = { .m = m };
     struct oa_tokenizer *tok = NULL;
-    for (int r = 0; r < OA_CASE_ROWS; r++)
-        s.source[r] = (struct oa_source_ids){ m->source + r * OA_CASE_SOURCE, (size_t)m->batch.source_lengths[r] };
+    for (int r = 0; r < OA_CASE_ROWS; r++) {
+        long first = r * OA_CASE_SOURCE;
+        s.source[r] =
+            (struct oa_source_ids){ m->source + first, m->source_words + first, (size_t)m->batch.source_lengths[r] };
+    }
     if (open_writer(&s, &tok) == OA_OK && oa_writer_write(&s.writer, s.source, OA_CASE_ROWS, s.found) == OA_OK) {
         if (m->label.setup.precision != OA_PRECISION_BF16) /* whose roundings of a text add up to more than its log p */
             scores_are_forced(p, &s);
@@ -215,26 +219,16 @@ static bool reads_on(const struct oa_model *m)
     for (long i = 0; i < m->decoder.shape.layers; i++) {
         const struct oa_block *b = &m->decoder.block[i];
         for (int g = 0; g < b->attention.groups; g++)
-            all |= b->attention.group[g].needs_all;
+            all |= b->attention.group[g].needs_all != NULL;
         for (int g = 0; g < b->cross.groups; g++)
-            all |= b->cross.group[g].needs_all;
+            all |= b->cross.group[g].needs_all != NULL;
     }
     return m->form.decoder && m->form.output == OA_OUTPUT_TOKENS && !all;
 }
 
-/* In an encoder words are known to a pass, and to a beam not. */
-static bool needs_words(const struct oa_model *m)
-{
-    bool words = false;
-    for (long i = 0; i < m->encoder.shape.layers; i++)
-        for (int g = 0; g < m->encoder.block[i].attention.groups; g++)
-            words |= m->encoder.block[i].attention.group[g].needs_words;
-    return words;
-}
-
 static void look(struct oa_proof *p, struct oa_model_case *m)
 {
-    if (!reads_on(m->model) || needs_words(m->model))
+    if (!reads_on(m->model))
         return;
     if (m->form->encoder)
         search(p, m);

@@ -10,7 +10,7 @@ static bool needs_all(const struct oa_layer *l)
 {
     bool all = false;
     for (int g = 0; g < l->groups; g++)
-        all |= l->group[g].needs_all;
+        all |= l->group[g].needs_all != NULL;
     return all;
 }
 

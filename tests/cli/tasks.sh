@@ -20,6 +20,28 @@ says out '^loss .* nats an example$'
 expect 0 eval c
 says out ', 40 examples$'
 awk '/^accuracy/ { ok = $2 > 90 } END { exit !ok }' out || fail "the keyword is not learnt"
+# By words: as in training, so in eval, classify and inspect. Running text has none.
+words="pattern(start, unit=word):2 | softmax:2"
+expect 0 train --task classify --data.train class.tsv $model --train.steps 60 --model.attention "$words" --out w --quiet
+expect 0 eval w --data class.tsv
+accuracy=$(awk '/^accuracy/ { print $2 }' out)
+cut -f 2 class.tsv >in
+"$orthant" classify w <in >said 2>err || fail "classify by words"
+paste said class.tsv | awk -F'\t' '{ n += $1 == $2 } END { printf "%.2f\n", 100 * n / NR }' >mine
+[ "$(cat mine)" = "$accuracy" ] || fail "eval counts $accuracy %, classify $(cat mine) %"
+expect 0 inspect w --text "the good blue"
+says out 'pattern(start, unit=word)'
+expect 0 plan --task classify --data.train class.tsv $model --attention "$words"
+expect 1 train --task mlm --data.train in $model --train.steps 2 --model.attention "$words" --out m
+says err 'pattern(start, unit=word) needs the word numbers of the tokens, and the task mlm reads running text without them; use'
+! grep -q 'step 1/' err || fail "a step was tried"
+
+# What hides tokens has no loss of the text.
+for task in mlm span; do
+    expect 0 train --task $task --data.train in $model --train.steps 2 --out hidden-$task
+    says out '^bits/character  none: the loss is of hidden tokens, not of the text$'
+done
+
 expect 0 train --task translate --data.train copy.tsv $model --train.steps 300 --out t
 awk '/^bleu/ { ok = $2 > 50 } END { exit !ok }' out || fail "copying is not learnt"
 printf 'ab cd\n\n\377x\nzz ab\ncc\n' >in

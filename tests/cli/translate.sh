@@ -9,7 +9,7 @@ cut -f 1 copy.tsv | head -n 75 >lines
 model="--model.layers 1 --model.width 32 --model.heads 4 --model.context 24 --train.batch 16 --train.warmup 10"
 model="$model --train.eval_every 0 --train.lr 3e-3 --data.tokenizer char"
 expect 0 train --task translate --data.train copy.tsv $model --train.steps 120 --out t \
-    --model.attention "encoder: pattern(previous):1 | softmax:3 & decoder: random + softmax"
+    --model.attention "encoder: pattern(previous):1 | pattern(left, unit=word, edge=self):1 | softmax:2 & decoder: random + softmax"
 
 translate() { # NAME IN OPTION...: the lines of IN into NAME
     name=$1 in=$2
@@ -73,7 +73,24 @@ for options in "" "--beam 1" "--beam 9"; do
     awk -F '\t' -v loss="$(awk '/^loss/ { print $2 }' out)" '{ sum -= $1; n += length($2) + 1 }
         END { exit !(n > 100 && sum / n - loss < 1.1e-4 && loss - sum / n < 1.1e-4) }' scores ||
         fail "log p of ${options:-beam search} is not that of a pass over the text"
+    # What is judged is what is written: against its own texts, all of it is right.
+    [ "$options" ] || says out '^bleu *100\.00'
 done
+
+# ---- word numbers go with the sources to whoever reads them
+expect 0 inspect t --text "ab cd" --target "AB CD" --json
+says out '"nearest": "pattern(previous)"'
+sed -n 's/.*"deviation": \([^,]*\),*/\1/p' out >deviations
+awk '$1 > 1e-5 { exit 1 }' deviations || fail "the maps do not give what the layers gave"
+
+# ---- what cannot write is refused before a step is done, alone and in a contest
+fitted='cross: performer(kernel=favor++)'
+expect 1 train --task translate --data.train copy.tsv $model --train.steps 120 --out f --model.attention "$fitted"
+says err 'performer(kernel=favor++) as cross-attention cannot go token by token, .* use performer(kernel=favor+) there'
+! grep -q 'step 1/' err || fail "what cannot write was trained"
+expect 1 compare --task translate --data.train copy.tsv $model --train.steps 2 --seeds 2 --attention softmax --attention "$fitted" --out k
+! grep -q 'step 1/' err || fail "a contest began that cannot end"
+expect 1 plan --task summarize --data.train copy.tsv $model --attention "$fitted"
 
 # ---- bad lines
 printf 'ab cd\n\n  \t\nab\377\nab zz\nab ab ab ab ab ab ab ab ab ab ab ab\ncd\n' >in

@@ -279,7 +279,7 @@ static enum oa_error check_group_input(const struct oa_group *g, const struct oa
         return oa_fail(g->context, OA_SHAPE,
                        "a sequence of %ld tokens is longer than the tables of %s, which end at N = %ld", longest,
                        g->mechanism->name, N);
-    if (g->needs_words && !in->words)
+    if (g->needs_words && !in->words && !g->store->device->dry) /* a plan is of shapes alone */
         return oa_fail(g->context, OA_ARGUMENT, "%s(unit=word) needs the word numbers of the tokens (word_ids)",
                        g->mechanism->name);
     for (int c = 0; c < g->components; c++)

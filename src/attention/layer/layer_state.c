@@ -4,23 +4,37 @@
  */
 #include "attention/attention.h"
 
+static enum oa_error refuse_all(const struct oa_layer *l, const struct oa_group *g)
+{
+    struct oa_text name;
+    oa_text_init(&name, l->context);
+    oa_atom_print(g->atom, &name);
+    enum oa_error e =
+        oa_fail(l->context, OA_UNSUPPORTED, "%s%s cannot go token by token, as what writes must: %s",
+                name.s ? name.s : g->mechanism->name, l->shape.cross ? " as cross-attention" : "", g->needs_all);
+    oa_text_free(&name);
+    return e;
+}
+
 static enum oa_error check_group(const struct oa_layer *l, const struct oa_group *g)
 {
     if (!l->shape.causal && !l->shape.cross)
         return oa_fail(l->context, OA_UNSUPPORTED,
                        "token by token, a token cannot see those that come later: self-attention must be causal");
-    if (g->needs_all)
-        return oa_fail(l->context, OA_UNSUPPORTED,
-                       "%s as it is here depends on all queries at once, so it cannot go token by token",
-                       g->mechanism->name);
+    return g->needs_all ? refuse_all(l, g) : OA_OK;
+}
+
+enum oa_error oa_layer_reads_on(const struct oa_layer *l)
+{
+    for (int g = 0; g < l->groups; g++)
+        OA_TRY(check_group(l, &l->group[g]));
     return OA_OK;
 }
 
 enum oa_error oa_layer_state_open(const struct oa_layer *l, long length, struct oa_state **out)
 {
     *out = NULL;
-    for (int g = 0; g < l->groups; g++)
-        OA_TRY(check_group(l, &l->group[g]));
+    OA_TRY(oa_layer_reads_on(l));
     struct oa_state *s = oa_alloc(l->context, (size_t)l->groups * sizeof *s);
     if (!s)
         return OA_NO_MEMORY;

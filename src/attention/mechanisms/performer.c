@@ -131,7 +131,8 @@ static enum oa_error parameters(struct oa_group *g)
     g->parameter[OMEGA] = oa_omega_parameter(g, &o);
     if (keeps_moments(g))
         add_moments(g);
-    g->needs_all = fitted(g);
+    if (fitted(g))
+        g->needs_all = "its features are fitted to all queries at once; use performer(kernel=favor+) there";
     return oa_status(g->context);
 }
 
@@ -308,7 +309,8 @@ const struct oa_mechanism oa_mechanism_performer = {
         "of "
         "them were measured slower for K = 32 and 64, and for 128 would save at most 7 % of a layer. favor++, sderf, "
         "aderf and saderf are fitted to the data: to each sequence where every token "
-        "sees every token; in causal layers to running averages, which "
+        "sees every token, and as cross-attention to all that asks, so a model that has them there cannot write token "
+        "by token; in causal layers to running averages, which "
         "training moves after each step and evaluation leaves as they are (they are saved with the model).",
     .mistakes = "JAX, TensorFlow and PyTorch Performers, fast-transformers: orthogonal rows come from a QR "
                 "without the signs of R and all lean to one side, so the \"unbiased\" estimate is off: +20 % at K "
