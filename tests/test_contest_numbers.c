@@ -184,7 +184,9 @@ static void check_speed(json_t *entry)
         below += json_number_value(seconds) < middle;
         above += json_number_value(seconds) > middle;
     }
-    assert_true(json_array_size(rounds) >= 7 && below == above && below > 0);
+    /* The median, also where rounds took equally long. */
+    assert_true(json_array_size(rounds) >= 7);
+    assert_true(2 * below <= (int)json_array_size(rounds) && 2 * above <= (int)json_array_size(rounds));
     close_to("speed", number_at(entry, "statistics.tokens_per_second") * middle, tokens, 1e-9);
     close_to("step", number_at(entry, "statistics.step.value"), middle, 0);
 }
