@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The rest of report.html: every run of every attention, and how to read the page. */
+#include "report/adjusted.h"
 #include "report/metric_words.h"
 #include "report/page.h"
 
@@ -82,8 +83,8 @@ static void add_attention(const struct oa_contest *k, const struct oa_summary *s
     oa_text_printf(out, "<details><summary>");
     oa_page_name(k, i, out);
     oa_text_printf(out, "<span class=\"aside\">");
-    if (isfinite(oa_standing_score(k, e)->mean)) {
-        oa_text_printf(out, "%s", oa_number_fixed(number, oa_standing_score(k, e)->mean, oa_decimals(k)));
+    if (isfinite(oa_shown_score(k, e).mean)) {
+        oa_text_printf(out, "%s", oa_number_fixed(number, oa_shown_score(k, e).mean, oa_decimals(k)));
         oa_add_unit(oa_unit(oa_metric(k), unit), out);
         oa_text_printf(out, ", ");
     }
@@ -223,6 +224,14 @@ void oa_page_method(const struct oa_contest *k, const struct oa_summary *s, stru
             "seeds may be added after looking. They are wider than those of a number of seeds that was decided "
             "beforehand. Better and worse mean by more than the margin.",
             out);
+    if (s->uneven)
+        explain("adjusted for missing seeds",
+                "Some seeds are luckier than others, and not every attention has all of them. With the model attention "
+                "+ seed, fitted by least squares to all finished runs of the contestants, each has the mean that it "
+                "would have with every seed (the least-squares mean; Searle, Speed and Milliken 1980). Order, leader "
+                "and differences to it come from these means. Verdicts come from the intervals of pairs, over the "
+                "seeds that both have; what they call worse than another does not lead.",
+                out);
     if (s->floor >= 0)
         explain("floor (uniform)",
                 "The same model whose attention is the plain average of what a token may see, with values and outputs "
