@@ -333,7 +333,8 @@ static void no_cycle(void **state)
     has(markdown.s, "own seeds");
     has(markdown.s, "least-squares mean of attention + seed");
     has(page.s, "Searle, Speed and Milliken 1980");
-    has(page.s, "<small>over its 5: 1.0000 ± ");
+    has(page.s, "<small>1.0000 ± ");
+    has(page.s, "<small>over its 5 seeds</small>");
     has(json.s, "\"adjusted\": ");
     has(json.s, "\"adjusted_difference\": ");
     oa_text_free(&markdown);

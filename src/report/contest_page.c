@@ -181,11 +181,11 @@ static void metric_cell(const struct oa_contest *k, const struct oa_standing *e,
         return;
     }
     begin_cell(e->adjusted, out);
-    oa_text_printf(out, "%s<small>over its %d: %s", oa_number_fixed(mean, e->adjusted, oa_decimals(k)), own->n,
-                   oa_number_fixed(half, own->mean, oa_decimals(k)));
+    oa_text_printf(out, "%s", oa_number_fixed(mean, e->adjusted, oa_decimals(k)));
+    oa_text_printf(out, "<small>%s", oa_number_fixed(mean, own->mean, oa_decimals(k)));
     if (isfinite(own->half))
         oa_text_printf(out, " ± %s", oa_number_fixed(half, own->half, oa_decimals(k)));
-    oa_text_printf(out, "</small></td>");
+    oa_text_printf(out, "</small><small>over its %d seed%s</small></td>", own->n, own->n == 1 ? "" : "s");
 }
 
 /* Behind a difference in % points percents of a percentage would be read wrongly. */
@@ -226,7 +226,7 @@ static void verdict_cell(const struct oa_contest *k, const struct oa_summary *s,
         oa_text_printf(out, "<small>p &lt; 0.0001</small>");
     else if (!isnan(e->holm))
         oa_text_printf(out, "<small>p = %.4f</small>", e->holm);
-    if (e->made < s->seeds)
+    if (e->plain && e->made < s->seeds)
         oa_text_printf(out, "<small>%d seeds</small>", e->made);
     if (e->seeds_range.low) {
         oa_text_printf(out, "<small>");
@@ -333,7 +333,9 @@ static void page_results(const struct oa_contest *k, const struct oa_summary *s,
     oa_text_printf(out, "<section id=\"results\">\n<h2>Results</h2>\n<p>");
     oa_html_text(out, oa_about_loss(k) ? "Validation loss" : oa_metric(k)->title);
     oa_text_printf(out, " after the same %s, %s first.", oa_budget_name(k->equal), oa_metric_best(k));
-    if (k->any_looks)
+    if (s->uneven)
+        oa_text_printf(out, " Small: the plain mean over an attention’s own seeds with its 95 %% interval.");
+    else if (k->any_looks)
         oa_text_printf(out, " Small: 95 %% intervals, of differences at any number of looks.");
     else if (s->seeds > 1)
         oa_text_printf(out, " Small: 95 %% intervals over %d seeds, Holm-corrected p.", s->seeds);
