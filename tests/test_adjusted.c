@@ -237,6 +237,13 @@ static void the_same_seeds(void **state)
         }
 }
 
+static bool explained(const char *page, const char *term)
+{
+    char text[64];
+    snprintf(text, sizeof text, "<dt>%s</dt>", term);
+    return strstr(page, text) != NULL;
+}
+
 /* Only the floor has fewer: the others are shown as they are, and the floor as if it had the seeds that it lacks. */
 static void the_floor_alone(void **state)
 {
@@ -259,6 +266,14 @@ static void the_floor_alone(void **state)
     assert_null(strstr(table.s, "own seeds"));
     has(table.s, "+1.1250 ±");
     oa_text_free(&table);
+    struct oa_text page = text_of(&h, oa_report_html); /* which explains what there is, and nothing else */
+    static const char *const terms[] = { "any number of looks", "floor (uniform)", "One budget", "Pareto front" };
+    static const char *const others[] = { "p", "baseline", "tuned", "adjusted for missing seeds", "loss" };
+    for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
+        assert_true(explained(page.s, terms[i]));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(explained(page.s, others[i]));
+    oa_text_free(&page);
     end(&h);
 }
 

@@ -88,6 +88,10 @@ enum oa_error oa_spec_check(oa_context *c, const char *text); /* parses for the 
 void oa_spec_free(struct oa_spec *s);
 void oa_spec_print(const struct oa_spec *s, struct oa_text *out); /* canonical form */
 
+/* The uniform average over all keys that the mode lets a query see, in canonical form: logits that are 0 and stay so.
+ */
+#define OA_UNIFORM_ATTENTION "random(frozen, init=normal, sigma=0)"
+
 /* The stacks of a model (language_stacks.c): "encoder: raganato & decoder: random + softmax". What a model's
  * self-attention in the encoder, its self-attention in the decoder and its cross-attention are, in any order; a stack
  * without a label is softmax, and a text without labels is the self-attention of every stack. */
