@@ -90,6 +90,13 @@ enum oa_error oa_read_parallel(struct oa_rows *rows, const char *source, const c
 /* All files of a list, by the names and what is asked for. */
 enum oa_error oa_rows_read(struct oa_rows *rows, const char *files, const char *columns);
 
+/* ---- pictures in patches (patches.c) ------------------------------------------------------------------------- */
+
+/* Appends the patches of a picture, row by row: an id for each, and behind one another their pixels, each patch row by
+ * row. name: for messages. */
+enum oa_error oa_patches_encode(const struct oa_tokenizer *tok, const char *name, const char *picture, size_t length,
+                                struct oa_ids *ids, struct oa_text *pixels);
+
 /* ---- labels -------------------------------------------------------------------------------------------------- */
 
 enum oa_error oa_labels_make(oa_context *c, const struct oa_rows *train, struct oa_labels *out);

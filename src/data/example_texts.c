@@ -268,11 +268,16 @@ enum oa_error oa_example_texts_tokenizer(oa_context *c, const struct oa_example_
 {
     struct oa_text train, others;
     *out = NULL;
-    if (texts->train.pictures && strcmp(spec, "byte") != 0)
+    bool pictures = texts->train.pictures, patches = strncmp(spec, OA_PATCHES, strlen(OA_PATCHES)) == 0;
+    if (pictures != patches && (patches || strcmp(spec, "byte") != 0))
         return oa_fail(c, OA_ARGUMENT,
-                       "the tokenizer of pictures is \"byte\", whose tokens are the 256 values of a "
-                       "pixel, not \"%s\"",
+                       patches
+                           ? "the tokenizer \"%s\" is for pictures (*.bin), and the examples are texts"
+                           : "the tokenizer \"%s\" is not for pictures: byte has a token for each of the 256 values "
+                             "of a pixel, patch:P a token for each square of P x P pixels",
                        spec);
+    if (patches)
+        return oa_tokenizer_make_patches(c, spec, out);
     oa_text_init(&train, c);
     oa_text_init(&others, c);
     add_texts(&texts->train, &train);

@@ -108,7 +108,7 @@ enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, do
                                         struct oa_example_texts *out);
 void oa_example_texts_close(struct oa_example_texts *texts);
 /* oa_tokenizer_open on the texts of the rows, of sources and targets alike, labels apart: bpe is trained on the
- * training rows, char collects the characters of all sides. Pictures need "byte". */
+ * training rows, char collects the characters of all sides. Pictures need "byte" or "patch:P". */
 enum oa_error oa_example_texts_tokenizer(oa_context *c, const struct oa_example_texts *texts, const char *spec,
                                          struct oa_tokenizer **out);
 
@@ -126,6 +126,7 @@ struct oa_example_layout {
 /* Sequences of ids end to end: i is ids[start[i]] … ids[start[i + 1] - 1]. */
 struct oa_id_lists {
     int32_t *ids, *words; /* words: oa_tokenizer_encode_text, special tokens are words of their own; NULL: unasked */
+    uint8_t *pixels;      /* P·P of each id, in patches of pictures; NULL: they are none */
     size_t *start;        /* [count + 1]; NULL: there are none */
     long longest;
     uint64_t cut; /* how many were longer than the limit */
@@ -135,6 +136,7 @@ struct oa_examples {
     const struct oa_rows *rows; /* borrowed */
     size_t count;
     struct oa_id_lists source, target; /* target: of OA_ANSWER_TEXT */
+    size_t patch;                      /* pixels of a token; 0: none are patches */
     int32_t *split;                    /* [count] ids of a source before its second text; NULL: there are no pairs */
     int32_t *label;                    /* [count] of OA_ANSWER_CLASS */
     double *value;                     /* [count] of OA_ANSWER_NUMBER */

@@ -52,7 +52,8 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, st
                                         .vocabulary = oa_tokenizer_size(out->tokenizer),
                                         .classes = answer == OA_ANSWER_CLASS ? out->texts.classes.count : 0,
                                         .labels = out->texts.classes.name,
-                                        .segments = out->train.split != NULL };
+                                        .segments = out->train.split != NULL,
+                                        .patch = (long)out->train.patch };
     return oa_status(c);
 }
 
