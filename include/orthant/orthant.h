@@ -326,6 +326,12 @@ struct oa_bench_request {
 };
 OA_API enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r, const struct oa_output *out);
 
+/* Where the time of a training step goes: real steps of the configured run, by part of the model and by operation, each
+ * with the least time that its arithmetic or its memory traffic would take on this machine. processor_time: 1: of all
+ * threads, against one core's peaks. Returns OA_INTERRUPTED, after what was measured until then was written, when a stop
+ * was asked for. */
+OA_API enum oa_error oa_bench_step(const oa_config *config, int processor_time, const struct oa_output *out);
+
 /* The proof that attentions do what they claim, on this machine: spec, or every mechanism when it is NULL. quick: fewer
  * variants and draws. Returns OA_DISPROVED, after the text was written, when a check failed. */
 OA_API enum oa_error oa_verify(oa_context *c, const char *spec, int quick, const struct oa_output *out);

@@ -239,16 +239,27 @@ static void residual_norm_gradient(struct oa_device *d, const struct oa_residual
     work(d, 12 * n, act(d, (a->dbranch ? 5 : 4) * n));
 }
 
+static double rest_of(struct oa_device *d, const struct oa_embedding *a, const void *rest)
+{
+    return rest ? act(d, (double)a->tokens * (double)a->width) : 0;
+}
+
 static void embed(struct oa_device *d, const struct oa_embedding *a)
 {
     double n = (double)a->tokens * (double)a->width;
-    work(d, n, act(d, n) + real(d, n));
+    work(d, n, act(d, n) + real(d, n) + rest_of(d, a, a->rest));
 }
 
 static void embed_gradient(struct oa_device *d, const struct oa_embedding *a)
 {
     double n = (double)a->tokens * (double)a->width;
-    work(d, n, act(d, n) + real(d, 2 * n));
+    work(d, n, act(d, n) + real(d, 2 * n) + rest_of(d, a, a->drest));
+}
+
+static void patches(struct oa_device *d, const struct oa_patches *a)
+{
+    double n = (double)a->tokens * (double)a->count;
+    work(d, 2 * n, act(d, n) + n);
 }
 
 static void choose_rows(struct oa_device *d, const struct oa_row_choice *a)
@@ -586,6 +597,7 @@ const struct oa_device_ops oa_device_plan = {
     .residual_norm_gradient = residual_norm_gradient,
     .embed = embed,
     .embed_gradient = embed_gradient,
+    .patches = patches,
     .choose_rows = choose_rows,
     .choose_rows_gradient = choose_rows_gradient,
     .mean_rows = mean_rows,
