@@ -143,8 +143,10 @@ struct oa_scores {
  * that holds a run is refused. Returns OA_INTERRUPTED after saving when a stop was asked for. scores may be NULL. */
 OA_API enum oa_error oa_train(const oa_config *config, const char *folder, int resume, struct oa_scores *scores,
                               const struct oa_output *out);
-/* Evaluates the run in a folder on text files (commas between), or on its validation text when files is NULL. */
-OA_API enum oa_error oa_eval(oa_context *c, const char *folder, const char *files, struct oa_scores *scores,
+/* Evaluates the run in a folder on files (commas between), or on its test or validation data when files is NULL.
+ * columns: of files that are tables, as data.columns; NULL = those of the run. */
+OA_API enum oa_error oa_eval(oa_context *c, const char *folder, const char *files, const char *columns,
+                             struct oa_scores *scores,
                              const struct oa_output *out);
 /* What is to be continued, beside the options generate.*; all zero: generate.prompt, once. */
 struct oa_generate_request {
