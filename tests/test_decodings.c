@@ -82,7 +82,7 @@ static void whole_logits(struct rig *r, int row, float *logits)
     oa_tape_reset(&t, false, false, (struct oa_stream){ 0 });
     struct oa_memory m = { .x = oa_model_encode(&t, r->model, &source), .length = source.length };
     oa_tensor *hidden = oa_model_hidden(&t, r->model, &in, &m, NULL);
-    oa_decoding_logits(&t, r->model, hidden, 0, STEPS, logits);
+    oa_decoding_logits(&t, r->model, hidden, 0, STEPS, logits, NULL);
     assert_ok(r->c, "the whole");
     oa_tape_free(&t);
 }
@@ -158,7 +158,7 @@ static void read_step(struct rig *r, struct oa_decodings *d, int first, int step
     int32_t ids[ROWS];
     for (int i = 0; i < d->rows; i++)
         ids[i] = r->tokens[first + i][step];
-    oa_decodings_read(d, ids, logits);
+    oa_decodings_read(d, ids, logits, NULL);
     assert_ok(r->c, "a step");
 }
 
@@ -261,11 +261,11 @@ static void check_choice(const char *attention)
             source[i] = old[from[i]];
             ids[i] = text[i][step] = r.tokens[i][step];
         }
-        oa_decodings_read(&d, ids, beam);
+        oa_decodings_read(&d, ids, beam, NULL);
         for (int i = 0; i < d.rows; i++) {
             begin(&r, &single, source[i], 1);
             for (int t = 0; t <= step; t++)
-                oa_decodings_read(&single, &text[i][t], alone);
+                oa_decodings_read(&single, &text[i][t], alone, NULL);
             assert_ok(r.c, attention);
             if (memcmp(alone, beam + i * VOCABULARY, sizeof alone) != 0)
                 fail_msg("%s: row %d of choice %d is not what it was", attention, i, step);
