@@ -21,12 +21,13 @@ static double logit(int source, long prefix, int id)
     return 3 * sin(1.7 * (double)prefix + 2.3 * id + 0.9 * source * id) - (id == END ? 0.3 : 0);
 }
 
+/* Of what is finite: that something is not must be seen in the logits. */
 static void sum_rows(int rows, long vocabulary, const float *logits, double *sums)
 {
     for (int r = 0; r < rows; r++) {
         double sum = 0;
         for (long id = 0; id < vocabulary; id++)
-            sum += exp((double)logits[r * vocabulary + id]);
+            sum += isfinite(logits[r * vocabulary + id]) ? exp((double)logits[r * vocabulary + id]) : 0;
         sums[r] = log(sum);
     }
 }
