@@ -51,7 +51,7 @@ INLINE void gemm_dot_lanes(long at, long lanes, int heights, int rows, const flo
     }
 }
 
-INLINE void gemm_dots(int heights, int rows, long k, const float *a, const ACT *b, long ldb, float *sums)
+INLINE void gemm_dots(int heights, int rows, long k, const float *a, long lda, const ACT *b, long ldb, float *sums)
 {
     v_float sum[TOGETHER][DOTS];
     for (int r = 0; r < heights; r++)
@@ -59,9 +59,9 @@ INLINE void gemm_dots(int heights, int rows, long k, const float *a, const ACT *
             sum[r][i] = v_set(0);
     long at = 0;
     for (; at + W <= k; at += W)
-        gemm_dot_lanes(at, W, heights, rows, a, k, b, ldb, sum);
+        gemm_dot_lanes(at, W, heights, rows, a, lda, b, ldb, sum);
     if (at < k)
-        gemm_dot_lanes(at, k - at, heights, rows, a, k, b, ldb, sum);
+        gemm_dot_lanes(at, k - at, heights, rows, a, lda, b, ldb, sum);
     for (int r = 0; r < heights; r++)
         if (rows == DOTS)
             v_add_four_sums(sum[r], sums + r * BLOCK_N);
@@ -70,21 +70,22 @@ INLINE void gemm_dots(int heights, int rows, long k, const float *a, const ACT *
 }
 
 /* sums [heights, n] += A [heights, k] Bᵀ */
-INLINE void gemm_rows_transposed(int heights, long n, long k, const float *a, const ACT *b, long ldb, float *sums)
+INLINE void gemm_rows_transposed(int heights, long n, long k, const float *a, long lda, const ACT *b, long ldb,
+                                 float *sums)
 {
     long j = 0;
     for (; j + DOTS <= n; j += DOTS)
-        gemm_dots(heights, DOTS, k, a, b + j * ldb, ldb, sums + j);
+        gemm_dots(heights, DOTS, k, a, lda, b + j * ldb, ldb, sums + j);
     for (; j < n; j++)
-        gemm_dots(heights, 1, k, a, b + j * ldb, ldb, sums + j);
+        gemm_dots(heights, 1, k, a, lda, b + j * ldb, ldb, sums + j);
 }
 
 /* The same with a number of rows that the compiler knows. */
-static void gemm_rows_dots(int heights, long n, long k, const float *a, const ACT *b, long ldb, float *sums)
+static void gemm_rows_dots(int heights, long n, long k, const float *a, long lda, const ACT *b, long ldb, float *sums)
 {
 #define ROWS(h)                                                                                                        \
     case h:                                                                                                            \
-        gemm_rows_transposed(h <= TOGETHER ? h : 1, n, k, a, b, ldb, sums);                                            \
+        gemm_rows_transposed(h <= TOGETHER ? h : 1, n, k, a, lda, b, ldb, sums);                                       \
         break;
     switch (heights) {
         ROWS(1)
@@ -97,16 +98,25 @@ static void gemm_rows_dots(int heights, long n, long k, const float *a, const AC
 #undef ROWS
 }
 
-/* A piece of a row of A as floats. */
-static void gemm_row_copy(const struct oa_gemm *g, long depth, const ACT *a, float *out)
+/* Pieces of rows of A as floats: where they lie, or copied to the room for packed A. */
+static const float *gemm_left(struct oa_gemm_state *s, const struct oa_gemm *g, int heights, long depth, const ACT *a,
+                              long *lda)
 {
-    if (!g->ta)
-        gemm_copy(depth, a, out);
-    for (long i = 0; g->ta && i < depth; i++)
-        out[i] = LOAD(a[i * g->lda]);
+    *lda = depth;
+    if (sizeof(ACT) == sizeof(float) && !g->ta) {
+        *lda = g->lda;
+        return (const float *)(const void *)a;
+    }
+    for (int r = 0; r < heights; r++) {
+        if (!g->ta)
+            gemm_copy(depth, a + r * g->lda, s->a + r * depth);
+        for (long i = 0; g->ta && i < depth; i++)
+            s->a[r * depth + i] = LOAD(a[r + i * g->lda]);
+    }
+    return s->a;
 }
 
-/* Up to TOGETHER rows of A, which are copied to the room for packed A, a piece of k at a time. */
+/* Up to TOGETHER rows of A, a piece of k at a time. */
 static void gemm_row_dots(struct oa_gemm_state *s, const struct oa_gemm *g, int heights, long n, const ACT *a,
                           const ACT *b)
 {
@@ -114,9 +124,9 @@ static void gemm_row_dots(struct oa_gemm_state *s, const struct oa_gemm *g, int 
         memset(s->c + r * BLOCK_N, 0, (size_t)n * sizeof *s->c);
     for (long p = 0; p < g->k; p += ROW_ROOM) {
         long depth = g->k - p < ROW_ROOM ? g->k - p : ROW_ROOM;
-        for (int r = 0; r < heights; r++)
-            gemm_row_copy(g, depth, a + r * (g->ta ? 1 : g->lda) + p * (g->ta ? g->lda : 1), s->a + r * depth);
-        gemm_rows_dots(heights, n, depth, s->a, b + p, g->ldb, s->c);
+        long lda;
+        const float *left = gemm_left(s, g, heights, depth, a + p * (g->ta ? g->lda : 1), &lda);
+        gemm_rows_dots(heights, n, depth, left, lda, b + p, g->ldb, s->c);
     }
 }
 
