@@ -273,6 +273,12 @@ static void test_a_large_vocabulary(void **state)
         for (int k = 0; k < WANTED; k++)
             assert_int_equal(h[k].ids[0], 300 + k);
         oa_hypotheses_free(h, WANTED);
+        for (int id = 0; id < LARGE; id++)
+            first[id] = (float)id / LARGE; /* each block has a little likelier ones */
+        assert_int_equal(search_large(c, first, h), OA_OK);
+        for (int k = 0; k < WANTED; k++)
+            assert_int_equal(h[k].ids[0], LARGE - 1 - k - (LARGE - 1 - k <= LARGE_END));
+        oa_hypotheses_free(h, WANTED);
         first[places[p][2]] = p == 1 ? INFINITY : NAN;
         assert_int_equal(search_large(c, first, h), OA_DIVERGED);
         oa_hypotheses_free(h, WANTED);
