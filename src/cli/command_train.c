@@ -76,7 +76,8 @@ const struct command command_train = {
                 "$ orthant train --task classify --init runs/m --data.train reviews.tsv --out runs/c\n"
                 "$ orthant train --resume --out runs/a\n"
                 "$ orthant train --dump-config > small.yaml",
-    .sections = "model data train decode",
+    .sections = "model data train decode cluster",
+    .ranks = true,
     .flags = flags,
     .see = "eval generate compare plan",
     .run = run,

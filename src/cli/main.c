@@ -23,13 +23,14 @@ void to_stdout_at_once(void *argument, const char *text, size_t length)
     fflush(stdout);
 }
 
-static int exit_code(const struct call *call, enum oa_error e, int signal)
+/* speaks: whether this rank is to tell of a failure. */
+static int exit_code(const struct call *call, enum oa_error e, int signal, bool speaks)
 {
     if (e == OA_OK)
         return DONE;
     if (e == OA_INTERRUPTED)
         return 128 + (signal ? signal : SIGINT);
-    if (!call->said) {
+    if (!call->said && speaks) {
         const char *sentence;
         oa_last_error(call->context, &sentence);
         print_failure(sentence);
@@ -52,6 +53,10 @@ static enum oa_error prepare(struct call *call)
 {
     const char *sentence;
     enum oa_error e = oa_last_error(call->context, &sentence); /* of opening: --isa or --threads */
+    if (e != OA_OK)
+        return e;
+    if (call->command->ranks && !flag_given(call, "dump-config"))
+        e = oa_join(call->context);
     if (e != OA_OK)
         return e;
     call->config = oa_config_new(call->context);
@@ -88,7 +93,9 @@ static int run_command(struct call *call)
     }
     enum oa_error e = run(call);
     progress_close();
-    int code = exit_code(call, e, *stop);
+    int code = exit_code(call, e, *stop, oa_speaks(call->context));
+    fflush(stderr);
+    oa_part(call->context, code);
     oa_config_free(call->config);
     oa_close(call->context);
     return code;

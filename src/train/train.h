@@ -9,6 +9,7 @@
 #ifndef ORTHANT_TRAIN_H
 #define ORTHANT_TRAIN_H
 
+#include "cluster/cluster.h"
 #include "tasks/tasks.h"
 #include "train/contest.h"
 #include "train/pace.h"
@@ -60,12 +61,13 @@ struct oa_train_request {
     const struct oa_options *options;
     const struct oa_workload *workload;
     const char *folder; /* receives model.safetensors, config.json, tokenizer.json, log.jsonl; NULL = nothing is kept */
-    bool resume;        /* go on from the newest good checkpoint in the folder, if there is one */
-    bool overwrite;     /* remove the run that the folder holds, before the first thing is written */
-    bool unjudged;      /* without validations, also at the end: only the steps are wanted */
-    bool keep;          /* keep the last checkpoint after the end (to go on with more steps) */
-    const char *title;  /* for progress lines; NULL: there are none of steps */
-    long run, runs;     /* "run 3 of 18" in progress lines; 0 = a single run */
+    struct oa_cluster *cluster; /* the ranks that train it together; NULL: this one alone */
+    bool resume;                /* go on from the newest good checkpoint in the folder, if there is one */
+    bool overwrite;             /* remove the run that the folder holds, before the first thing is written */
+    bool unjudged;              /* without validations, also at the end: only the steps are wanted */
+    bool keep;                  /* keep the last checkpoint after the end (to go on with more steps) */
+    const char *title;          /* for progress lines; NULL: there are none of steps */
+    long run, runs;             /* "run 3 of 18" in progress lines; 0 = a single run */
     void (*share)(void *argument, double done); /* told with each progress line, 0 to 1 of the steps; or NULL */
     void *share_argument;
 };
@@ -128,6 +130,12 @@ enum oa_error oa_same_options(oa_context *c, const char *folder, const struct oa
 enum oa_error oa_origin_of(oa_context *c, const struct oa_workload *w, struct oa_origin *out);
 enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_origin *before,
                              const struct oa_origin *now);
+
+/* same_everywhere.c: are these ranks of one program on processors that round alike, and do they have the options and
+ * texts of the first? OA_ARGUMENT on every rank when not, with a sentence that names the rank, what differs, both
+ * values and the remedy. `opened`: how opening the workload went here. Takes the cluster's options, too. */
+enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_options *o, const struct oa_workload *w,
+                                 enum oa_error opened);
 
 /* run_folder.c: files of a run. */
 enum { OA_PATH = 4096 };
