@@ -138,7 +138,7 @@ static void add_validation(const struct trainer *t, struct oa_log_line *line)
 static struct oa_log_line empty_line(const struct trainer *t, long step)
 {
     double none = (double)NAN;
-    struct oa_log_line line = { step, none, none, none, none, none, none, t->r->workload->task->measures, { 0 } };
+    struct oa_log_line line = { step, none, none, none, none, none, none, t->r->workload->task->measures, 0, 0, { 0 } };
     oa_scores_clear(line.scores);
     return line;
 }
@@ -183,6 +183,7 @@ static enum oa_error write_log(struct trainer *t, long step)
         add_validation(t, &line);
         OA_TRY(note_best(t));
     }
+    oa_ranks_log(t, &line);
     OA_TRY(oa_log_add(t->c, t->folder, &line, t->run));
     return add_event(t, &line);
 }

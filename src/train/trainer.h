@@ -20,9 +20,9 @@ enum { OA_TIMES = 4096 }; /* newest step times, for the median */
 
 /* What ranks say in each step. */
 struct oa_ranks {
-    struct oa_report *mine, *all; /* NULL: alone */
-    size_t bytes;                 /* of one */
-    double waited;                /* seconds in waits, of the sitting, when the newest step began */
+    struct oa_report *mine, *all;   /* NULL: alone */
+    size_t bytes;                   /* of one */
+    double waited, seconds, tokens; /* in waits, in steps, and in these: when the newest line of the log was written */
 };
 
 struct trainer {
@@ -71,8 +71,9 @@ enum oa_error oa_trainer_save_pace(struct trainer *t);
 /* Everybody has the values and the place of the first rank, which alone reads and writes files. `e`: how opening went.
  */
 enum oa_error oa_ranks_begin(struct trainer *t, enum oa_error e);
-enum oa_error oa_ranks_after_gradients(struct trainer *t); /* losses of all micro-batches; stops */
-enum oa_error oa_ranks_after_step(struct trainer *t);      /* one clock */
+enum oa_error oa_ranks_after_gradients(struct trainer *t);      /* losses of all micro-batches; stops */
+enum oa_error oa_ranks_after_step(struct trainer *t);           /* one clock */
+void oa_ranks_log(struct trainer *t, struct oa_log_line *line); /* how fast all were since the line before */
 void oa_ranks_close(struct trainer *t);
 void oa_trainer_account(struct trainer *t);         /* what was done and spent so far: of a run that diverged, too */
 enum oa_error oa_trainer_finish(struct trainer *t); /* after the last step */

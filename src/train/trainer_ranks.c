@@ -68,6 +68,13 @@ static enum oa_error check_clock(const struct trainer *t)
                    "train.seconds of processor time is for one rank: give train.clock wall, or train.steps");
 }
 
+static void note_pace(struct trainer *t)
+{
+    t->ranks.waited = t->r->cluster->waited;
+    t->ranks.seconds = t->p.seconds;
+    t->ranks.tokens = t->p.tokens;
+}
+
 enum oa_error oa_ranks_begin(struct trainer *t, enum oa_error e)
 {
     if (!t->r->cluster)
@@ -79,6 +86,7 @@ enum oa_error oa_ranks_begin(struct trainer *t, enum oa_error e)
     OA_TRY(oa_cluster_agree(t->r->cluster, e));
     OA_TRY(send_place(t));
     oa_context_hold_stop(t->c, true);
+    note_pace(t);
     return OA_OK;
 }
 
@@ -123,4 +131,15 @@ enum oa_error oa_ranks_after_step(struct trainer *t)
     if (t->o->train_seconds <= 0)
         return OA_OK;
     return oa_cluster_broadcast(t->r->cluster, "the time", &t->p.seconds, sizeof t->p.seconds);
+}
+
+void oa_ranks_log(struct trainer *t, struct oa_log_line *line)
+{
+    const struct oa_ranks *k = &t->ranks;
+    double seconds = t->p.seconds - k->seconds;
+    if (!t->r->cluster || seconds <= 0)
+        return;
+    line->rate = (t->p.tokens - k->tokens) / seconds;
+    line->waiting = (t->r->cluster->waited - k->waited) / seconds;
+    note_pace(t);
 }
