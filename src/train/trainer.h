@@ -68,9 +68,9 @@ bool oa_trainer_complete(const struct trainer *t); /* the newest validation was 
 enum oa_error oa_trainer_stopped(struct trainer *t);     /* OA_INTERRUPTED, with what goes on from where */
 bool oa_trainer_ends_otherwise(const struct trainer *t); /* not with the weights of its last step, as they are */
 enum oa_error oa_trainer_save_pace(struct trainer *t);
-/* Everybody has the values and the place of the first rank, which alone reads and writes files. `e`: how opening went.
- */
-enum oa_error oa_ranks_begin(struct trainer *t, enum oa_error e);
+enum oa_error oa_ranks_open(struct trainer *t);
+/* Everybody has the values and the place of the first rank, which alone reads and writes files. */
+enum oa_error oa_ranks_begin(struct trainer *t);
 enum oa_error oa_ranks_after_gradients(struct trainer *t);      /* losses of all micro-batches; stops */
 enum oa_error oa_ranks_after_step(struct trainer *t);           /* one clock */
 void oa_ranks_log(struct trainer *t, struct oa_log_line *line); /* how fast all were since the line before */

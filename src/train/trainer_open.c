@@ -137,8 +137,10 @@ static enum oa_error reserve(struct trainer *t)
                      : OA_NO_MEMORY;
 }
 
+/* Nothing is written. */
 static enum oa_error open_all(struct trainer *t)
 {
+    OA_TRY(oa_ranks_open(t));
     OA_TRY(oa_metric_choose(t->c, t->r->workload->task, t->o->compare_metric, &t->metric));
     OA_TRY(oa_best_check(t->c, t->o, oa_workload_side(t->r->workload, OA_VALIDATION).targets > 0, t->r->folder));
     OA_TRY(oa_average_check(t->c, t->o, t->r->folder));
@@ -149,15 +151,15 @@ static enum oa_error open_all(struct trainer *t)
     OA_TRY(reserve(t));
     OA_TRY(open_data(t));
     OA_TRY(find_checkpoint(t));
-    OA_TRY(take_initial(t));
-    OA_TRY(begin(t));
-    oa_initial_close(&t->initial);
-    return OA_OK;
+    return take_initial(t);
 }
 
 enum oa_error oa_trainer_open(struct trainer *t)
 {
-    return oa_ranks_begin(t, open_all(t));
+    OA_TRY(oa_cluster_agree(t->r->cluster, open_all(t)));
+    OA_TRY(oa_cluster_agree(t->r->cluster, begin(t)));
+    oa_initial_close(&t->initial);
+    return oa_ranks_begin(t);
 }
 
 void oa_trainer_close(struct trainer *t)

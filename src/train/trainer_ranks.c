@@ -49,16 +49,6 @@ static enum oa_error send_place(struct trainer *t)
     return OA_OK;
 }
 
-static enum oa_error open_reports(struct trainer *t)
-{
-    struct oa_ranks *k = &t->ranks;
-    long micros = t->sum.end - t->sum.first;
-    k->bytes = sizeof *k->mine + (size_t)micros * sizeof *k->mine->losses;
-    k->mine = oa_alloc(t->c, k->bytes);
-    k->all = oa_alloc(t->c, k->bytes * (size_t)oa_rank_count(t->r->cluster));
-    return oa_status(t->c);
-}
-
 /* Processor time of all threads of all ranks is not known where a step ends. */
 static enum oa_error check_clock(const struct trainer *t)
 {
@@ -68,6 +58,19 @@ static enum oa_error check_clock(const struct trainer *t)
                    "train.seconds of processor time is for one rank: give train.clock wall, or train.steps");
 }
 
+enum oa_error oa_ranks_open(struct trainer *t)
+{
+    struct oa_ranks *k = &t->ranks;
+    if (!t->r->cluster)
+        return OA_OK;
+    long size = oa_rank_count(t->r->cluster), micros = t->o->train_accumulate / size;
+    k->bytes = sizeof *k->mine + (size_t)micros * sizeof *k->mine->losses;
+    k->mine = oa_alloc(t->c, k->bytes);
+    k->all = oa_alloc(t->c, k->bytes * (size_t)size);
+    OA_TRY(oa_status(t->c));
+    return check_clock(t);
+}
+
 static void note_pace(struct trainer *t)
 {
     t->ranks.waited = t->r->cluster->waited;
@@ -75,15 +78,10 @@ static void note_pace(struct trainer *t)
     t->ranks.tokens = t->p.tokens;
 }
 
-enum oa_error oa_ranks_begin(struct trainer *t, enum oa_error e)
+enum oa_error oa_ranks_begin(struct trainer *t)
 {
     if (!t->r->cluster)
-        return e;
-    if (e == OA_OK)
-        e = check_clock(t);
-    if (e == OA_OK)
-        e = open_reports(t);
-    OA_TRY(oa_cluster_agree(t->r->cluster, e));
+        return OA_OK;
     OA_TRY(send_place(t));
     oa_context_hold_stop(t->c, true);
     note_pace(t);
