@@ -193,4 +193,64 @@ status=0
 wait $pid || status=$?
 [ $status -ne 0 ] || fail "a run that was stopped ended well"
 checkpointed stopped 1 || fail "a run that was stopped left no checkpoint"
+# ---- contests
+
+weights() { # FOLDER: digests of all runs, trials too
+    (cd "$1" && find . -name result.json | sort | xargs grep -o '"weights": *"[0-9a-f]*"')
+}
+
+results() { # FOLDER
+    find "$1" -name result.json 2>/dev/null | wc -l
+}
+
+part "a contest on 3 ranks"
+contest="compare --config tiny.yaml --attention softmax --attention random --seeds 2 --threads 1 --quiet \
+    --compare.tune train.lr=1e-3,3e-3 --compare.tune_steps 10 --compare.vary split --compare.vary_seeds 2"
+expect 0 $contest --out alone
+ranks 3 0 $contest --out farmed
+weights alone >a
+weights farmed >b
+[ "$(wc -l <a)" -ge 12 ] || fail "the contest has too few runs"
+same a b
+[ "$(grep -c '^report ' out)" -eq 1 ] || fail "more than one rank printed the contest"
+
+part "a contest whose ranks are killed"
+contest="compare --config tiny.yaml --attention softmax --attention random --seeds 3 --threads 1 --quiet \
+    --train.steps 120 --train.checkpoint_every 20"
+expect 0 $contest --out alone-long
+for n in 3 2; do
+    mpirun --oversubscribe -n $n "$orthant" $contest --out killed-contest >out 2>err </dev/null &
+    pid=$!
+    before=$(results killed-contest)
+    until [ "$(results killed-contest)" -gt "$before" ]; do
+        kill -0 $pid || fail "the contest ended before: $n ranks"
+        sleep 0.01
+    done
+    kill -KILL "$(workers | sed -n 2p)"
+    status=0
+    wait $pid || status=$?
+    [ $status -ne 0 ] || fail "a contest whose rank was killed ended well"
+    says err 'rank 1.* exited on signal 9'
+done
+ranks 4 0 $contest --out killed-contest
+weights alone-long >a
+weights killed-contest >b
+same a b
+
+part "contests that are refused"
+mkdir elsewhere
+cp tiny.yaml elsewhere
+cp other.txt elsewhere/text.txt
+elsewhere() { # FOLDER SENTENCE: the second rank runs in another folder
+    status=0
+    mpirun --oversubscribe -n 1 "$orthant" $contest --out "$1" : \
+        -n 1 sh -c 'cd elsewhere && exec "$@"' sh "$orthant" $contest --out "$1" >out 2>err || status=$?
+    [ $status -ne 0 ] || fail "a rank elsewhere took part: $1"
+    says err "orthant: rank 1 on .*: $2"
+}
+elsewhere "$PWD/refused-contest" 'the training text has the SHA-256'
+elsewhere refused-contest-1 '.* is not there: a contest on several hosts needs a folder that all of them see'
+ranks 2 2 $contest --equal time --out refused-contest-2
+says err 'equal time measures runs one after another on one machine'
+[ "$(grep -c '^orthant: ' err)" -eq 1 ] || fail "more than one rank refused"
 part "done"

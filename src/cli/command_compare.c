@@ -131,7 +131,8 @@ const struct command command_compare = {
     .examples = "$ orthant compare --config small.yaml --attention softmax --attention orthogonal --seeds 3 --out "
                 "contest\n"
                 "$ orthant compare --attention softmax --attention \"local(window=16)\" --equal time",
-    .sections = "model data train decode compare",
+    .sections = "model data train decode compare cluster",
+    .ranks = true,
     .flags = flags,
     .see = "train plan explain",
     .run = run,

@@ -13,8 +13,7 @@ enum { VALUE = 96 };
 static const struct line {
     const char *what, *remedy;
 } lines[] = {
-    { "Orthant", "install the same program on every host" },
-    { "the numbers version", "install the same program on every host" },
+    { "the Orthant", "install the same program on every host" },
     { "the C library", "run on hosts of one distribution, or in one container" },
     { "the instruction set", "give every rank the lowest of them with --isa" },
     { "what makes matrix products", "install the same libraries on every host, or run in one container" },
@@ -24,7 +23,7 @@ static const struct line {
     { "the SHA-256 of the tokenizer", "copy the same tokenizer.json to every host" },
     { "the SHA-256 of the model of train.init", "copy the same model to every host" },
 };
-enum { PROCESSOR = 5, LINES = sizeof lines / sizeof *lines };
+enum { LINES = sizeof lines / sizeof *lines };
 
 struct papers {
     char line[LINES][VALUE];
@@ -38,7 +37,6 @@ static enum oa_error fill(oa_context *c, const struct oa_options *o, const struc
     OA_TRY(oa_origin_of(c, w, &origin));
     oa_kernels_init(&k, o->train_precision, oa_context_isa(c), oa_context_cpu(c));
     const char *values[LINES] = { oa_version(),
-                                  "",
                                   gnu_get_libc_version(),
                                   oa_isa_name(oa_context_isa(c)),
                                   k.gemm_name ? k.gemm_name : "",
@@ -49,7 +47,6 @@ static enum oa_error fill(oa_context *c, const struct oa_options *o, const struc
                                   origin.start.hex };
     for (int i = 0; i < LINES; i++)
         snprintf(p->line[i], VALUE, "%s", values[i]);
-    snprintf(p->line[1], VALUE, "%d", OA_NUMBERS_VERSION);
     p->options = *o;
     return OA_OK;
 }
@@ -99,15 +96,24 @@ static enum oa_error compare(oa_context *c, const struct papers *first, const st
     return OA_OK;
 }
 
-/* Another program may even have other options: their size is the first thing that is compared. */
-static enum oa_error compare_sizes(struct oa_cluster *cluster)
+/* Another program may even have other options, so their size is compared as well. */
+struct program {
+    long size, numbers;
+    char version[VALUE];
+};
+
+enum oa_error oa_same_program(struct oa_cluster *cluster)
 {
-    long mine = sizeof(struct papers), first = mine;
-    OA_TRY(oa_cluster_broadcast(cluster, "word that it has read its data", &first, sizeof first));
-    enum oa_error e =
-        first == mine ? OA_OK
-                      : oa_fail(cluster->context, OA_ARGUMENT, "this is another Orthant (%s) than that of rank 0; %s",
-                                oa_version(), lines[0].remedy);
+    struct program mine = { sizeof(struct papers), OA_NUMBERS_VERSION, "" };
+    if (!cluster)
+        return OA_OK;
+    snprintf(mine.version, VALUE, "%s", oa_version());
+    struct program first = mine;
+    OA_TRY(oa_cluster_broadcast(cluster, "word that it has begun", &first, sizeof first));
+    enum oa_error e = OA_OK;
+    if (memcmp(&first, &mine, sizeof mine) != 0)
+        e = oa_fail(cluster->context, OA_ARGUMENT, "this is another Orthant (%s) than that of rank 0 (%s); %s",
+                    mine.version, first.version, lines[0].remedy);
     return oa_cluster_agree(cluster, e);
 }
 
@@ -118,8 +124,8 @@ enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_opt
         return opened;
     oa_context *c = cluster->context;
     cluster->patience = o->cluster_patience;
+    OA_TRY(oa_same_program(cluster));
     OA_TRY(oa_cluster_agree(cluster, opened));
-    OA_TRY(compare_sizes(cluster));
     struct papers *here = oa_alloc(c, 2 * sizeof *here), *first = here + 1;
     if (!here)
         return OA_NO_MEMORY;

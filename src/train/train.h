@@ -97,8 +97,9 @@ struct oa_contest_request {
     const struct oa_options *options; /* compare.seeds, compare.equal and all the rest */
     const char *const *attentions;
     int count;
-    const char *folder; /* runs/attention-NN/seed-N/ below it */
-    bool overwrite;     /* remove the contest that the folder holds, before the first thing is written */
+    struct oa_cluster *cluster; /* ranks that take runs as well; NULL: there are none. Only the first holds a contest */
+    const char *folder;         /* runs/attention-NN/seed-N/ below it */
+    bool overwrite;             /* remove the contest that the folder holds, before the first thing is written */
 };
 /* Trains what the folder does not hold yet. Finished runs in it are used when their fingerprints (fingerprint.h) are
  * those of this request; OA_ARGUMENT when anything in it belongs to another contest, OA_FORMAT when a file was changed.
@@ -134,6 +135,7 @@ enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_
 /* same_everywhere.c: are these ranks of one program on processors that round alike, and do they have the options and
  * texts of the first? OA_ARGUMENT on every rank when not, with a sentence that names the rank, what differs, both
  * values and the remedy. `opened`: how opening the workload went here. Takes the cluster's options, too. */
+enum oa_error oa_same_program(struct oa_cluster *cluster); /* the program alone */
 enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_options *o, const struct oa_workload *w,
                                  enum oa_error opened);
 
