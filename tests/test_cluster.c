@@ -305,6 +305,36 @@ static void test_ranks_must_divide_the_leaves(void **state)
         strstr(ranks[0].sentence, "2 ranks do not divide the micro-batches of a step, train.accumulate = 3"));
 }
 
+/* 2 (R−1)/R of the array where each rank has one sum to give, as in Rabenseifner's algorithm (2004); on the plan
+ * device, with memory that is counted. */
+static void test_what_is_exchanged(void **state)
+{
+    (void)state;
+    const long count = 3 << 20;
+    oa_context *c = oa_open(NULL);
+    struct oa_device *d;
+    assert_int_equal(oa_device_open(c, OA_PRECISION_F32, true, &d), OA_OK);
+    for (int size = 2; size <= 8; size *= 2) {
+        struct oa_cluster talk = { .context = c, .size = size };
+        struct oa_tree_sum t;
+        struct oa_traffic traffic;
+        struct leaf leaf = { .values = NULL };
+        assert_int_equal(oa_tree_sum_open(d, &talk, 8, (void *)(uintptr_t)4096, count, &t), OA_OK);
+        oa_tree_traffic(&t, &traffic);
+        double expected = 2.0 * (size - 1) / size * (double)count * 4;
+        assert_true(traffic.sent == expected && traffic.received == expected);
+        assert_int_equal(traffic.messages, 3 * 2 * (size - 1));
+        assert_int_equal(oa_tree_sum_make(&t, make_leaf, &leaf), OA_OK);
+        assert_int_equal(leaf.made, 8 / size);
+        /* what waits at each level below the rank's node, and the shards that come in */
+        double levels = size == 2 ? 2 : size == 4 ? 1 : 0;
+        assert_true((double)t.arena.peak == 4.0 * (double)count * (levels + (double)(size - 1) / size));
+        oa_tree_sum_close(&t);
+    }
+    oa_device_close(d);
+    oa_close(c);
+}
+
 /* ---- agreements and waits ---- */
 
 static void *silent_body(void *argument)
@@ -376,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_nodes_of_a_stretch),
         cmocka_unit_test(test_sums_do_not_depend_on_ranks),
         cmocka_unit_test(test_ranks_must_divide_the_leaves),
+        cmocka_unit_test(test_what_is_exchanged),
         cmocka_unit_test(test_a_wait_has_an_end),
         cmocka_unit_test(test_all_know_of_a_failure),
         cmocka_unit_test(test_alone_there_is_nothing_to_do),

@@ -150,6 +150,16 @@ static enum oa_error say_size(const oa_config *config, const struct oa_workload 
     return OA_OK;
 }
 
+static enum oa_error check_ranks(const oa_config *config)
+{
+    long asked = config->options.cluster_ranks, there = oa_rank_count(oa_context_cluster(config->context));
+    if (asked == 0 || asked == there)
+        return OA_OK;
+    return oa_fail(config->context, OA_ARGUMENT,
+                   "cluster.ranks is %ld, and there %s %ld: start as many, mpirun -n %ld orthant train …", asked,
+                   there == 1 ? "is" : "are", there, asked);
+}
+
 static enum oa_error run(const oa_config *config, const char *folder, int resume, struct oa_scores *scores,
                          const struct oa_output *out, struct oa_workload *work, struct oa_run *result)
 {
@@ -163,6 +173,7 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
                                         .keep = true,
                                         .title = config->options.model_attention };
     struct oa_started started;
+    OA_TRY(check_ranks(config));
     /* before a long text is read */
     OA_TRY(oa_attention_warn(config->context, config->options.model_attention, oa_options_stacks(&config->options),
                              &config->options));

@@ -3,7 +3,8 @@
  * rank gets its shard of every sum of the others; in the second it sends to all what became of it. */
 #include "cluster/tree_sum.h"
 
-enum { BUCKET = 1 << 20, ALIGN = 16 }; /* elements */
+/* Elements. A shard of a bucket is a message: not so small that its latency counts. */
+enum { BUCKET = 1 << 20, SHARD = 1 << 16, ALIGN = 16 };
 
 struct bucket {
     long first, end; /* in the array */
@@ -67,12 +68,13 @@ static enum oa_error open_buckets(struct oa_tree_sum *t, struct oa_tree_exchange
 {
     const struct oa_cluster_ops *ops = t->cluster->ops;
     oa_context *c = t->device->context;
-    x->buckets = (int)oa_blocks(t->count, BUCKET);
+    long size = oa_max(BUCKET, (long)t->size * SHARD);
+    x->buckets = (int)oa_blocks(t->count, size);
     x->bucket = oa_alloc(c, (size_t)x->buckets * sizeof *x->bucket);
     for (int i = 0; x->bucket && i < x->buckets; i++) {
         struct bucket *b = &x->bucket[i];
-        b->first = (long)i * BUCKET;
-        b->end = oa_min(t->count, b->first + BUCKET);
+        b->first = i * size;
+        b->end = oa_min(t->count, b->first + size);
         b->shard = oa_alloc(c, (size_t)t->size * OA_TREE_SUMS * sizeof *b->shard);
         b->sums = ops ? ops->open(t->cluster) : NULL;
         b->totals = ops ? ops->open(t->cluster) : NULL;
@@ -143,7 +145,7 @@ void oa_tree_exchange_close(struct oa_tree_sum *t)
 /* What the device has at a place of a view, where the host does not see it anyway. */
 static void fetch_part(const struct oa_tree_sum *t, const struct oa_view *v, const void *memory, size_t bytes)
 {
-    if (v->host != v->memory)
+    if (v->host && v->host != v->memory)
         t->device->ops->download(t->device, bytes, memory,
                                  (char *)v->host + ((const char *)memory - (char *)v->memory));
 }
@@ -221,6 +223,8 @@ static void fetch(const struct oa_tree_sum *t)
 enum oa_error oa_tree_exchange(struct oa_tree_sum *t)
 {
     struct oa_tree_exchange *x = t->exchange;
+    for (int i = 0; t->device->dry && i < x->buckets; i++)
+        join_all(t, &x->bucket[i]);
     if (t->device->dry)
         return OA_OK;
     fetch(t);
@@ -236,4 +240,21 @@ enum oa_error oa_tree_exchange(struct oa_tree_sum *t)
         OA_TRY(oa_messages_wait(t->cluster, x->bucket[i].totals, "the sums of gradients"));
     oa_view_store(&x->total);
     return OA_OK;
+}
+
+void oa_tree_traffic(const struct oa_tree_sum *t, struct oa_traffic *out)
+{
+    const struct oa_tree_exchange *x = t->exchange;
+    *out = (struct oa_traffic){ 0 };
+    for (int i = 0; x && i < x->buckets; i++) {
+        const struct bucket *b = &x->bucket[i];
+        double own = (double)shard_bytes(t, b, t->rank), all = 0;
+        for (int r = 0; r < t->size; r++) {
+            all += (double)shard_bytes(t, b, r);
+            if (r != t->rank)
+                out->received += own * x->nodes[r].count + (double)shard_bytes(t, b, r);
+        }
+        out->sent += (all - own) * t->own.count + own * (t->size - 1);
+        out->messages += (t->size - 1) * (t->own.count + 1);
+    }
 }

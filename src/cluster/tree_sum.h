@@ -52,6 +52,13 @@ void oa_tree_sum_close(struct oa_tree_sum *t);
 /* Makes this rank's leaves, in order, and leaves the sum over the leaves of all ranks in `total`, on every rank. */
 enum oa_error oa_tree_sum_make(struct oa_tree_sum *t, oa_leaf *leaf, void *argument);
 
+/* What this rank exchanges with the others for a sum. */
+struct oa_traffic {
+    double sent, received; /* bytes */
+    long messages;         /* sent */
+};
+void oa_tree_traffic(const struct oa_tree_sum *t, struct oa_traffic *out);
+
 /* Private: tree_exchange.c. */
 enum oa_error oa_tree_exchange_open(struct oa_tree_sum *t);
 void oa_tree_exchange_close(struct oa_tree_sum *t);

@@ -55,19 +55,23 @@ static void count(struct planned *p, const struct oa_step_shape *shape, struct o
     out->memory_scratch = (double)d->scratch.peak;
 }
 
+/* What the first of so many ranks does; the others do as much. */
 static enum oa_error measure(struct oa_device *d, const struct oa_options *o, const struct oa_model_form *form,
-                             const struct oa_step_shape *shape, struct oa_plan *out)
+                             const struct oa_step_shape *shape, long ranks, struct oa_plan *out)
 {
     oa_tape tape;
+    struct oa_cluster several = { .context = d->context, .size = (int)ranks };
     struct planned p = { .device = d, .options = o, .tape = &tape };
     OA_TRY(oa_model_open(d, o, form, true, &p.model));
     const struct oa_store *s = &p.model->store;
     enum oa_error e = oa_task_check_model(p.model);
     oa_tape_init(&tape, d);
     if (e == OA_OK)
-        e = oa_tree_sum_open(d, NULL, o->train_accumulate, s->gradients, s->live, &p.sum);
-    if (e == OA_OK)
+        e = oa_tree_sum_open(d, ranks > 1 ? &several : NULL, o->train_accumulate, s->gradients, s->live, &p.sum);
+    if (e == OA_OK) {
         count(&p, shape, out);
+        oa_tree_traffic(&p.sum, &out->traffic);
+    }
     oa_tree_sum_close(&p.sum);
     oa_tape_free(&tape);
     oa_model_close(p.model);
@@ -77,10 +81,16 @@ static enum oa_error measure(struct oa_device *d, const struct oa_options *o, co
 enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
                            const struct oa_step_shape *shape, struct oa_plan *out)
 {
+    return oa_plan_rank(c, o, form, shape, 1, out);
+}
+
+enum oa_error oa_plan_rank(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
+                           const struct oa_step_shape *shape, long ranks, struct oa_plan *out)
+{
     struct oa_device *d;
     enum oa_error e = oa_device_open(c, o->train_precision, true, &d);
     if (e == OA_OK)
-        e = measure(d, o, form, shape, out);
+        e = measure(d, o, form, shape, ranks, out);
     oa_device_close(d);
     return e;
 }

@@ -9,7 +9,7 @@
 #ifndef ORTHANT_TRAIN_H
 #define ORTHANT_TRAIN_H
 
-#include "cluster/cluster.h"
+#include "cluster/tree_sum.h"
 #include "tasks/tasks.h"
 #include "train/contest.h"
 #include "train/pace.h"
@@ -85,11 +85,16 @@ struct oa_plan {
     double tokens;            /* of one step */
     /* Bytes: the store (values, gradients, moments), activations with their gradients, and the device's scratch. */
     double memory_parameters, memory_activations, memory_scratch;
+    struct oa_traffic traffic; /* of one of several ranks, a step */
 };
 /* Memory is that of the largest step, the rest that of a typical one. A model that cannot do what its task (data.task)
  * measures is refused (oa_task_check_model). */
 enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
                            const struct oa_step_shape *shape, struct oa_plan *out);
+/* The same for one of so many ranks: its micro-batches, its memory, what it exchanges; tokens are still those of all.
+ */
+enum oa_error oa_plan_rank(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
+                           const struct oa_step_shape *shape, long ranks, struct oa_plan *out);
 enum oa_error oa_plan_workload(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
                                struct oa_plan *out);
 
