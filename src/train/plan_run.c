@@ -1,47 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a run will cost: training steps on the plan device, which computes nothing. */
-#include "cluster/tree_sum.h"
+#include "device/meter.h"
 #include "train/train.h"
 
 #include <string.h>
 
-struct planned {
-    struct oa_device *device;
+/* ---- a step ---- */
+
+struct one_step {
     struct oa_model *model;
-    const struct oa_options *options;
     const struct oa_batch *batch;
+    double scale;
     oa_tape *tape;
-    struct oa_tree_sum sum;
 };
 
 static enum oa_error micro_batch(void *argument, long micro)
 {
-    struct planned *p = argument;
+    const struct one_step *s = argument;
+    struct oa_device *d = s->model->device;
     (void)micro;
-    oa_store_zero_gradients(&p->model->store);
-    oa_tape_reset(p->tape, true, true, (struct oa_stream){ 0 });
-    oa_model_loss(p->tape, p->model, p->batch, 1);
-    oa_tape_backward(p->tape);
+    oa_meter_at(d, NULL, OA_OPTIMISER, false);
+    oa_store_zero_gradients(&s->model->store);
+    oa_tape_reset(s->tape, true, true, (struct oa_stream){ 0 });
+    oa_model_loss(s->tape, s->model, s->batch, s->scale);
+    oa_tape_backward(s->tape);
+    oa_meter_at(d, NULL, OA_OPTIMISER, false);
     return OA_OK;
 }
 
-static void one_step(struct planned *p, const struct oa_batch *batch)
+void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct oa_batch *batch, double scale,
+                  oa_tape *t, struct oa_tree_sum *sum)
 {
-    struct oa_store *s = &p->model->store;
-    p->batch = batch;
-    oa_tree_sum_make(&p->sum, micro_batch, p);
-    p->device->ops->sum_squares(p->device, s->updated, s->gradients);
-    oa_optimizer_step(s, p->options, 1, 1);
-    oa_model_after_step(p->model, 1);
+    struct oa_device *d = m->device;
+    struct one_step step = { m, batch, scale, t };
+    oa_tree_sum_make(sum, micro_batch, &step);
+    d->ops->sum_squares(d, m->store.updated, m->store.gradients);
+    oa_optimizer_step(&m->store, o, 1, 1);
+    oa_model_after_step(m, 1);
 }
 
-static void count(struct planned *p, const struct oa_step_shape *shape, struct oa_plan *out)
+/* ---- a plan ---- */
+
+static void count(struct oa_model *m, const struct oa_options *o, const struct oa_step_shape *shape, oa_tape *t,
+                  struct oa_tree_sum *sum, struct oa_plan *out)
 {
-    struct oa_device *d = p->device;
-    const struct oa_store *s = &p->model->store;
+    struct oa_device *d = m->device;
+    const struct oa_store *s = &m->store;
     d->flops = d->bytes = d->computed = 0;
-    one_step(p, &shape->typical);
-    *out = (struct oa_plan){ .vocabulary = p->model->vocabulary,
+    oa_step_once(m, o, &shape->typical, 1, t, sum);
+    *out = (struct oa_plan){ .vocabulary = m->vocabulary,
                              .trainable = (double)s->trainable,
                              .frozen = (double)s->frozen,
                              .flops = d->flops,
@@ -49,10 +56,11 @@ static void count(struct planned *p, const struct oa_step_shape *shape, struct o
                              .computed = d->computed,
                              .tokens = shape->tokens };
     if (memcmp(&shape->typical, &shape->largest, sizeof shape->typical) != 0)
-        one_step(p, &shape->largest);
-    out->memory_parameters = (double)(s->arena.peak + p->sum.arena.peak);
-    out->memory_activations = (double)p->tape->arena.peak;
+        oa_step_once(m, o, &shape->largest, 1, t, sum);
+    out->memory_parameters = (double)(s->arena.peak + sum->arena.peak);
+    out->memory_activations = (double)t->arena.peak;
     out->memory_scratch = (double)d->scratch.peak;
+    oa_tree_traffic(sum, &out->traffic);
 }
 
 /* What the first of so many ranks does; the others do as much. */
@@ -60,21 +68,20 @@ static enum oa_error measure(struct oa_device *d, const struct oa_options *o, co
                              const struct oa_step_shape *shape, long ranks, struct oa_plan *out)
 {
     oa_tape tape;
+    struct oa_model *m;
+    struct oa_tree_sum sum = { 0 };
     struct oa_cluster several = { .context = d->context, .size = (int)ranks };
-    struct planned p = { .device = d, .options = o, .tape = &tape };
-    OA_TRY(oa_model_open(d, o, form, true, &p.model));
-    const struct oa_store *s = &p.model->store;
-    enum oa_error e = oa_task_check_model(p.model);
+    OA_TRY(oa_model_open(d, o, form, true, &m));
+    enum oa_error e = oa_task_check_model(m);
     oa_tape_init(&tape, d);
     if (e == OA_OK)
-        e = oa_tree_sum_open(d, ranks > 1 ? &several : NULL, o->train_accumulate, s->gradients, s->live, &p.sum);
-    if (e == OA_OK) {
-        count(&p, shape, out);
-        oa_tree_traffic(&p.sum, &out->traffic);
-    }
-    oa_tree_sum_close(&p.sum);
+        e = oa_tree_sum_open(d, ranks > 1 ? &several : NULL, o->train_accumulate, m->store.gradients, m->store.live,
+                             &sum);
+    if (e == OA_OK)
+        count(m, o, shape, &tape, &sum, out);
+    oa_tree_sum_close(&sum);
     oa_tape_free(&tape);
-    oa_model_close(p.model);
+    oa_model_close(m);
     return e == OA_OK ? oa_status(d->context) : e;
 }
 
