@@ -29,6 +29,8 @@ test  clang-format  the layout of the source
 test  gcc-aarch64-linux-gnu compiles the portable code for another processor
 test  libc6-dev-arm64-cross its headers
 test  mmdebstrap    a Debian with nothing in it, for the first two commands of the README
+test  libopenmpi-dev MPI: several machines (cmake -DORTHANT_MPI=ON)
+test  openmpi-bin   starts ranks
 test  git           clones the commit into it
 END
 }

@@ -108,9 +108,10 @@ words_and_files='damage|disk|help|kill|list|tokenizer|wrong_use|attentions|data|
 # guarded device does what sanitizers do.
 nothing_to_see='_dom$|^check_isa$|^cli_install$|_guarded$'
 
-# The products of plain C, and the known bugs, in one build.
+# The products of plain C, the known bugs, and MPI where it is installed, in one build.
 plain() {
-    configure build-plain gcc -DORTHANT_ONEDNN=OFF -DORTHANT_BUGS=ON
+    configure build-plain gcc -DORTHANT_ONEDNN=OFF -DORTHANT_BUGS=ON \
+        -DORTHANT_MPI="$(command -v mpicc >/dev/null && echo ON || echo OFF)"
 }
 
 no_onednn() {
@@ -136,6 +137,15 @@ layers() {
 # Every known bug, one at a time, is found by `orthant verify`.
 bugs() {
     plain && build build-plain orthant-cli && sh tests/prove_the_prover.sh build-plain/orthant .
+}
+
+# Several ranks on this machine against one.
+mpi() {
+    need mpirun && need mpicc || return 77
+    plain && build build-plain orthant-cli || return 1
+    { sh tests/mpi.sh "$PWD/build-plain/orthant" "$PWD"; echo $? >"$scratch/status"; } | tee "$scratch/mpi"
+    reason=$(tail -n 1 "$scratch/mpi")
+    return "$(cat "$scratch/status")"
 }
 
 # Some of the small mistakes of tests/faults, others with each commit, are noticed by a test.
@@ -186,7 +196,7 @@ run() { # STAGE
     echo "== $stage: $result, $(($(date +%s) - start)) s"
 }
 
-for name in ${*:-format layers header release clang_build asan tsan no_onednn bugs faults arm64 fuzz bare}; do
+for name in ${*:-format layers header release clang_build asan tsan no_onednn bugs mpi faults arm64 fuzz bare}; do
     wrong=0
     run "$name"
 done

@@ -63,6 +63,16 @@ struct oa_settings { /* all zero = defaults */
 
 OA_API oa_context *oa_open(const struct oa_settings *settings); /* NULL settings = defaults; NULL when out of memory */
 OA_API void oa_close(oa_context *c);
+/* Several processes that mpirun or srun started do one piece of work together (oa_train, oa_compare) once each of them
+ * has joined; alone, nothing happens. Refused where the library was built without MPI. Of those that have joined only
+ * the first, rank 0, says and prints anything. oa_part comes after the last work, whatever became of it, and before
+ * oa_close: oa_speaks, before it, says whether this rank is the one to tell of a failure (oa_last_error), and waits for
+ * the others a few seconds, or where nothing failed until they have come as well; oa_part then leaves, or ends ranks
+ * that did not come, with this exit code. */
+OA_API enum oa_error oa_join(oa_context *c);
+OA_API int oa_rank(const oa_context *c);
+OA_API int oa_speaks(oa_context *c);
+OA_API void oa_part(oa_context *c, int code);
 OA_API enum oa_error oa_last_error(const oa_context *c, const char **sentence); /* OA_OK when nothing failed */
 OA_API void oa_clear_error(oa_context *c);
 OA_API const char *oa_version(void);

@@ -3,6 +3,7 @@
 #include "api/api.h"
 #include "api/api_until.h"
 #include "api/attention_names.h"
+#include "train/farm.h"
 
 #include <string.h>
 
@@ -108,6 +109,7 @@ static enum oa_error compare(const oa_config *config, const struct oa_names *n, 
     struct oa_contest_request request = { .options = &config->options,
                                           .attentions = n->name,
                                           .count = n->count,
+                                          .cluster = oa_context_cluster(c),
                                           .folder = folder,
                                           .overwrite = config->overwrite };
     struct oa_contest contest;
@@ -126,15 +128,40 @@ static enum oa_error compare(const oa_config *config, const struct oa_names *n, 
     return e;
 }
 
-enum oa_error oa_compare(const oa_config *config, const char *const *attentions, int count, const char *folder,
-                         const struct oa_output *out)
+static enum oa_error hold(const oa_config *config, const char *const *attentions, int count, const char *folder,
+                          const struct oa_output *out)
 {
     struct oa_names names;
-    OA_TRY(oa_status(config->context));
     OA_TRY(oa_directory_check(config->context, folder));
     enum oa_error e = oa_names_open(config, attentions, count, &names);
     if (e == OA_OK)
         e = compare(config, &names, folder, out);
     oa_names_free(&names);
+    return e;
+}
+
+static enum oa_error check_ranks(const oa_config *config, const struct oa_cluster *cluster)
+{
+    if (!cluster || config->options.compare_equal != OA_EQUAL_TIME)
+        return OA_OK;
+    return oa_fail(
+        config->context, OA_ARGUMENT,
+        "--equal time measures runs one after another on one machine: start one rank, or give --equal flops");
+}
+
+/* The first of several ranks holds the contest, the others take its runs. */
+enum oa_error oa_compare(const oa_config *config, const char *const *attentions, int count, const char *folder,
+                         const struct oa_output *out)
+{
+    struct oa_cluster *cluster = oa_context_cluster(config->context);
+    OA_TRY(oa_status(config->context));
+    if (cluster)
+        cluster->patience = config->options.cluster_patience;
+    OA_TRY(oa_same_program(cluster));
+    OA_TRY(check_ranks(config, cluster));
+    if (oa_rank_of(cluster) > 0)
+        return oa_farm_serve(cluster);
+    enum oa_error e = hold(config, attentions, count, folder, out);
+    oa_farm_dismiss(cluster);
     return e;
 }

@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 
+#include "cluster/cluster.h"
 #include "kernels/kernels.h"
 
 #include <glob.h>
@@ -26,7 +27,8 @@ struct examination {
     struct oa_kernels kernels[PRECISIONS];
     char why_not[ISAS][WHY]; /* empty: it is used */
     struct library library[LIBRARIES];
-    bool gpu; /* a device node of one is there */
+    char engine[OA_ENGINE]; /* what joins ranks; empty: nothing does */
+    bool gpu;               /* a device node of one is there */
 };
 
 /* ---- looking ---- */
@@ -98,6 +100,7 @@ static void examine(oa_context *c, struct examination *x)
     for (int i = 0; i < ISAS; i++)
         explain_isa(x, (enum oa_isa)i);
     list_libraries(x);
+    oa_cluster_engine(x->engine);
 }
 
 /* ---- as text ---- */
@@ -172,6 +175,8 @@ static void libraries_text(const struct examination *x, struct oa_text *t)
     for (int i = 0; i < LIBRARIES; i++)
         oa_text_printf(t, "%s%s %s", i ? ", " : "", x->library[i].name, x->library[i].version);
     oa_text_add(t, "\n", 1);
+    line(t, "ranks");
+    oa_text_printf(t, "%s\n", x->engine[0] ? x->engine : "one: built without MPI (cmake -DORTHANT_MPI=ON)");
     line(t, "gpu");
     oa_text_printf(t, "none is used%s\n", x->gpu ? "; there is one, but this version computes on the processor" : "");
 }
@@ -215,6 +220,7 @@ static json_t *examination_json(const struct examination *x)
     json_object_set_new(root, "not_used", not_used);
     json_object_set_new(root, "kernels", kernels);
     json_object_set_new(root, "libraries", libraries);
+    json_object_set_new(root, "mpi", x->engine[0] ? json_string(x->engine) : json_null());
     json_object_set_new(root, "gpu_used", json_false());
     json_object_set_new(root, "gpu_found", json_boolean(x->gpu));
     return root;

@@ -2,6 +2,7 @@
  * plan: what training would take, from one step on the plan device. The time is that of the step's arithmetic at the
  * machine's measured peak plus that of its memory traffic at the measured bandwidth. */
 #include "api/api.h"
+#include "api/plan_ranks.h"
 #include "kernels/kernel_bench.h"
 #include "print/print.h"
 
@@ -11,6 +12,7 @@ struct row {
     const char *attention;
     struct oa_plan plan;
     double seconds; /* of a step */
+    struct oa_rank_plans ranks;
 };
 
 struct planning {
@@ -46,7 +48,7 @@ static enum oa_error plan_row(struct planning *p, struct row *row)
     snprintf(o.model_attention, sizeof o.model_attention, "%s", row->attention);
     OA_TRY(oa_plan_make(p->c, &o, &p->form, &p->shape, &row->plan));
     row->seconds = row->plan.computed / p->arithmetic + row->plan.bytes / p->traffic;
-    return OA_OK;
+    return oa_rank_plans_make(p->c, &o, &p->form, &p->shape, p->arithmetic, p->traffic, &row->ranks);
 }
 
 static enum oa_error check(const struct planning *p, const char *attention)
@@ -141,6 +143,8 @@ static void text(const struct planning *p, int width, struct oa_text *out)
                    "traffic at the measured bandwidth (%.1f GB/s); validation comes on top.\n",
                    p->loads ? "median of products with loads" : "peak", p->arithmetic / 1e9, p->traffic / 1e9);
     for (int i = 0; i < p->count; i++)
+        oa_rank_plans_text(p->c, p->row[i].attention, o, &p->row[i].ranks, width, out);
+    for (int i = 0; i < p->count; i++)
         if (no_faster(p, &p->row[i]))
             oa_text_printf(out,
                            "%s will be no faster than softmax at %ld tokens: a step has %.2f times its FLOPs, computes "
@@ -166,6 +170,8 @@ static json_t *row_json(const struct planning *p, const struct row *row)
         plan->memory_activations + plan->memory_scratch, "seconds_per_step", row->seconds, "seconds",
         total_seconds(p, row), "no_faster_than_softmax", (int)no_faster(p, row), "notes", notes.s ? notes.s : "");
     oa_text_free(&notes);
+    if (row->ranks.count)
+        json_object_set_new(root, "ranks", oa_rank_plans_json(&row->ranks));
     return root;
 }
 

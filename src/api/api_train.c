@@ -150,25 +150,41 @@ static enum oa_error say_size(const oa_config *config, const struct oa_workload 
     return OA_OK;
 }
 
+static enum oa_error check_ranks(const oa_config *config)
+{
+    long asked = config->options.cluster_ranks, there = oa_rank_count(oa_context_cluster(config->context));
+    if (asked == 0 || asked == there)
+        return OA_OK;
+    return oa_fail(config->context, OA_ARGUMENT,
+                   "cluster.ranks is %ld, and there %s %ld: start as many, mpirun -n %ld orthant train …", asked,
+                   there == 1 ? "is" : "are", there, asked);
+}
+
 static enum oa_error run(const oa_config *config, const char *folder, int resume, struct oa_scores *scores,
                          const struct oa_output *out, struct oa_workload *work, struct oa_run *result)
 {
+    struct oa_cluster *cluster = oa_context_cluster(config->context);
     struct oa_train_request request = { .options = &config->options,
                                         .workload = work,
+                                        .cluster = cluster,
                                         .folder = folder,
                                         .resume = resume != 0,
                                         .overwrite = config->overwrite,
                                         .keep = true,
                                         .title = config->options.model_attention };
     struct oa_started started;
+    OA_TRY(check_ranks(config));
     /* before a long text is read */
     OA_TRY(oa_attention_warn(config->context, config->options.model_attention, oa_options_stacks(&config->options),
                              &config->options));
     oa_remarks(config->context, &config->options);
-    OA_TRY(oa_workload_open(config->context, &config->options, work));
+    OA_TRY(
+        oa_same_everywhere(cluster, &config->options, work, oa_workload_open(config->context, &config->options, work)));
     OA_TRY(say_size(config, work));
     OA_TRY(oa_initial_say(config->context, &config->options, work, config->options.model_attention, &started));
     OA_TRY(oa_train_run(config->context, &request, result));
+    if (oa_rank_of(cluster) != 0)
+        return OA_OK;
     struct outcome o = { .options = &config->options,
                          .folder = folder,
                          .work = work,
@@ -181,18 +197,28 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
     return report(config->context, &o, out);
 }
 
+static enum oa_error open_folder(const oa_config *config, const char *folder, int resume, struct oa_lock **lock)
+{
+    OA_TRY(oa_directory_check(config->context, folder));
+    OA_TRY(oa_folder_lock(config->context, folder, lock));
+    enum oa_error e = check_folder(config, folder, resume);
+    if (e == OA_OK)
+        return OA_OK;
+    oa_folder_unlock(*lock);
+    *lock = NULL;
+    return e;
+}
+
 enum oa_error oa_train(const oa_config *config, const char *folder, int resume, struct oa_scores *scores,
                        const struct oa_output *out)
 {
     struct oa_workload work = { 0 };
     struct oa_run result = { 0 };
-    struct oa_lock *lock;
+    struct oa_lock *lock = NULL;
     OA_TRY(oa_status(config->context));
-    OA_TRY(oa_directory_check(config->context, folder));
-    OA_TRY(oa_folder_lock(config->context, folder, &lock));
-    enum oa_error e = check_folder(config, folder, resume);
-    if (e == OA_OK)
-        e = run(config, folder, resume, scores, out, &work, &result);
+    if (oa_rank(config->context) == 0) /* the others leave the folder alone */
+        OA_TRY(open_folder(config, folder, resume, &lock));
+    enum oa_error e = run(config, folder, resume, scores, out, &work, &result);
     oa_run_free(&result);
     oa_workload_close(&work);
     oa_folder_unlock(lock);

@@ -366,6 +366,14 @@ enum oa_isa oa_context_isa(const oa_context *c); /* after --isa */
 struct oa_device_ops;
 void oa_context_choose(oa_context *c, const struct oa_device_ops *device);
 const struct oa_device_ops *oa_context_device(const oa_context *c);
+/* The other ranks that work with this process (cluster.h); NULL: there are none. `silent`: nothing is said any more. */
+struct oa_cluster;
+void oa_context_join(oa_context *c, struct oa_cluster *cluster, bool silent);
+struct oa_cluster *oa_context_cluster(const oa_context *c);
+/* Several ranks must stop after the same step: while it is held, oa_stop_requested says only what oa_stop asked for,
+ * and oa_stop_held what the caller's stop says. */
+void oa_context_hold_stop(oa_context *c, bool hold);
+int oa_stop_held(const oa_context *c);
 double oa_clock(void);           /* monotonic seconds */
 double oa_processor_clock(void); /* seconds of processor time of all threads of the program */
 

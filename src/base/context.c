@@ -109,7 +109,17 @@ void oa_log(oa_context *c, int level, const char *format, ...)
 int oa_stop_requested(const oa_context *c)
 {
     int asked = atomic_load(&c->asked);
-    return asked || !c->settings.stop ? asked : *c->settings.stop;
+    return asked || c->stop_held ? asked : oa_stop_held(c);
+}
+
+int oa_stop_held(const oa_context *c)
+{
+    return c->settings.stop ? *c->settings.stop : 0;
+}
+
+void oa_context_hold_stop(oa_context *c, bool hold)
+{
+    c->stop_held = hold;
 }
 
 void oa_stop(oa_context *c, int signal)
@@ -170,6 +180,18 @@ void oa_context_choose(oa_context *c, const struct oa_device_ops *device)
 const struct oa_device_ops *oa_context_device(const oa_context *c)
 {
     return c->device;
+}
+
+void oa_context_join(oa_context *c, struct oa_cluster *cluster, bool silent)
+{
+    c->cluster = cluster;
+    if (silent)
+        c->settings.log = NULL;
+}
+
+struct oa_cluster *oa_context_cluster(const oa_context *c)
+{
+    return c->cluster;
 }
 
 /* The instruction set that was asked for may only be lower than the best one of the processor. */

@@ -20,6 +20,8 @@ struct oa_context {
     enum oa_isa isa;
     struct oa_pool *pool;
     const struct oa_device_ops *device; /* chosen; NULL: none was */
+    struct oa_cluster *cluster;         /* joined; NULL: alone */
+    bool stop_held;
     atomic_long allocations;
     pthread_mutex_t error_lock; /* guards the sentence while a failure is recorded */
     atomic_int error;           /* an oa_error; set after the sentence is complete */

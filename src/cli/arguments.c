@@ -18,7 +18,8 @@ enum oa_error wrong_use(struct call *call, const char *format, ...)
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
     snprintf(line, sizeof line, "%s (see 'orthant %s --help')", sentence, call->command->name);
-    print_error(line);
+    if (!call->context || oa_rank(call->context) == 0)
+        print_error(line);
     call->said = true;
     return OA_ARGUMENT;
 }

@@ -38,6 +38,7 @@ struct command {
     const char *sections;     /* of the table of options that count here: "model data train" */
     const struct flag *flags; /* ended by an empty row; NULL: none */
     const char *see;          /* other commands, with blanks between */
+    bool ranks;               /* several processes do its work together (oa_join) */
     bool hidden;              /* not for people */
     enum oa_error (*run)(struct call *call);
 };

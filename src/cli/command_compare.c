@@ -127,11 +127,14 @@ const struct command command_compare = {
         "A contest that is interrupted goes on where it was when it is started again, and one that is given more "
         "seeds or attentions uses the runs that it has. What lies in the folder is compared with what is asked for, "
         "texts by their content: another contest is refused, and so are files that were changed.\n"
+        "Started by mpirun or srun, each process trains a run, and then the next one, in a folder that all of them "
+        "see (docs/cluster.md).\n"
         "Ends with 4 when every attention had runs that diverged, so that nothing can be judged.",
     .examples = "$ orthant compare --config small.yaml --attention softmax --attention orthogonal --seeds 3 --out "
                 "contest\n"
                 "$ orthant compare --attention softmax --attention \"local(window=16)\" --equal time",
-    .sections = "model data train decode compare",
+    .sections = "model data train decode compare cluster",
+    .ranks = true,
     .flags = flags,
     .see = "train plan explain",
     .run = run,

@@ -26,6 +26,10 @@ static const struct flag flags[] = {
       .argument = "RUN",
       .key = "train.init",
       .help = "a trained run: its tokenizer is used, and nothing else" },
+    { .name = "ranks",
+      .argument = "N",
+      .key = "cluster.ranks",
+      .help = "also for 2 … N processes that train together, as many as divide train.accumulate" },
     { .name = NULL },
 };
 
@@ -33,12 +37,17 @@ const struct command command_plan = {
     .name = "plan",
     .sentence = "says what training would take, before anything runs",
     .usage = "[--config FILE] [--attention SPEC]... [--section.key VALUE]...",
-    .text = "Runs one training step on a device that computes nothing and counts: parameters, FLOPs and memory are "
-            "those of the real step. The time follows from the arithmetic and the memory traffic of the step and from "
-            "the machine's peaks, which are measured first (half a second).",
+    .text =
+        "Runs one training step on a device that computes nothing and counts: parameters, FLOPs and memory are "
+        "those of the real step. The time follows from the arithmetic and the memory traffic of the step and from "
+        "the machine's peaks, which are measured first (half a second).\n"
+        "--ranks N says what to expect of 2 … N machines like this one, or processes, that mpirun or srun starts: "
+        "the time of a step, how much of it they wait for the network (cluster.bandwidth, cluster.latency), what each "
+        "sends, and the memory that each takes.",
     .examples = "$ orthant plan --attention softmax --attention random --model.context 1024\n"
-                "$ orthant plan --config small.yaml --train.precision bf16",
-    .sections = "model data train",
+                "$ orthant plan --config small.yaml --train.precision bf16\n"
+                "$ orthant plan --ranks 8 --train.accumulate 8 --cluster.bandwidth 25",
+    .sections = "model data train cluster",
     .flags = flags,
     .see = "train compare bench explain",
     .run = run,

@@ -32,11 +32,13 @@ static void say_why(const struct call *call, enum oa_error e)
         print_failure(sentence);
 }
 
-static int exit_code(const struct call *call, enum oa_error e, int signal)
+/* speaks: whether this rank is to tell of a failure. */
+static int exit_code(const struct call *call, enum oa_error e, int signal, bool speaks)
 {
     if (e == OA_OK)
         return DONE;
-    say_why(call, e);
+    if (speaks)
+        say_why(call, e);
     if (e == OA_INTERRUPTED)
         return 128 + (signal ? signal : SIGINT);
     return e == OA_ARGUMENT ? USAGE : e == OA_DIVERGED ? DIVERGED : e == OA_DISPROVED ? DISPROVED : FAILED;
@@ -57,6 +59,10 @@ static enum oa_error prepare(struct call *call)
 {
     const char *sentence;
     enum oa_error e = oa_last_error(call->context, &sentence); /* of opening: --isa or --threads */
+    if (e != OA_OK)
+        return e;
+    if (call->command->ranks && !flag_given(call, "dump-config"))
+        e = oa_join(call->context);
     if (e != OA_OK)
         return e;
     call->config = oa_config_new(call->context);
@@ -93,7 +99,9 @@ static int run_command(struct call *call)
     }
     enum oa_error e = run(call);
     progress_close();
-    int code = exit_code(call, e, *stop);
+    int code = exit_code(call, e, *stop, oa_speaks(call->context));
+    fflush(stderr);
+    oa_part(call->context, code);
     oa_config_free(call->config);
     oa_close(call->context);
     return code;

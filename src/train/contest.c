@@ -211,7 +211,12 @@ static enum oa_error carry_out(struct contest *t, const struct oa_cell *cells, i
 {
     int jobs;
     struct batch_of_cells batch = { t, cells };
-    struct oa_jobs j = { .orders = orders, .count = count, .place = &t->here, .ended = ended, .argument = &batch };
+    struct oa_jobs j = { .orders = orders,
+                         .count = count,
+                         .place = &t->here,
+                         .cluster = t->r->cluster,
+                         .ended = ended,
+                         .argument = &batch };
     for (int i = 0; i < count; i++) {
         OA_TRY(oa_contest_check_budget(t, cells[i].entry, cells[i].seed));
         OA_TRY(order_of(t, cells[i].entry, cells[i].seed, &orders[i]));

@@ -8,8 +8,8 @@
 static const char *const free_options[] = { "data.train",        "data.valid",        "data.valid_fraction",
                                             "data.test",         "data.columns",      "data.long",
                                             "data.split_seed",   "data.tokenizer",    "generate.*",
-                                            "compare.*",         "train.checkpoint*", "train.save_frozen",
-                                            "train.tensorboard", "train.init" };
+                                            "cluster.*",         "compare.*",         "train.checkpoint*",
+                                            "train.save_frozen", "train.tensorboard", "train.init" };
 
 bool oa_fingerprint_has(const char *key)
 {

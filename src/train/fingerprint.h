@@ -23,6 +23,8 @@
 
 /* Raised by whoever makes the same options and texts give other numbers by more than rounding: other initial values,
  * streams, batches, formulas, update rules. The version of the package would refuse finished runs for nothing.
+ * By rounding only, and so not a new version: gradients of several micro-batches are summed in a tree
+ * (cluster/tree_sum.h), where they once were one after another.
  * tests/test_contest.c holds the loss of a training of this version and fails when it moves. */
 #define OA_NUMBERS_VERSION 1
 

@@ -2,9 +2,7 @@
  * Runs side by side. Each worker is a thread with a context of its own and takes one order after another; the caller's
  * thread waits for news: it hands over ended runs, says notices and progress, and passes stops on. So whoever called
  * sees calls of its functions from its own thread alone, as if there were one run at a time. */
-#include "train/jobs.h"
-
-#include "base/beside.h"
+#include "train/jobs_parts.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -15,44 +13,9 @@ static const double patience = 0.1;    /* seconds after which the caller's threa
 static const double between = 0.2;     /* seconds between two progress lines */
 enum { LINE = 1024, PROGRESS = 4096 }; /* bytes */
 
-struct worker {
-    struct jobs *all;
-    oa_context *c; /* its own */
-    pthread_t thread;
-    const struct oa_run_order *order; /* at hand; NULL: none */
-    double share;                     /* of it that is done */
-};
-
-/* A run that ended, or a notice; in the order in which they came. */
-struct news {
-    struct news *next;
-    long order; /* -1: a notice */
-    struct oa_run run;
-    int level;
-    char *line;
-};
-
-struct jobs {
-    oa_context *c; /* the caller's */
-    const struct oa_jobs *r;
-    long *todo, count; /* orders that have not ended */
-    struct worker *workers;
-    int started;
-    double began, said; /* clock */
-    pthread_mutex_t lock;
-    pthread_cond_t something;
-    /* under the lock: */
-    long next, ended; /* of todo: the one to be taken, and how many are done */
-    int working;      /* workers that have not left */
-    struct news *first, **last;
-    oa_context *failed; /* of the worker whose failure is the result */
-    bool stopping;
-};
-
 /* ---- in a worker's thread ---- */
 
-/* Takes over what `n` owns. */
-static void tell(struct jobs *j, const struct news *n)
+void oa_jobs_tell(struct jobs *j, const struct news *n)
 {
     struct news *copy = oa_alloc(j->c, sizeof *copy);
     if (!copy) {
@@ -72,7 +35,7 @@ static void say(void *argument, int level, const char *line)
 {
     struct worker *w = argument;
     if (level != 1)
-        tell(w->all, &(struct news){ .order = -1, .level = level, .line = oa_copy_text(w->all->c, line) });
+        oa_jobs_tell(w->all, &(struct news){ .order = -1, .level = level, .line = oa_copy_text(w->all->c, line) });
 }
 
 static void note_share(void *argument, double done)
@@ -83,8 +46,7 @@ static void note_share(void *argument, double done)
     pthread_mutex_unlock(&w->all->lock);
 }
 
-/* The next order; -1: none is left, or all are to end. */
-static long take(struct worker *w)
+long oa_jobs_take(struct worker *w)
 {
     struct jobs *j = w->all;
     pthread_mutex_lock(&j->lock);
@@ -102,20 +64,21 @@ static enum oa_error carry_out(struct worker *w, long order, struct oa_run *run)
     mine.share_argument = w;
     enum oa_error e = oa_run_order_train(w->c, &mine, w->all->r->place, run);
     if (e == OA_OK)
-        tell(w->all, &(struct news){ .order = order, .run = *run });
+        oa_jobs_tell(w->all, &(struct news){ .order = order, .run = *run });
     return e;
 }
 
 /* The first failure is the result; but that of one alone comes before the stops that follow it or came with it. */
-static void leave(struct worker *w, enum oa_error e)
+void oa_jobs_leave(struct worker *w, oa_context *failed)
 {
     struct jobs *j = w->all;
     pthread_mutex_lock(&j->lock);
-    if (e != OA_OK && (!j->failed || oa_status(j->failed) == OA_INTERRUPTED))
-        j->failed = w->c;
-    j->stopping = j->stopping || e != OA_OK;
+    if (failed && (!j->failed || oa_status(j->failed) == OA_INTERRUPTED))
+        j->failed = failed;
+    j->stopping = j->stopping || failed;
     j->working--;
     w->order = NULL;
+    w->gone = true;
     pthread_cond_signal(&j->something);
     pthread_mutex_unlock(&j->lock);
 }
@@ -125,13 +88,13 @@ static void *work(void *argument)
     struct worker *w = argument;
     enum oa_error e = OA_OK;
     long order;
-    while (e == OA_OK && (order = take(w)) >= 0) {
+    while (e == OA_OK && (order = oa_jobs_take(w)) >= 0) {
         struct oa_run run = { 0 };
         e = carry_out(w, order, &run);
         if (e != OA_OK)
             oa_run_free(&run);
     }
-    leave(w, e);
+    oa_jobs_leave(w, e == OA_OK ? NULL : w->c);
     return NULL;
 }
 
@@ -144,6 +107,7 @@ static void stop_all(struct jobs *j, int signal)
     pthread_mutex_unlock(&j->lock);
     for (int i = 0; i < j->started; i++)
         oa_stop(j->workers[i].c, signal);
+    oa_ranks_stop(j);
 }
 
 static struct news *next_news(struct jobs *j)
@@ -175,19 +139,24 @@ static enum oa_error hand_over(struct jobs *j, enum oa_error e)
     return e;
 }
 
+static double print_worker(const struct worker *w, char out[PROGRESS], size_t *n)
+{
+    if (w->order && *n < PROGRESS)
+        *n += (size_t)snprintf(out + *n, PROGRESS - *n, "; [%ld/%ld] %.200s %.0f %%", w->order->number, w->order->count,
+                               w->order->title, 100 * w->share);
+    return w->share;
+}
+
 /* "3 of 24 runs, 1:42 left; [4/24] softmax 30 %; [5/24] orthogonal 12 %" */
 static void print_progress(struct jobs *j, char out[PROGRESS])
 {
     double done = (double)j->ended, seconds = oa_clock() - j->began;
     char runs[PROGRESS] = "", left[32] = "";
     size_t n = 0;
-    for (int i = 0; i < j->started && n < sizeof runs; i++) {
-        const struct worker *w = &j->workers[i];
-        done += w->share;
-        if (w->order)
-            n += (size_t)snprintf(runs + n, sizeof runs - n, "; [%ld/%ld] %.200s %.0f %%", w->order->number,
-                                  w->order->count, w->order->title, 100 * w->share);
-    }
+    for (int i = 0; i < j->started; i++)
+        done += print_worker(&j->workers[i], runs, &n);
+    for (int i = 0; i < j->distant; i++)
+        done += print_worker(&j->others[i], runs, &n);
     long wait = done > 0 ? (long)(seconds * ((double)j->count - done) / done) : 0;
     if (done > 0)
         snprintf(left, sizeof left, ", %ld:%02ld left", wait / 60, wait % 60);
@@ -230,6 +199,8 @@ static void attend(struct jobs *j)
 {
     enum oa_error e = OA_OK;
     for (bool stopping = false; wait(j, &stopping);) {
+        if (oa_ranks_attend(j) != OA_OK && e == OA_OK)
+            e = oa_status(j->c);
         e = hand_over(j, e);
         int signal = oa_stop_requested(j->c);
         if (signal || stopping || e != OA_OK)
@@ -254,7 +225,7 @@ static void start(struct jobs *j, int jobs)
         pthread_mutex_unlock(&j->lock);
         int e = oa_thread_start(&w->thread, work, w);
         if (e) {
-            leave(w, OA_OK);
+            oa_jobs_leave(w, NULL);
             oa_close(w->c);
             oa_fail(j->c, OA_NO_MEMORY, "no thread for a run beside %d others: %s; give compare.jobs 1", i,
                     strerror(e));
@@ -278,10 +249,13 @@ static void init(struct jobs *j)
 
 static enum oa_error side_by_side(struct jobs *j, int jobs)
 {
-    j->workers = oa_alloc(j->c, (size_t)jobs * sizeof *j->workers);
+    int others = oa_rank_count(j->r->cluster) - 1;
+    j->workers = oa_alloc(j->c, (size_t)(jobs + others) * sizeof *j->workers);
     if (!j->workers)
         return OA_NO_MEMORY;
+    j->others = j->workers + jobs;
     init(j);
+    oa_ranks_start(j);
     start(j, jobs);
     if (j->started < jobs)
         stop_all(j, SIGTERM);
@@ -290,6 +264,9 @@ static enum oa_error side_by_side(struct jobs *j, int jobs)
         pthread_join(j->workers[i].thread, NULL);
     if (j->failed)
         oa_fail_as(j->c, j->failed);
+    else if (j->interrupted)
+        oa_fail(j->c, OA_INTERRUPTED, "stopped by signal %d; the same command goes on from here",
+                oa_stop_requested(j->c));
     for (int i = 0; i < j->started; i++)
         oa_close(j->workers[i].c);
     pthread_mutex_destroy(&j->lock);
@@ -337,7 +314,7 @@ enum oa_error oa_jobs_carry_out(oa_context *c, const struct oa_jobs *r, int jobs
     if (jobs > j.count)
         jobs = (int)j.count;
     if (e == OA_OK)
-        e = jobs > 1 ? side_by_side(&j, jobs) : one_after_another(&j);
+        e = jobs > 1 || (r->cluster && j.count > 1) ? side_by_side(&j, jobs) : one_after_another(&j);
     oa_free(j.todo);
     return e;
 }

@@ -4,6 +4,7 @@
  * run computes does not depend on its number of threads, so of all that is written only times tell how many there were.
  *
  *     jobs.c         the workers, and what goes on between them and the caller
+ *     jobs_ranks.c   other ranks among these
  *     jobs_choice.c  how many at once
  */
 #ifndef ORTHANT_JOBS_H
@@ -15,6 +16,7 @@ struct oa_jobs {
     const struct oa_run_order *orders; /* they are begun in this order; none waits for another one */
     long count;
     struct oa_workplace *place;
+    struct oa_cluster *cluster; /* other ranks that take orders as well (farm.h); NULL: there are none */
     /* Called in the caller's thread for each run that ended (read, trained or diverged), whichever comes first. The run
      * is the callee's from then on. A failure that it returns stops the others. */
     enum oa_error (*ended)(void *argument, long order, struct oa_run *run);

@@ -79,7 +79,10 @@ enum oa_error oa_jobs_choose(oa_context *c, const struct oa_jobs *j, long asked,
     struct need need;
     int threads = oa_thread_count(c);
     *jobs = 1;
-    if (j->place->clocked)
+    if (j->cluster && asked > 1)
+        oa_log(c, 0, "compare.jobs is %ld, and there are %d ranks: each has one run at a time", asked,
+               j->cluster->size);
+    if (j->place->clocked || j->cluster)
         return OA_OK;
     OA_TRY(needs(c, j, &need));
     int fit = oa_jobs_that_fit(need.memory, (double)oa_context_cpu(c)->memory);

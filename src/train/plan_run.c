@@ -5,53 +5,82 @@
 
 #include <string.h>
 
+/* ---- a step ---- */
+
+struct one_step {
+    struct oa_model *model;
+    const struct oa_batch *batch;
+    double scale;
+    oa_tape *tape;
+};
+
+static enum oa_error micro_batch(void *argument, long micro)
+{
+    const struct one_step *s = argument;
+    struct oa_device *d = s->model->device;
+    (void)micro;
+    oa_meter_at(d, NULL, OA_OPTIMISER, false);
+    oa_store_zero_gradients(&s->model->store);
+    oa_tape_reset(s->tape, true, true, (struct oa_stream){ 0 });
+    oa_model_loss(s->tape, s->model, s->batch, s->scale);
+    oa_tape_backward(s->tape);
+    oa_meter_at(d, NULL, OA_OPTIMISER, false);
+    return OA_OK;
+}
+
 void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct oa_batch *batch, double scale,
-                  oa_tape *t)
+                  oa_tape *t, struct oa_tree_sum *sum)
 {
     struct oa_device *d = m->device;
-    oa_meter_at(d, NULL, OA_OPTIMISER, false);
-    oa_store_zero_gradients(&m->store);
-    for (long i = 0; i < o->train_accumulate; i++) {
-        oa_tape_reset(t, true, true, (struct oa_stream){ 0 });
-        oa_model_loss(t, m, batch, scale);
-        oa_tape_backward(t);
-    }
-    oa_meter_at(d, NULL, OA_OPTIMISER, false);
+    struct one_step step = { m, batch, scale, t };
+    oa_tree_sum_make(sum, micro_batch, &step);
     d->ops->sum_squares(d, m->store.updated, m->store.gradients);
     oa_optimizer_step(&m->store, o, 1, 1);
     oa_model_after_step(m, 1);
 }
 
-static void count(struct oa_device *d, struct oa_model *m, const struct oa_options *o,
-                  const struct oa_step_shape *shape, oa_tape *t, struct oa_plan *out)
+/* ---- a plan ---- */
+
+static void count(struct oa_model *m, const struct oa_options *o, const struct oa_step_shape *shape, oa_tape *t,
+                  struct oa_tree_sum *sum, struct oa_plan *out)
 {
+    struct oa_device *d = m->device;
+    const struct oa_store *s = &m->store;
     d->flops = d->bytes = d->computed = 0;
-    oa_step_once(m, o, &shape->typical, 1, t);
+    oa_step_once(m, o, &shape->typical, 1, t, sum);
     *out = (struct oa_plan){ .vocabulary = m->vocabulary,
-                             .trainable = (double)m->store.trainable,
-                             .frozen = (double)m->store.frozen,
+                             .trainable = (double)s->trainable,
+                             .frozen = (double)s->frozen,
                              .flops = d->flops,
                              .bytes = d->bytes,
                              .computed = d->computed,
                              .tokens = shape->tokens };
     if (memcmp(&shape->typical, &shape->largest, sizeof shape->typical) != 0)
-        oa_step_once(m, o, &shape->largest, 1, t);
-    out->memory_parameters = (double)m->store.arena.peak;
+        oa_step_once(m, o, &shape->largest, 1, t, sum);
+    out->memory_parameters = (double)(s->arena.peak + sum->arena.peak);
     out->memory_activations = (double)t->arena.peak;
     out->memory_scratch = (double)d->scratch.peak;
+    oa_tree_traffic(sum, &out->traffic);
 }
 
+/* What the first of so many ranks does; the others do as much. */
 static enum oa_error measure(struct oa_device *d, const struct oa_options *o, const struct oa_model_form *form,
-                             const struct oa_step_shape *shape, struct oa_plan *out)
+                             const struct oa_step_shape *shape, long ranks, struct oa_plan *out)
 {
+    oa_tape tape;
     struct oa_model *m;
+    struct oa_tree_sum sum = { 0 };
+    struct oa_cluster several = { .context = d->context, .size = (int)ranks };
     OA_TRY(oa_model_open(d, o, form, true, &m));
     enum oa_error e = oa_task_check_model(m);
-    oa_tape t;
-    oa_tape_init(&t, d);
+    oa_tape_init(&tape, d);
     if (e == OA_OK)
-        count(d, m, o, shape, &t, out);
-    oa_tape_free(&t);
+        e = oa_tree_sum_open(d, ranks > 1 ? &several : NULL, o->train_accumulate, m->store.gradients, m->store.live,
+                             &sum);
+    if (e == OA_OK)
+        count(m, o, shape, &tape, &sum, out);
+    oa_tree_sum_close(&sum);
+    oa_tape_free(&tape);
     oa_model_close(m);
     return e == OA_OK ? oa_status(d->context) : e;
 }
@@ -59,10 +88,16 @@ static enum oa_error measure(struct oa_device *d, const struct oa_options *o, co
 enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
                            const struct oa_step_shape *shape, struct oa_plan *out)
 {
+    return oa_plan_rank(c, o, form, shape, 1, out);
+}
+
+enum oa_error oa_plan_rank(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
+                           const struct oa_step_shape *shape, long ranks, struct oa_plan *out)
+{
     struct oa_device *d;
     enum oa_error e = oa_device_open(c, o->train_precision, true, &d);
     if (e == OA_OK)
-        e = measure(d, o, form, shape, out);
+        e = measure(d, o, form, shape, ranks, out);
     oa_device_close(d);
     return e;
 }

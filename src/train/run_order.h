@@ -23,6 +23,7 @@ void oa_machine_name(oa_context *c, const struct oa_workplace *place, char out[O
 struct oa_run_order {
     struct oa_options options; /* everything that decides the run: its attention, seed and budget among them */
     const struct oa_workload *workload;
+    double held; /* share of the training side that this workload judges by (trials); 0: none, it is the options' own */
     const char *title;        /* for progress lines */
     double trainable, frozen; /* parameters: a part of the fingerprint */
     char folder[OA_PATH];

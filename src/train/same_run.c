@@ -26,7 +26,8 @@ static bool may_change(const struct oa_option_row *row)
                                            "train.save_frozen",
                                            "train.tensorboard" };
     char key[64];
-    if (strcmp(row->section, "generate") == 0 || strcmp(row->section, "compare") == 0)
+    if (strcmp(row->section, "generate") == 0 || strcmp(row->section, "compare") == 0 ||
+        strcmp(row->section, "cluster") == 0)
         return true;
     snprintf(key, sizeof key, "%s.%s", row->section, row->name);
     for (size_t i = 0; i < sizeof free_to / sizeof *free_to; i++)

@@ -9,6 +9,7 @@
 #ifndef ORTHANT_TRAIN_H
 #define ORTHANT_TRAIN_H
 
+#include "cluster/tree_sum.h"
 #include "tasks/tasks.h"
 #include "train/contest.h"
 #include "train/pace.h"
@@ -60,12 +61,13 @@ struct oa_train_request {
     const struct oa_options *options;
     const struct oa_workload *workload;
     const char *folder; /* receives model.safetensors, config.json, tokenizer.json, log.jsonl; NULL = nothing is kept */
-    bool resume;        /* go on from the newest good checkpoint in the folder, if there is one */
-    bool overwrite;     /* remove the run that the folder holds, before the first thing is written */
-    bool unjudged;      /* without validations, also at the end: only the steps are wanted */
-    bool keep;          /* keep the last checkpoint after the end (to go on with more steps) */
-    const char *title;  /* for progress lines; NULL: there are none of steps */
-    long run, runs;     /* "run 3 of 18" in progress lines; 0 = a single run */
+    struct oa_cluster *cluster; /* the ranks that train it together; NULL: this one alone */
+    bool resume;                /* go on from the newest good checkpoint in the folder, if there is one */
+    bool overwrite;             /* remove the run that the folder holds, before the first thing is written */
+    bool unjudged;              /* without validations, also at the end: only the steps are wanted */
+    bool keep;                  /* keep the last checkpoint after the end (to go on with more steps) */
+    const char *title;          /* for progress lines; NULL: there are none of steps */
+    long run, runs;             /* "run 3 of 18" in progress lines; 0 = a single run */
     void (*share)(void *argument, double done); /* told with each progress line, 0 to 1 of the steps; or NULL */
     void *share_argument;
 };
@@ -78,7 +80,7 @@ void oa_run_free(struct oa_run *run);
  * profiles time. scale: of the loss. */
 #define OA_OPTIMISER "optimiser" /* where a meter finds what is done once a step */
 void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct oa_batch *batch, double scale,
-                  oa_tape *t);
+                  oa_tape *t, struct oa_tree_sum *sum);
 
 /* Where the time of training steps goes (profile.c). Steps of the first batches are made, some to warm up, then for
  * two seconds, but 5 to 50 of them. Seconds are medians over the steps; counts are means over the same steps on the
@@ -106,11 +108,16 @@ struct oa_plan {
     double tokens;            /* of one step */
     /* Bytes: the store (values, gradients, moments), activations with their gradients, and the device's scratch. */
     double memory_parameters, memory_activations, memory_scratch;
+    struct oa_traffic traffic; /* of one of several ranks, a step */
 };
 /* Memory is that of the largest step, the rest that of a typical one. A model that cannot do what its task (data.task)
  * measures is refused (oa_task_check_model). */
 enum oa_error oa_plan_make(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
                            const struct oa_step_shape *shape, struct oa_plan *out);
+/* The same for one of so many ranks: its micro-batches, its memory, what it exchanges; tokens are still those of all.
+ */
+enum oa_error oa_plan_rank(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
+                           const struct oa_step_shape *shape, long ranks, struct oa_plan *out);
 enum oa_error oa_plan_workload(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
                                struct oa_plan *out);
 
@@ -118,8 +125,9 @@ struct oa_contest_request {
     const struct oa_options *options; /* compare.seeds, compare.equal and all the rest */
     const char *const *attentions;
     int count;
-    const char *folder; /* runs/attention-NN/seed-N/ below it */
-    bool overwrite;     /* remove the contest that the folder holds, before the first thing is written */
+    struct oa_cluster *cluster; /* ranks that take runs as well; NULL: there are none. Only the first holds a contest */
+    const char *folder;         /* runs/attention-NN/seed-N/ below it */
+    bool overwrite;             /* remove the contest that the folder holds, before the first thing is written */
 };
 /* Trains what the folder does not hold yet. Finished runs in it are used when their fingerprints (fingerprint.h) are
  * those of this request; OA_ARGUMENT when anything in it belongs to another contest, OA_FORMAT when a file was changed.
@@ -152,6 +160,13 @@ enum oa_error oa_origin_of(oa_context *c, const struct oa_workload *w, struct oa
 enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_origin *before,
                              const struct oa_origin *now);
 
+/* same_everywhere.c: are these ranks of one program on processors that round alike, and do they have the options and
+ * texts of the first? OA_ARGUMENT on every rank when not, with a sentence that names the rank, what differs, both
+ * values and the remedy. `opened`: how opening the workload went here. Takes the cluster's options, too. */
+enum oa_error oa_same_program(struct oa_cluster *cluster); /* the program alone */
+enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_options *o, const struct oa_workload *w,
+                                 enum oa_error opened);
+
 /* run_folder.c: files of a run. */
 enum { OA_PATH = 4096 };
 enum oa_error oa_path(oa_context *c, char out[OA_PATH], const char *folder, const char *name);
@@ -177,7 +192,9 @@ struct oa_log_line {
     long step;
     double loss, valid_loss, lr, gradient_norm, seconds, tokens; /* valid_loss NaN: none */
     const struct oa_measure *measures;                           /* of the task; NULL: the loss alone */
-    double scores[OA_MEASURES];                                  /* as in struct oa_run; NaN: not measured */
+    double rate,
+        waiting; /* of several ranks since the line before: tokens a second, share of time in communication; 0: one */
+    double scores[OA_MEASURES]; /* as in struct oa_run; NaN: not measured */
 };
 enum oa_error oa_curve_reserve(oa_context *c, struct oa_run *run, int capacity); /* room for so many points */
 enum oa_error oa_log_add(oa_context *c, const char *folder, const struct oa_log_line *line, struct oa_run *run);

@@ -2,7 +2,8 @@
  * One run. The life of a training step, in the order of the code:
  *
  *     batch (data/batches.c) → oa_model_loss (model/transformer.c) → oa_tape_backward (ops/tape.c)
- *     → gradient norm and clipping → oa_optimizer_step (optimizer.c) → log, validation, checkpoint
+ *     → the sum over micro-batches and ranks (cluster/tree_sum.c) → gradient norm and clipping → oa_optimizer_step
+ * (optimizer.c) → log, validation, checkpoint
  *
  * Nothing in the loop allocates after the first step. Everything random is a function of (seed, step), so a run that
  * goes on from a checkpoint makes the same bits as one that was never stopped. */
@@ -30,26 +31,32 @@ static enum oa_error diverged(struct trainer *t, long step)
     return oa_diverged(&s, isfinite(t->loss));
 }
 
+/* Gradients of one micro-batch, alone. A loss that is not finite ends the step when all are known. */
+static enum oa_error micro_batch(void *argument, long micro)
+{
+    struct trainer *t = argument;
+    long step = t->p.step + 1;
+    struct oa_batch batch;
+    oa_store_zero_gradients(&t->m->store);
+    OA_TRY(oa_batches_random(t->train, (uint64_t)step, t->o->train_accumulate, micro, &batch));
+    oa_tape_reset(&t->tape, true, true, oa_stream_child(oa_stream_child(t->stream, (uint64_t)step), (uint64_t)micro));
+    double scale = 1 / t->amount.targets; /* sums over micro-batches are means over the step's targets */
+    t->losses[micro] = scale * oa_model_loss(&t->tape, t->m, &batch, scale);
+    OA_TRY(oa_status(t->c));
+    if (isfinite(t->losses[micro]))
+        oa_tape_backward(&t->tape);
+    return oa_status(t->c);
+}
+
 static enum oa_error gradients(struct trainer *t, long step)
 {
-    const struct oa_options *o = t->o;
-    struct oa_stream stream = oa_stream_child(t->stream, (uint64_t)step);
-    oa_batches_amount(t->train, (uint64_t)step, o->train_accumulate, &t->amount);
-    double scale = 1 / t->amount.targets; /* sums over micro-batches are means over the step's targets */
-    oa_store_zero_gradients(&t->m->store);
+    oa_batches_amount(t->train, (uint64_t)step, t->o->train_accumulate, &t->amount);
+    OA_TRY(oa_tree_sum_make(&t->sum, micro_batch, t));
+    OA_TRY(oa_ranks_after_gradients(t));
     t->loss = 0;
-    for (long micro = 0; micro < o->train_accumulate; micro++) {
-        struct oa_batch batch;
-        OA_TRY(oa_batches_random(t->train, (uint64_t)step, o->train_accumulate, micro, &batch));
-        oa_tape_reset(&t->tape, true, true, oa_stream_child(stream, (uint64_t)micro));
-        t->loss += scale * oa_model_loss(&t->tape, t->m, &batch, scale);
-        OA_TRY(oa_status(t->c));
-        if (!isfinite(t->loss))
-            return diverged(t, step);
-        oa_tape_backward(&t->tape);
-        OA_TRY(oa_status(t->c));
-    }
-    return OA_OK;
+    for (long micro = 0; micro < t->o->train_accumulate; micro++)
+        t->loss += t->losses[micro];
+    return isfinite(t->loss) ? OA_OK : diverged(t, step);
 }
 
 static enum oa_error one_step(struct trainer *t, long step)
@@ -111,14 +118,14 @@ static enum oa_error note_best(struct trainer *t)
         return OA_OK;
     const struct oa_measure *metric = &t->r->workload->task->measures[t->metric];
     bool best = oa_best_note(&t->p.best, t->p.step, oa_run_measured(t->run, t->metric), metric);
-    if (!best || !t->o->train_keep_best)
+    if (!best || !t->o->train_keep_best || !t->folder)
         return OA_OK;
     return oa_best_save(&t->best, t->m, t->r->workload->tokenizer, &t->p.best, before);
 }
 
 static enum oa_error add_event(const struct trainer *t, const struct oa_log_line *line)
 {
-    return t->r->folder && t->o->train_tensorboard ? oa_events_add(t->c, t->r->folder, line) : OA_OK;
+    return t->folder && t->o->train_tensorboard ? oa_events_add(t->c, t->folder, line) : OA_OK;
 }
 
 /* What the newest validation said, into a line. */
@@ -131,17 +138,24 @@ static void add_validation(const struct trainer *t, struct oa_log_line *line)
 static struct oa_log_line empty_line(const struct trainer *t, long step)
 {
     double none = (double)NAN;
-    struct oa_log_line line = { step, none, none, none, none, none, none, t->r->workload->task->measures, { 0 } };
+    struct oa_log_line line = { step, none, none, none, none, none, none, t->r->workload->task->measures, 0, 0, { 0 } };
     oa_scores_clear(line.scores);
     return line;
 }
 
 /* The run was stopped in the middle of the validation of its newest step: nothing else of that step is missing. */
-static enum oa_error make_up_for_validation(struct trainer *t)
+static bool lacks_validation(const struct trainer *t)
 {
     const struct oa_run *run = t->run;
     const struct oa_curve_point *newest = run->points ? &run->curve[run->points - 1] : NULL;
-    if (!newest || newest->step != t->p.step || !isnan(newest->valid_loss) || !validation_due(t, t->p.step))
+    return newest && newest->step == t->p.step && isnan(newest->valid_loss) && validation_due(t, t->p.step);
+}
+
+static enum oa_error make_up_for_validation(struct trainer *t)
+{
+    bool lacks = lacks_validation(t);
+    OA_TRY(oa_cluster_broadcast(t->r->cluster, "the state of the run", &lacks, sizeof lacks)); /* the log is rank 0's */
+    if (!lacks)
         return OA_OK;
     OA_TRY(validate(t));
     if (!oa_trainer_complete(t))
@@ -150,7 +164,7 @@ static enum oa_error make_up_for_validation(struct trainer *t)
     struct oa_log_line line = empty_line(t, t->p.step);
     add_validation(t, &line);
     OA_TRY(add_event(t, &line));
-    return oa_log_complete(t->c, t->r->folder, &line, t->run);
+    return t->folder ? oa_log_complete(t->c, t->folder, &line, t->run) : OA_OK;
 }
 
 static enum oa_error write_log(struct trainer *t, long step)
@@ -169,7 +183,8 @@ static enum oa_error write_log(struct trainer *t, long step)
         add_validation(t, &line);
         OA_TRY(note_best(t));
     }
-    OA_TRY(oa_log_add(t->c, t->r->folder, &line, t->run));
+    oa_ranks_log(t, &line);
+    OA_TRY(oa_log_add(t->c, t->folder, &line, t->run));
     return add_event(t, &line);
 }
 
@@ -185,11 +200,11 @@ static bool checkpoint_due(const struct trainer *t, long step)
 /* The pace first: of one that is newer than the checkpoint what is too much is forgotten. */
 static enum oa_error save_state(struct trainer *t)
 {
-    if (!t->r->folder)
+    if (!t->folder)
         return OA_OK;
     OA_TRY(oa_trainer_save_pace(t));
     double start = oa_clock();
-    OA_TRY(oa_folder_checkpoint(t->m, &t->p, t->r->folder));
+    OA_TRY(oa_folder_checkpoint(t->m, &t->p, t->folder));
     oa_best_settle(t->c, &t->best, &t->p.best);
     t->saved = oa_clock();
     t->cost = t->saved - start;
@@ -201,7 +216,8 @@ static enum oa_error after_step(struct trainer *t, long step)
     OA_TRY(write_log(t, step));
     say_progress(t, step);
     bool signal = oa_stop_requested(t->c) != 0, last = ended(t, step);
-    OA_TRY(oa_average_note(t->m, step, t->r->folder));
+    if (t->folder)
+        OA_TRY(oa_average_note(t->m, step, t->folder));
     if (checkpoint_due(t, step) || signal || (last && (t->r->keep || oa_average_wanted(t->o))))
         OA_TRY(save_state(t));
     return signal && !(last && oa_trainer_complete(t)) ? oa_trainer_stopped(t) : OA_OK;
@@ -242,6 +258,7 @@ static enum oa_error loop(struct trainer *t)
         t->p.seconds += seconds;
         t->p.processor += oa_context_clock(t->c) - processor;
         t->p.tokens += t->amount.tokens;
+        OA_TRY(oa_ranks_after_step(t));
         oa_pace_advance(&t->pace, step, oa_trainer_used(t));
         OA_TRY(after_step(t, step));
     }
@@ -264,13 +281,14 @@ enum oa_error oa_train_run(oa_context *c, const struct oa_train_request *r, stru
     t->r = r;
     t->o = r->options;
     t->run = out;
+    t->folder = oa_rank_of(r->cluster) == 0 ? r->folder : NULL;
     oa_trainer_name(t);
     enum oa_error e = oa_trainer_open(t);
     if (e == OA_OK)
         e = loop(t);
     if (e == OA_OK || e == OA_DIVERGED)
         oa_trainer_account(t);
-    if (e == OA_OK)
+    if (e == OA_OK && oa_rank_of(r->cluster) == 0) /* the others have no folder */
         e = oa_trainer_finish(t);
     oa_trainer_close(t);
     oa_free(t);

@@ -4,11 +4,13 @@
  *
  *     trainer_open.c   everything is opened and compared, before anything is written
  *     trainer.c        the steps, and what is due between them
+ *     trainer_ranks.c  what the ranks of a cluster tell each other
  *     trainer_end.c    validations, and the end: what was measured, which model is kept
  */
 #ifndef ORTHANT_TRAINER_H
 #define ORTHANT_TRAINER_H
 
+#include "cluster/tree_sum.h"
 #include "train/average.h"
 #include "train/best.h"
 #include "train/initial.h"
@@ -16,10 +18,18 @@
 
 enum { OA_TIMES = 4096 }; /* newest step times, for the median */
 
+/* What ranks say in each step. */
+struct oa_ranks {
+    struct oa_report *mine, *all;   /* NULL: alone */
+    size_t bytes;                   /* of one */
+    double waited, seconds, tokens; /* in waits, in steps, and in these: when the newest line of the log was written */
+};
+
 struct trainer {
     oa_context *c;
     const struct oa_train_request *r;
     const struct oa_options *o;
+    const char *folder; /* that this rank writes to: the request's on the first, NULL on the others */
     struct oa_device *d;
     struct oa_model *m;
     oa_tape tape;
@@ -37,7 +47,10 @@ struct trainer {
     long first;           /* step at which this sitting began */
     char title[OA_OPTION_TEXT + 64]; /* of progress lines: "[3/18] softmax" */
     double times[OA_TIMES];
-    double loss, norm; /* of the newest step */
+    double loss, norm;      /* of the newest step */
+    double *losses;         /* of its micro-batches [train.accumulate], each as a share of the step's */
+    struct oa_tree_sum sum; /* of gradients, over the micro-batches of all ranks */
+    struct oa_ranks ranks;
     struct oa_amount amount;
     int metric; /* number of the task's measure that the best model is chosen by */
     struct oa_run *run;
@@ -55,6 +68,13 @@ bool oa_trainer_complete(const struct trainer *t); /* the newest validation was 
 enum oa_error oa_trainer_stopped(struct trainer *t);     /* OA_INTERRUPTED, with what goes on from where */
 bool oa_trainer_ends_otherwise(const struct trainer *t); /* not with the weights of its last step, as they are */
 enum oa_error oa_trainer_save_pace(struct trainer *t);
+enum oa_error oa_ranks_open(struct trainer *t);
+/* Everybody has the values and the place of the first rank, which alone reads and writes files. */
+enum oa_error oa_ranks_begin(struct trainer *t);
+enum oa_error oa_ranks_after_gradients(struct trainer *t);      /* losses of all micro-batches; stops */
+enum oa_error oa_ranks_after_step(struct trainer *t);           /* one clock */
+void oa_ranks_log(struct trainer *t, struct oa_log_line *line); /* how fast all were since the line before */
+void oa_ranks_close(struct trainer *t);
 void oa_trainer_account(struct trainer *t);         /* what was done and spent so far: of a run that diverged, too */
 enum oa_error oa_trainer_finish(struct trainer *t); /* after the last step */
 

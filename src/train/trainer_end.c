@@ -79,7 +79,7 @@ void oa_trainer_account(struct trainer *t)
     run->tokens_per_second = run->seconds_per_step > 0 ? t->plan.tokens / run->seconds_per_step : 0;
     run->flops_per_step = t->plan.flops;
     run->flops = t->plan.flops * (double)t->p.step;
-    run->peak_memory = (double)(t->m->store.arena.peak + t->tape.arena.peak + t->d->scratch.peak);
+    run->peak_memory = (double)(t->m->store.arena.peak + t->sum.arena.peak + t->tape.arena.peak + t->d->scratch.peak);
     run->best_step = t->o->train_keep_best ? t->p.best.step : 0;
 }
 

@@ -36,9 +36,9 @@ static enum oa_error resume_pace(struct trainer *t)
 {
     char path[OA_PATH];
     OA_TRY(oa_pace_open(t->c, t->o, &t->pace));
-    if (!t->r->folder)
+    if (!t->folder)
         return OA_OK;
-    OA_TRY(oa_path(t->c, path, t->r->folder, OA_PACE_FILE));
+    OA_TRY(oa_path(t->c, path, t->folder, OA_PACE_FILE));
     OA_TRY(oa_pace_resume(t->c, &t->pace, path, t->p.step));
     oa_pace_advance(&t->pace, t->p.step, oa_trainer_used(t));
     return OA_OK;
@@ -63,17 +63,17 @@ static enum oa_error find_checkpoint(struct trainer *t)
 {
     t->age = -1;
     OA_TRY(oa_origin_of(t->c, t->r->workload, &t->origin));
-    if (t->r->resume && t->r->folder)
-        OA_TRY(oa_folder_resume(t->m, &t->p, t->r->folder, accept, t, &t->age));
+    if (t->r->resume && t->folder)
+        OA_TRY(oa_folder_resume(t->m, &t->p, t->folder, accept, t, &t->age));
     t->p.origin = t->origin;
-    t->best = (struct oa_best_files){ t->r->folder, t->p.best.step };
+    t->best = (struct oa_best_files){ t->folder, t->p.best.step };
     return resume_pace(t);
 }
 
 /* First values from another run. A checkpoint has what they became, but for the seeds of transforms. */
 static enum oa_error take_initial(struct trainer *t)
 {
-    if (!t->o->train_init[0])
+    if (!t->o->train_init[0] || oa_rank_of(t->r->cluster) != 0)
         return OA_OK;
     OA_TRY(oa_initial_open(t->m, t->r->workload, true, &t->initial));
     if (t->age < 0)
@@ -110,7 +110,7 @@ static enum oa_error take_up_log(struct trainer *t)
 static enum oa_error begin(struct trainer *t)
 {
     char path[OA_PATH];
-    if (!t->r->folder)
+    if (!t->folder)
         return OA_OK;
     OA_TRY(oa_directory_make(t->c, t->r->folder));
     if (t->r->overwrite)
@@ -128,14 +128,19 @@ static enum oa_error begin(struct trainer *t)
 /* Arenas are sized before the first step: their pages are touched once, and plan and run agree or a test fails. */
 static enum oa_error reserve(struct trainer *t)
 {
+    struct oa_store *s = &t->m->store;
     OA_TRY(oa_plan_workload(t->c, t->o, t->r->workload, &t->plan));
     oa_arena_reserve(&t->tape.arena, (size_t)t->plan.memory_activations);
     oa_arena_reserve(&t->d->scratch, (size_t)t->plan.memory_scratch);
-    return oa_status(t->c);
+    t->losses = oa_alloc(t->c, (size_t)t->o->train_accumulate * sizeof *t->losses);
+    return t->losses ? oa_tree_sum_open(t->d, t->r->cluster, t->o->train_accumulate, s->gradients, s->live, &t->sum)
+                     : OA_NO_MEMORY;
 }
 
-enum oa_error oa_trainer_open(struct trainer *t)
+/* Nothing is written. */
+static enum oa_error open_all(struct trainer *t)
 {
+    OA_TRY(oa_ranks_open(t));
     OA_TRY(oa_metric_choose(t->c, t->r->workload->task, t->o->compare_metric, &t->metric));
     OA_TRY(oa_best_check(t->c, t->o, oa_workload_side(t->r->workload, OA_VALIDATION).targets > 0, t->r->folder));
     OA_TRY(oa_average_check(t->c, t->o, t->r->folder));
@@ -146,10 +151,15 @@ enum oa_error oa_trainer_open(struct trainer *t)
     OA_TRY(reserve(t));
     OA_TRY(open_data(t));
     OA_TRY(find_checkpoint(t));
-    OA_TRY(take_initial(t));
-    OA_TRY(begin(t));
+    return take_initial(t);
+}
+
+enum oa_error oa_trainer_open(struct trainer *t)
+{
+    OA_TRY(oa_cluster_agree(t->r->cluster, open_all(t)));
+    OA_TRY(oa_cluster_agree(t->r->cluster, begin(t)));
     oa_initial_close(&t->initial);
-    return OA_OK;
+    return oa_ranks_begin(t);
 }
 
 void oa_trainer_close(struct trainer *t)
@@ -157,6 +167,9 @@ void oa_trainer_close(struct trainer *t)
     oa_initial_close(&t->initial);
     oa_batches_close(t->train);
     oa_batches_close(t->valid);
+    oa_ranks_close(t);
+    oa_tree_sum_close(&t->sum);
+    oa_free(t->losses);
     if (t->m)
         oa_tape_free(&t->tape);
     oa_model_close(t->m);

@@ -63,6 +63,7 @@ static enum oa_error order_of(const struct contest *t, int entry, int cell, int 
     char cell_name[OA_GRID_NAME], name[OA_GRID_NAME + 64];
     *out = (struct oa_run_order){ .options = options_of(t, entry, cell, number),
                                   .workload = &t->held,
+                                  .held = tuning->fraction,
                                   .title = title,
                                   .trainable = e->trainable,
                                   .frozen = e->frozen,

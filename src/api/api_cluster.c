@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Several processes that work together. */
+#include "api/api.h"
+#include "cluster/cluster.h"
+
+enum oa_error oa_join(oa_context *c)
+{
+    struct oa_cluster *cluster;
+    OA_TRY(oa_status(c));
+    enum oa_error e = oa_cluster_open(c, &cluster);
+    if (cluster)
+        oa_context_join(c, cluster, cluster->rank > 0);
+    return e;
+}
+
+int oa_rank(const oa_context *c)
+{
+    return oa_rank_of(oa_context_cluster(c));
+}
+
+int oa_speaks(oa_context *c)
+{
+    return oa_cluster_end(oa_context_cluster(c));
+}
+
+void oa_part(oa_context *c, int code)
+{
+    oa_cluster_close(oa_context_cluster(c), code);
+    oa_context_join(c, NULL, false);
+}

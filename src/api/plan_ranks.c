@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/plan_ranks.h"
+
+#include "print/print.h"
+
+#include <math.h>
+
+static const double overhead = 2e-6; /* seconds of a core that a message takes, sent or received */
+
+static double waiting_of(const struct oa_options *o, long ranks, const struct oa_traffic *t)
+{
+    double bytes = fmax(t->sent, t->received);
+    if (ranks == 1)
+        return 0;
+    return 8 * bytes / (1e9 * o->cluster_bandwidth) + (2 + log2((double)ranks)) * 1e-6 * o->cluster_latency +
+           2 * overhead * (double)t->messages;
+}
+
+static bool fits(const struct oa_options *o, long ranks)
+{
+    return ranks <= o->cluster_ranks && o->train_accumulate % ranks == 0;
+}
+
+static long first_of(const struct oa_options *o)
+{
+    int count = 0;
+    long ranks = o->cluster_ranks + 1;
+    while (count < OA_RANK_PLANS && ranks > 1)
+        count += fits(o, --ranks);
+    return ranks;
+}
+
+enum oa_error oa_rank_plans_make(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
+                                 const struct oa_step_shape *shape, double flops, double bytes,
+                                 struct oa_rank_plans *out)
+{
+    out->count = 0;
+    for (long ranks = first_of(o); o->cluster_ranks > 1 && ranks <= o->cluster_ranks; ranks++) {
+        struct oa_rank_plan *p = &out->of[out->count];
+        if (!fits(o, ranks))
+            continue;
+        OA_TRY(oa_plan_rank(c, o, form, shape, ranks, &p->plan));
+        p->ranks = ranks;
+        p->computing = p->plan.computed / flops + p->plan.bytes / bytes;
+        p->waiting = waiting_of(o, ranks, &p->plan.traffic);
+        out->count++;
+    }
+    return OA_OK;
+}
+
+static double seconds_of(const struct oa_rank_plan *p)
+{
+    return p->computing + p->waiting;
+}
+
+static int best_of(const struct oa_rank_plans *p)
+{
+    int best = 0;
+    for (int i = 1; i < p->count; i++)
+        if (seconds_of(&p->of[i]) < seconds_of(&p->of[best]))
+            best = i;
+    return best;
+}
+
+static double memory_of(const struct oa_rank_plan *p)
+{
+    return p->plan.memory_parameters + p->plan.memory_activations + p->plan.memory_scratch;
+}
+
+/* ---- as text and JSON ---- */
+
+static const struct oa_column columns[] = { { .title = "ranks", .right = true },
+                                            { .title = "micro-batches\neach", .right = true },
+                                            { .title = "time\na step", .right = true },
+                                            { .title = "tokens/s\nof all", .right = true },
+                                            { .title = "waits for\nthe network", .right = true },
+                                            { .title = "sent by each\na step", .right = true },
+                                            { .title = "memory\nof each", .right = true } };
+
+static void add_row(const struct oa_options *o, const struct oa_rank_plan *p, struct oa_table *t)
+{
+    char out[OA_NUMBER];
+    oa_table_cell(t, "%ld", p->ranks);
+    oa_table_cell(t, "%ld", o->train_accumulate / p->ranks);
+    oa_table_cell(t, "%s", oa_number_seconds(out, seconds_of(p)));
+    oa_table_cell(t, "%s", oa_number_si(out, p->plan.tokens / seconds_of(p)));
+    oa_table_cell(t, "%.1f %%", 100 * p->waiting / seconds_of(p));
+    oa_table_cell(t, "%s", oa_number_bytes(out, p->plan.traffic.sent));
+    oa_table_cell(t, "%s", oa_number_bytes(out, memory_of(p)));
+}
+
+void oa_rank_plans_text(oa_context *c, const char *attention, const struct oa_options *o, const struct oa_rank_plans *p,
+                        int width, struct oa_text *out)
+{
+    struct oa_table t;
+    if (p->count == 0)
+        return;
+    oa_text_printf(out, "\n%s on several ranks like this machine, %g Gbit/s and %g microseconds apart\n\n", attention,
+                   o->cluster_bandwidth, o->cluster_latency);
+    oa_table_init(&t, c, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < p->count; i++)
+        add_row(o, &p->of[i], &t);
+    oa_table_text(&t, width, out);
+    oa_table_free(&t);
+    oa_text_printf(out, "\nThe fastest: %ld rank%s. Ranks are those that divide train.accumulate = %ld.\n",
+                   p->of[best_of(p)].ranks, p->of[best_of(p)].ranks == 1 ? "" : "s", o->train_accumulate);
+}
+
+json_t *oa_rank_plans_json(const struct oa_rank_plans *p)
+{
+    json_t *rows = json_array();
+    for (int i = 0; i < p->count; i++) {
+        const struct oa_rank_plan *r = &p->of[i];
+        json_array_append_new(rows, json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:f}", "ranks", (json_int_t)r->ranks,
+                                              "seconds_per_step", seconds_of(r), "seconds_computing", r->computing,
+                                              "seconds_waiting", r->waiting, "bytes_sent", r->plan.traffic.sent,
+                                              "bytes_received", r->plan.traffic.received, "messages",
+                                              (json_int_t)r->plan.traffic.messages, "memory", memory_of(r)));
+    }
+    return rows;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * plan: what several ranks would take. A step is
+ *
+ *     arithmetic and memory traffic of a rank's share, as they are counted (train.h: oa_plan_rank)
+ *   + max(sent, received)/bandwidth + (2 + log2 R)·latency + messages·overhead
+ *
+ * where nothing overlaps: the two rounds of the exchange (cluster/tree_sum.h) follow the backward pass, and a gathering
+ * of losses them. Ranks are as fast as this machine, and the network gives each its bandwidth at all times.
+ */
+#ifndef ORTHANT_PLAN_RANKS_H
+#define ORTHANT_PLAN_RANKS_H
+
+#include "api/api.h"
+
+enum { OA_RANK_PLANS = 64 };
+struct oa_rank_plans {
+    struct oa_rank_plan {
+        long ranks;
+        struct oa_plan plan;       /* of one of them */
+        double computing, waiting; /* seconds of a step */
+    } of[OA_RANK_PLANS];
+    int count; /* 0: for one rank alone */
+};
+/* For 1 … cluster.ranks, as many of them as divide train.accumulate, at most OA_RANK_PLANS, the largest of these. */
+enum oa_error oa_rank_plans_make(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
+                                 const struct oa_step_shape *shape, double flops, double bytes,
+                                 struct oa_rank_plans *out);
+void oa_rank_plans_text(oa_context *c, const char *attention, const struct oa_options *o, const struct oa_rank_plans *p,
+                        int width, struct oa_text *out);
+json_t *oa_rank_plans_json(const struct oa_rank_plans *p);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cluster/cluster.h"
+
+#include <sched.h>
+#include <string.h>
+
+int oa_rank_of(const struct oa_cluster *cl)
+{
+    return cl ? cl->rank : 0;
+}
+
+int oa_rank_count(const struct oa_cluster *cl)
+{
+    return cl ? cl->size : 1;
+}
+
+/* ---- waiting ---- */
+
+static enum oa_error fail_waiting(struct oa_cluster *cl, const struct oa_messages *m, const char *what)
+{
+    char who[256];
+    cl->ops->missing(m, who, sizeof who);
+    return oa_fail(cl->context, OA_IO,
+                   "rank %d on %s waited %.0f s for %s from %s: see what became of it; a longer wait is "
+                   "cluster.patience",
+                   cl->rank, cl->host, cl->patience, what, who);
+}
+
+/* Looks again and again: MPI moves messages only while it is asked. Others may have the core in between. */
+enum oa_error oa_messages_wait(struct oa_cluster *cl, struct oa_messages *m, const char *what)
+{
+    double began = oa_clock(), now = began;
+    bool arrived = cl->ops->arrived(m);
+    while (!arrived && now - began < cl->patience) {
+        sched_yield();
+        arrived = cl->ops->arrived(m);
+        now = oa_clock();
+    }
+    cl->waited += now - began;
+    return arrived ? oa_status(cl->context) : fail_waiting(cl, m, what);
+}
+
+/* ---- together ---- */
+
+static enum oa_error wait_and_close(struct oa_cluster *cl, struct oa_messages *m, const char *what)
+{
+    enum oa_error e = oa_messages_wait(cl, m, what);
+    cl->ops->close(m);
+    return e;
+}
+
+enum oa_error oa_cluster_gather(struct oa_cluster *cl, const char *what, const void *mine, size_t bytes, void *all)
+{
+    if (!cl) {
+        memcpy(all, mine, bytes);
+        return OA_OK;
+    }
+    struct oa_messages *m = cl->ops->open(cl);
+    if (!m)
+        return OA_NO_MEMORY;
+    cl->ops->gather(m, mine, bytes, all);
+    return wait_and_close(cl, m, what);
+}
+
+enum oa_error oa_cluster_broadcast(struct oa_cluster *cl, const char *what, void *data, size_t bytes)
+{
+    struct oa_messages *m = cl ? cl->ops->open(cl) : NULL;
+    if (!m)
+        return cl ? OA_NO_MEMORY : OA_OK;
+    cl->ops->broadcast(m, data, bytes);
+    return wait_and_close(cl, m, what);
+}
+
+/* ---- agreeing ---- */
+
+struct verdict {
+    int code;
+    char host[OA_HOST], sentence[1024];
+};
+
+/* The lowest rank that failed; -1: none did. */
+static int first_failure(const struct verdict *all, int size)
+{
+    for (int r = 0; r < size; r++)
+        if (all[r].code != OA_OK)
+            return r;
+    return -1;
+}
+
+static enum oa_error take_over(struct oa_cluster *cl, const struct verdict *all)
+{
+    int first = first_failure(all, cl->size);
+    bool alike = true;
+    if (first < 0)
+        return OA_OK;
+    const struct verdict *v = &all[first];
+    for (int r = 0; r < cl->size; r++)
+        alike = alike && all[r].code == v->code && strcmp(all[r].sentence, v->sentence) == 0;
+    oa_clear_error(cl->context);
+    if (alike)
+        return oa_fail(cl->context, (enum oa_error)v->code, "%s", v->sentence);
+    return oa_fail(cl->context, (enum oa_error)v->code, "rank %d on %s: %s", first, v->host, v->sentence);
+}
+
+enum oa_error oa_cluster_agree(struct oa_cluster *cl, enum oa_error mine)
+{
+    const char *sentence;
+    struct verdict own = { .code = mine };
+    struct verdict *all = cl ? oa_alloc(cl->context, (size_t)cl->size * sizeof *all) : NULL;
+    if (!all)
+        return cl ? OA_NO_MEMORY : mine;
+    oa_last_error(cl->context, &sentence);
+    snprintf(own.host, sizeof own.host, "%s", cl->host);
+    snprintf(own.sentence, sizeof own.sentence, "%s", sentence);
+    oa_clear_error(cl->context);
+    enum oa_error e = oa_cluster_gather(cl, "word that it is ready", &own, sizeof own, all);
+    if (e == OA_OK)
+        e = take_over(cl, all);
+    oa_free(all);
+    return e;
+}
+
+/* ---- the end ---- */
+
+static const double grace = 3;      /* seconds in which ranks that fail alike come to the end */
+static const double no_limit = 1e9; /* the first rank has files to write yet; who dies ends the others */
+
+/* One that failed while the others work on. */
+static void name_speaker(struct oa_cluster *cl)
+{
+    const char *sentence;
+    char copy[4096];
+    enum oa_error code = oa_last_error(cl->context, &sentence);
+    snprintf(copy, sizeof copy, "%s", sentence);
+    oa_clear_error(cl->context);
+    oa_fail(cl->context, code, "rank %d on %s: %s", cl->rank, cl->host, copy);
+}
+
+bool oa_cluster_end(struct oa_cluster *cl)
+{
+    if (!cl)
+        return true;
+    int mine = (int)oa_status(cl->context), first = 0;
+    int *codes = oa_alloc(cl->context, (size_t)cl->size * sizeof *codes);
+    cl->lost = !codes || !cl->ops->leave(cl, mine, mine == OA_OK ? no_limit : grace, codes);
+    while (!cl->lost && first < cl->size - 1 && codes[first] == OA_OK)
+        first++;
+    if (!cl->lost) /* else codes may still come in */
+        oa_free(codes);
+    if (cl->lost && mine != OA_OK)
+        name_speaker(cl);
+    return cl->lost || first == cl->rank;
+}
+
+void oa_cluster_close(struct oa_cluster *cl, int code)
+{
+    if (!cl)
+        return;
+    if (cl->lost)
+        cl->ops->abandon(cl, code);
+    else
+        cl->ops->finish(cl);
+    oa_free(cl);
+}

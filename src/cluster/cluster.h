@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cluster: several processes ("ranks") that do one piece of work, started by mpirun or srun.
+ *
+ * Blocks of bytes go from rank to rank, and every wait for them has an end. mpi.c is the only file that knows MPI; a
+ * program that is built without it has alone.c in its place, which knows that there is no other rank. A rank alone has
+ * no cluster at all: every function here takes NULL for one, and then there is nothing to do.
+ *
+ *     cluster.c     who is there, gathering, agreeing, waiting
+ *     tree_sum.c    sums over micro-batches in one order, whichever rank made which
+ *     mpi.c         MPI, or alone.c
+ *
+ * A context belongs to one rank; messages are sent and received in the thread that joined.
+ */
+#ifndef ORTHANT_CLUSTER_H
+#define ORTHANT_CLUSTER_H
+
+#include "base/base.h"
+
+enum { OA_HOST = 64, OA_ENGINE = 64 };
+
+struct oa_messages; /* that are under way */
+
+struct oa_cluster_ops {
+    /* Messages that are waited for together; NULL after a recorded failure. Those that are still under way when it is
+     * closed must be over, or the cluster lost. */
+    struct oa_messages *(*open)(struct oa_cluster *cl);
+    void (*close)(struct oa_messages *m);
+    /* Blocks stay where they are until oa_messages_wait. From one rank to another those of a tag arrive in order. */
+    void (*send)(struct oa_messages *m, int to, int tag, const void *data, size_t bytes);
+    void (*receive)(struct oa_messages *m, int from, int tag, void *data, size_t bytes);
+    /* Everybody takes part, in the same order: `bytes` of each rank into all [size · bytes]; rank 0's to all. */
+    void (*gather)(struct oa_messages *m, const void *mine, size_t bytes, void *all);
+    void (*broadcast)(struct oa_messages *m, void *data, size_t bytes);
+    bool (*arrived)(struct oa_messages *m);                               /* all of them; looks, does not wait */
+    void (*missing)(const struct oa_messages *m, char *out, size_t size); /* "rank 2, rank 5"; of gathers "a rank" */
+    /* A message of `tag` that somebody sent and that has come in: at most `room` bytes; false: there is none. */
+    bool (*hear)(struct oa_cluster *cl, int tag, int *from, void *data, size_t room, size_t *bytes);
+    /* Codes [size] of all that came here; false when they have not within `seconds`. Then nothing else is sent. */
+    bool (*leave)(struct oa_cluster *cl, int code, double seconds, int *codes);
+    void (*finish)(struct oa_cluster *cl);
+    void (*abandon)(struct oa_cluster *cl, int code); /* ends every rank, this one too */
+};
+
+struct oa_cluster {
+    oa_context *context;
+    int rank, size;
+    double patience;                  /* seconds that a wait takes at most */
+    double waited;                    /* seconds that were spent in waits */
+    const struct oa_cluster_ops *ops; /* NULL: there is only talk of one, in a plan */
+    char host[OA_HOST];
+    bool lost; /* not all came to the end */
+    void *own;
+};
+
+/* What joins ranks: "Open MPI 4.1.4", or "" where the program was built without MPI. */
+void oa_cluster_engine(char out[OA_ENGINE]);
+/* Joins the ranks that were started beside this one; *out is NULL where there is none. Several ranks of a program
+ * without MPI are refused: each would do all the work, in the same folder. Once a process. */
+enum oa_error oa_cluster_open(oa_context *c, struct oa_cluster **out);
+
+/* ---- cluster.c ---- */
+
+int oa_rank_of(const struct oa_cluster *cl);    /* 0: alone, too */
+int oa_rank_count(const struct oa_cluster *cl); /* 1: alone */
+/* Until all have arrived, but not longer than the cluster's patience: OA_IO then, with a sentence that names who is
+ * missed and `what` was waited for. */
+enum oa_error oa_messages_wait(struct oa_cluster *cl, struct oa_messages *m, const char *what);
+enum oa_error oa_cluster_gather(struct oa_cluster *cl, const char *what, const void *mine, size_t bytes, void *all);
+enum oa_error oa_cluster_broadcast(struct oa_cluster *cl, const char *what, void *data, size_t bytes);
+/* Did everybody come here without a failure? Otherwise that of the lowest rank that has one is recorded everywhere: as
+ * it is where all say the same, with the rank and its host in front where not. */
+enum oa_error oa_cluster_agree(struct oa_cluster *cl, enum oa_error mine);
+
+/* At the end, whatever it was. True: this rank is to say what failed, since it is the first of those that came here
+ * with a failure, or the only one; its sentence then has the rank and the host in front. One that comes with a failure
+ * waits a few seconds for the others, one without until all have come. */
+bool oa_cluster_end(struct oa_cluster *cl);
+/* After that: leaves, or ends the ranks that did not come, with the exit code `code`. */
+void oa_cluster_close(struct oa_cluster *cl, int code);
+
+/* ---- launch.c ---- */
+
+/* Ranks that mpirun or srun started together with this process, by what they put into its environment; 1: none. */
+long oa_launched_ranks(void);
+
+#endif

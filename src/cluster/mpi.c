@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * MPI: the only file that knows it. Errors inside MPI end all ranks (its default); waits are ours, since MPI's own have
+ * no end. */
+#include "cluster/cluster.h"
+
+#include <mpi.h>
+#include <string.h>
+#include <time.h>
+
+struct own {
+    MPI_Comm all, leaving; /* of their own, beside what else the program may do with MPI */
+    bool started;          /* MPI was, by us */
+};
+
+struct oa_messages {
+    struct oa_cluster *cluster;
+    MPI_Request *request;
+    int *peer; /* -1: everybody */
+    int count, capacity;
+};
+
+static const int most_bytes = 1 << 30; /* of a message: MPI counts in int */
+
+static MPI_Comm comm(const struct oa_cluster *cl)
+{
+    return ((const struct own *)cl->own)->all;
+}
+
+/* ---- messages ---- */
+
+static struct oa_messages *open(struct oa_cluster *cl)
+{
+    struct oa_messages *m = oa_alloc(cl->context, sizeof *m);
+    if (m)
+        m->cluster = cl;
+    return m;
+}
+
+static void close(struct oa_messages *m)
+{
+    oa_free(m->request);
+    oa_free(m->peer);
+    oa_free(m);
+}
+
+/* Room for one more; NULL after a recorded failure: then the others miss this rank, and it says why. */
+static MPI_Request *add(struct oa_messages *m, int peer)
+{
+    oa_context *c = m->cluster->context;
+    if (m->count == m->capacity) {
+        size_t old = (size_t)m->capacity, new = 2 * old + 16;
+        MPI_Request *request = oa_grow(c, m->request, old * sizeof *request, new * sizeof *request);
+        if (request)
+            m->request = request;
+        int *peers = request ? oa_grow(c, m->peer, old * sizeof *peers, new * sizeof *peers) : NULL;
+        if (!peers)
+            return NULL;
+        m->peer = peers;
+        m->capacity = (int)new;
+    }
+    m->peer[m->count] = peer;
+    return &m->request[m->count++];
+}
+
+static void send(struct oa_messages *m, int to, int tag, const void *data, size_t bytes)
+{
+    for (size_t done = 0; done < bytes; done += (size_t)most_bytes) {
+        MPI_Request *r = add(m, to);
+        int n = (int)oa_min((long)(bytes - done), most_bytes);
+        if (r)
+            MPI_Isend((const char *)data + done, n, MPI_BYTE, to, tag, comm(m->cluster), r);
+    }
+}
+
+static void receive(struct oa_messages *m, int from, int tag, void *data, size_t bytes)
+{
+    for (size_t done = 0; done < bytes; done += (size_t)most_bytes) {
+        MPI_Request *r = add(m, from);
+        int n = (int)oa_min((long)(bytes - done), most_bytes);
+        if (r)
+            MPI_Irecv((char *)data + done, n, MPI_BYTE, from, tag, comm(m->cluster), r);
+    }
+}
+
+static void gather(struct oa_messages *m, const void *mine, size_t bytes, void *all)
+{
+    MPI_Request *r = add(m, -1);
+    if (r)
+        MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm(m->cluster), r);
+}
+
+static void broadcast(struct oa_messages *m, void *data, size_t bytes)
+{
+    for (size_t done = 0; done < bytes; done += (size_t)most_bytes) {
+        MPI_Request *r = add(m, -1);
+        int n = (int)oa_min((long)(bytes - done), most_bytes);
+        if (r)
+            MPI_Ibcast((char *)data + done, n, MPI_BYTE, 0, comm(m->cluster), r);
+    }
+}
+
+static bool arrived(struct oa_messages *m)
+{
+    int done = 1;
+    if (m->count)
+        MPI_Testall(m->count, m->request, &done, MPI_STATUSES_IGNORE);
+    if (done)
+        m->count = 0;
+    return done != 0;
+}
+
+static bool under_way(const struct oa_messages *m, int peer)
+{
+    for (int i = 0; i < m->count; i++) {
+        int done = 1;
+        if (m->peer[i] == peer)
+            MPI_Request_get_status(m->request[i], &done, MPI_STATUS_IGNORE);
+        if (!done)
+            return true;
+    }
+    return false;
+}
+
+static void missing(const struct oa_messages *m, char *out, size_t size)
+{
+    size_t n = 0;
+    out[0] = 0;
+    for (int r = 0; r < m->cluster->size && n < size; r++)
+        if (under_way(m, r))
+            n += (size_t)snprintf(out + n, size - n, "%srank %d", n ? ", " : "", r);
+    if (n == 0)
+        snprintf(out, size, "the other ranks");
+}
+
+static bool hear(struct oa_cluster *cl, int tag, int *from, void *data, size_t room, size_t *bytes)
+{
+    MPI_Status status;
+    int there, count;
+    MPI_Iprobe(MPI_ANY_SOURCE, tag, comm(cl), &there, &status);
+    if (!there)
+        return false;
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    *from = status.MPI_SOURCE;
+    *bytes = (size_t)count;
+    MPI_Recv(data, (int)room, MPI_BYTE, status.MPI_SOURCE, tag, comm(cl), MPI_STATUS_IGNORE);
+    return true;
+}
+
+/* ---- the end ---- */
+
+/* The processor is left to those who still work. */
+static bool leave(struct oa_cluster *cl, int code, double seconds, int *codes)
+{
+    const struct timespec moment = { .tv_nsec = 2000000 };
+    const struct own *own = cl->own;
+    MPI_Request r;
+    int done = 0;
+    double began = oa_clock();
+    MPI_Iallgather(&code, 1, MPI_INT, codes, 1, MPI_INT, own->leaving, &r);
+    while (MPI_Test(&r, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done && oa_clock() - began < seconds)
+        nanosleep(&moment, NULL);
+    return done != 0;
+}
+
+static void finish(struct oa_cluster *cl)
+{
+    struct own *own = cl->own;
+    MPI_Comm_free(&own->all);
+    MPI_Comm_free(&own->leaving);
+    if (own->started)
+        MPI_Finalize();
+    oa_free(own);
+}
+
+static void abandon(struct oa_cluster *cl, int code)
+{
+    MPI_Abort(((const struct own *)cl->own)->all, code);
+}
+
+/* ---- the beginning ---- */
+
+static const struct oa_cluster_ops ops = { open,    close,   send, receive, gather, broadcast,
+                                           arrived, missing, hear, leave,   finish, abandon };
+
+void oa_cluster_engine(char out[OA_ENGINE])
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    MPI_Get_library_version(text, &length);
+    text[strcspn(text, ",\n")] = 0; /* "Open MPI v4.1.4, package: …" */
+    snprintf(out, OA_ENGINE, "%.60s", text);
+}
+
+static enum oa_error start(oa_context *c, struct own *own)
+{
+    int running, over, level;
+    MPI_Initialized(&running);
+    MPI_Finalized(&over);
+    if (over)
+        return oa_fail(c, OA_ARGUMENT,
+                       "MPI has ended in this process: join once, before the first work and until the last");
+    own->started = !running;
+    if (!running)
+        MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
+    MPI_Comm_dup(MPI_COMM_WORLD, &own->all);
+    MPI_Comm_dup(MPI_COMM_WORLD, &own->leaving);
+    return OA_OK;
+}
+
+static enum oa_error check_size(oa_context *c, const struct oa_cluster *cl)
+{
+    if (cl->size == oa_launched_ranks())
+        return OA_OK;
+    return oa_fail(
+        c, OA_UNSUPPORTED,
+        "%ld ranks were started, but MPI joins %d of them: the mpirun or srun that started them is not that of "
+        "the library this program has; srun may need --mpi=pmix",
+        oa_launched_ranks(), cl->size);
+}
+
+enum oa_error oa_cluster_open(oa_context *c, struct oa_cluster **out)
+{
+    char name[MPI_MAX_PROCESSOR_NAME];
+    int length;
+    *out = NULL;
+    if (oa_launched_ranks() == 1)
+        return OA_OK;
+    struct oa_cluster *cl = oa_alloc(c, sizeof *cl);
+    struct own *own = oa_alloc(c, sizeof *own);
+    if (!cl || !own)
+        return OA_NO_MEMORY;
+    OA_TRY(start(c, own));
+    *cl = (struct oa_cluster){ .context = c, .patience = 600, .ops = &ops, .own = own };
+    MPI_Comm_rank(own->all, &cl->rank);
+    MPI_Comm_size(own->all, &cl->size);
+    MPI_Get_processor_name(name, &length);
+    snprintf(cl->host, sizeof cl->host, "%.*s", OA_HOST - 1, name);
+    *out = cl;
+    return check_size(c, cl);
+}

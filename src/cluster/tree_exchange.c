@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The sums that ranks have made alone, joined over all of them: bucket by bucket, each in two rounds. In the first a
+ * rank gets its shard of every sum of the others; in the second it sends to all what became of it. */
+#include "cluster/tree_sum.h"
+
+/* Elements. A shard of a bucket is a message: not so small that its latency counts. */
+enum { BUCKET = 1 << 20, SHARD = 1 << 16, ALIGN = 16 };
+
+struct bucket {
+    long first, end; /* in the array */
+    struct oa_messages *sums, *totals;
+    void **shard; /* [size · OA_TREE_SUMS] this rank's shard of the sums of each rank: received, or where its own are */
+};
+
+struct oa_tree_exchange {
+    struct bucket *bucket;
+    int buckets;
+    struct oa_tree_nodes *nodes; /* [size] of every rank */
+    struct oa_view total, sum[OA_TREE_SUMS], incoming;
+};
+
+/* ---- shards ---- */
+
+static long shard_begin(const struct bucket *b, int rank, int size)
+{
+    long all = b->end - b->first, at = all / size * rank + all % size * rank / size;
+    return rank == size ? b->end : b->first + at / ALIGN * ALIGN;
+}
+
+static long shard_size(const struct bucket *b, int rank, int size)
+{
+    return shard_begin(b, rank + 1, size) - shard_begin(b, rank, size);
+}
+
+static size_t shard_bytes(const struct oa_tree_sum *t, const struct bucket *b, int rank)
+{
+    return (size_t)shard_size(b, rank, t->size) * t->device->numbers.real_size;
+}
+
+/* ---- opening ---- */
+
+static long incoming_size(const struct oa_tree_sum *t, const struct oa_tree_exchange *x)
+{
+    long sums = 0, n = 0;
+    for (int r = 0; r < t->size; r++)
+        sums += r == t->rank ? 0 : x->nodes[r].count;
+    for (int i = 0; i < x->buckets; i++)
+        n += sums * shard_size(&x->bucket[i], t->rank, t->size);
+    return n;
+}
+
+static void place_shards(const struct oa_tree_sum *t, const struct oa_tree_exchange *x, struct bucket *b,
+                         void *incoming, long *used)
+{
+    for (int r = 0; r < t->size; r++)
+        for (int i = 0; i < x->nodes[r].count; i++) {
+            void **at = &b->shard[r * OA_TREE_SUMS + i];
+            if (r == t->rank) {
+                *at = oa_real_at(t->device, t->sum[i], shard_begin(b, r, t->size));
+                continue;
+            }
+            *at = oa_real_at(t->device, incoming, *used);
+            *used += shard_size(b, t->rank, t->size);
+        }
+}
+
+static enum oa_error open_buckets(struct oa_tree_sum *t, struct oa_tree_exchange *x)
+{
+    const struct oa_cluster_ops *ops = t->cluster->ops;
+    oa_context *c = t->device->context;
+    long size = oa_max(BUCKET, (long)t->size * SHARD);
+    x->buckets = (int)oa_blocks(t->count, size);
+    x->bucket = oa_alloc(c, (size_t)x->buckets * sizeof *x->bucket);
+    for (int i = 0; x->bucket && i < x->buckets; i++) {
+        struct bucket *b = &x->bucket[i];
+        b->first = i * size;
+        b->end = oa_min(t->count, b->first + size);
+        b->shard = oa_alloc(c, (size_t)t->size * OA_TREE_SUMS * sizeof *b->shard);
+        b->sums = ops ? ops->open(t->cluster) : NULL;
+        b->totals = ops ? ops->open(t->cluster) : NULL;
+    }
+    return oa_status(c);
+}
+
+static enum oa_error open_nodes(struct oa_tree_sum *t, struct oa_tree_exchange *x)
+{
+    long each = t->leaves / t->size;
+    x->nodes = oa_alloc(t->device->context, (size_t)t->size * sizeof *x->nodes);
+    for (int r = 0; x->nodes && r < t->size; r++)
+        oa_tree_nodes_in(t->leaves, r * each, (r + 1) * each, &x->nodes[r]);
+    return oa_status(t->device->context);
+}
+
+static void open_views(struct oa_tree_sum *t, struct oa_tree_exchange *x, void *incoming, size_t incoming_bytes)
+{
+    struct oa_device *d = t->device;
+    size_t bytes = (size_t)t->count * d->numbers.real_size;
+    oa_view_open(&x->total, d, t->total, bytes, OA_VIEW_READ);
+    for (int i = 0; i < t->own.count - 1; i++)
+        oa_view_open(&x->sum[i], d, t->sum[i], bytes, OA_VIEW_READ);
+    oa_view_open(&x->incoming, d, incoming, incoming_bytes, 0);
+}
+
+enum oa_error oa_tree_exchange_open(struct oa_tree_sum *t)
+{
+    struct oa_tree_exchange *x = t->exchange = oa_alloc(t->device->context, sizeof *x);
+    long used = 0;
+    if (!x)
+        return OA_NO_MEMORY;
+    OA_TRY(open_nodes(t, x));
+    OA_TRY(open_buckets(t, x));
+    size_t bytes = (size_t)incoming_size(t, x) * t->device->numbers.real_size;
+    void *incoming = oa_arena_take(&t->arena, bytes);
+    OA_TRY(oa_status(t->device->context));
+    for (int i = 0; i < x->buckets; i++)
+        place_shards(t, x, &x->bucket[i], incoming, &used);
+    open_views(t, x, incoming, bytes);
+    return oa_status(t->device->context);
+}
+
+void oa_tree_exchange_close(struct oa_tree_sum *t)
+{
+    struct oa_tree_exchange *x = t->exchange;
+    for (int i = 0; x && x->bucket && i < x->buckets; i++) {
+        struct bucket *b = &x->bucket[i];
+        if (b->sums)
+            t->cluster->ops->close(b->sums);
+        if (b->totals)
+            t->cluster->ops->close(b->totals);
+        oa_free(b->shard);
+    }
+    if (!x)
+        return;
+    oa_view_close(&x->total);
+    for (int i = 0; i < t->own.count - 1; i++)
+        oa_view_close(&x->sum[i]);
+    oa_view_close(&x->incoming);
+    oa_free(x->nodes);
+    oa_free(x->bucket);
+    oa_free(x);
+}
+
+/* ---- a step ---- */
+
+/* What the device has at a place of a view, where the host does not see it anyway. */
+static void fetch_part(const struct oa_tree_sum *t, const struct oa_view *v, const void *memory, size_t bytes)
+{
+    if (v->host && v->host != v->memory)
+        t->device->ops->download(t->device, bytes, memory,
+                                 (char *)v->host + ((const char *)memory - (char *)v->memory));
+}
+
+/* The same place of an array in its view. */
+static void *seen(const struct oa_view *v, const void *memory)
+{
+    return (char *)v->host + ((const char *)memory - (const char *)v->memory);
+}
+
+static void *sum_at(const struct oa_tree_sum *t, int i, long element)
+{
+    const struct oa_tree_exchange *x = t->exchange;
+    const struct oa_view *v = t->sum[i] == t->total ? &x->total : &x->sum[i];
+    return oa_real_at(t->device, v->host, element);
+}
+
+static void begin_sums(const struct oa_tree_sum *t, const struct bucket *b, int tag)
+{
+    const struct oa_tree_exchange *x = t->exchange;
+    const struct oa_cluster_ops *ops = t->cluster->ops;
+    for (int r = 0; r < t->size; r++) {
+        for (int i = 0; r != t->rank && i < x->nodes[r].count; i++)
+            ops->receive(b->sums, r, tag, seen(&x->incoming, b->shard[r * OA_TREE_SUMS + i]),
+                         shard_bytes(t, b, t->rank));
+        for (int i = 0; r != t->rank && i < t->own.count; i++)
+            ops->send(b->sums, r, tag, sum_at(t, i, shard_begin(b, r, t->size)), shard_bytes(t, b, r));
+    }
+}
+
+/* The sum of a node that a rank has made, or of both children, which is left in the place of the first. */
+static void *join(const struct oa_tree_sum *t, const struct bucket *b, long first, long end)
+{
+    const struct oa_tree_exchange *x = t->exchange;
+    long each = t->leaves / t->size;
+    int owner = (int)(first / each);
+    for (int i = 0; i < x->nodes[owner].count; i++)
+        if (x->nodes[owner].first[i] == first && x->nodes[owner].end[i] == end)
+            return b->shard[owner * OA_TREE_SUMS + i];
+    long cut = oa_tree_cut(first, end);
+    void *left = join(t, b, first, cut), *right = join(t, b, cut, end);
+    t->device->ops->axpy(t->device, shard_size(b, t->rank, t->size), 1, right, left);
+    return left;
+}
+
+static void join_all(const struct oa_tree_sum *t, const struct bucket *b)
+{
+    struct oa_device *d = t->device;
+    void *joined = join(t, b, 0, t->leaves), *place = oa_real_at(d, t->total, shard_begin(b, t->rank, t->size));
+    if (joined != place)
+        d->ops->copy(d, shard_bytes(t, b, t->rank), joined, place);
+    fetch_part(t, &t->exchange->total, place, shard_bytes(t, b, t->rank));
+}
+
+static void begin_totals(const struct oa_tree_sum *t, const struct bucket *b, int tag)
+{
+    const struct oa_cluster_ops *ops = t->cluster->ops;
+    void *host = t->exchange->total.host;
+    for (int r = 0; r < t->size; r++) {
+        if (r == t->rank)
+            continue;
+        ops->receive(b->totals, r, tag, oa_real_at(t->device, host, shard_begin(b, r, t->size)), shard_bytes(t, b, r));
+        ops->send(b->totals, r, tag, oa_real_at(t->device, host, shard_begin(b, t->rank, t->size)),
+                  shard_bytes(t, b, t->rank));
+    }
+}
+
+static void fetch(const struct oa_tree_sum *t)
+{
+    oa_view_fetch(&t->exchange->total);
+    for (int i = 0; i < t->own.count - 1; i++)
+        oa_view_fetch(&t->exchange->sum[i]);
+}
+
+enum oa_error oa_tree_exchange(struct oa_tree_sum *t)
+{
+    struct oa_tree_exchange *x = t->exchange;
+    for (int i = 0; t->device->dry && i < x->buckets; i++)
+        join_all(t, &x->bucket[i]);
+    if (t->device->dry)
+        return OA_OK;
+    fetch(t);
+    for (int i = 0; i < x->buckets; i++)
+        begin_sums(t, &x->bucket[i], 2 * i);
+    for (int i = 0; i < x->buckets; i++) {
+        OA_TRY(oa_messages_wait(t->cluster, x->bucket[i].sums, "gradients"));
+        oa_view_store(&x->incoming);
+        join_all(t, &x->bucket[i]);
+        begin_totals(t, &x->bucket[i], 2 * i + 1);
+    }
+    for (int i = 0; i < x->buckets; i++)
+        OA_TRY(oa_messages_wait(t->cluster, x->bucket[i].totals, "the sums of gradients"));
+    oa_view_store(&x->total);
+    return OA_OK;
+}
+
+void oa_tree_traffic(const struct oa_tree_sum *t, struct oa_traffic *out)
+{
+    const struct oa_tree_exchange *x = t->exchange;
+    *out = (struct oa_traffic){ 0 };
+    for (int i = 0; x && i < x->buckets; i++) {
+        const struct bucket *b = &x->bucket[i];
+        double own = (double)shard_bytes(t, b, t->rank), all = 0;
+        for (int r = 0; r < t->size; r++) {
+            all += (double)shard_bytes(t, b, r);
+            if (r != t->rank)
+                out->received += own * x->nodes[r].count + (double)shard_bytes(t, b, r);
+        }
+        out->sent += (all - own) * t->own.count + own * (t->size - 1);
+        out->messages += (t->size - 1) * (t->own.count + 1);
+    }
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cluster/tree_sum.h"
+
+long oa_tree_cut(long first, long end)
+{
+    long half = 1;
+    while (2 * half < end - first)
+        half *= 2;
+    return first + half;
+}
+
+static void find_nodes(long first, long end, long from, long to, struct oa_tree_nodes *out)
+{
+    if (end <= from || first >= to)
+        return;
+    if (first >= from && end <= to) {
+        out->first[out->count] = first;
+        out->end[out->count++] = end;
+        return;
+    }
+    long cut = oa_tree_cut(first, end);
+    find_nodes(first, cut, from, to, out);
+    find_nodes(cut, end, from, to, out);
+}
+
+void oa_tree_nodes_in(long leaves, long first, long end, struct oa_tree_nodes *out)
+{
+    out->count = 0;
+    find_nodes(0, leaves, first, end, out);
+}
+
+/* ---- what a rank sums alone ---- */
+
+struct making {
+    struct oa_tree_sum *t;
+    oa_leaf *leaf;
+    void *argument;
+};
+
+static size_t bytes_of(const struct oa_tree_sum *t)
+{
+    return (size_t)t->count * t->device->numbers.real_size;
+}
+
+/* Leaves the sum of the node in `total`; the first child's waits while the second is made. */
+static enum oa_error make_node(const struct making *m, long first, long end, int level)
+{
+    struct oa_tree_sum *t = m->t;
+    struct oa_device *d = t->device;
+    if (end - first == 1)
+        return m->leaf(m->argument, first);
+    long cut = oa_tree_cut(first, end);
+    OA_TRY(make_node(m, first, cut, level + 1));
+    d->ops->copy(d, bytes_of(t), t->total, t->pending[level]);
+    OA_TRY(make_node(m, cut, end, level + 1));
+    d->ops->axpy(d, t->count, 1, t->pending[level], t->total);
+    return OA_OK;
+}
+
+enum oa_error oa_tree_sum_make(struct oa_tree_sum *t, oa_leaf *leaf, void *argument)
+{
+    struct making m = { t, leaf, argument };
+    struct oa_device *d = t->device;
+    for (int i = 0; i < t->own.count; i++) {
+        OA_TRY(make_node(&m, t->own.first[i], t->own.end[i], 0));
+        if (t->sum[i] != t->total)
+            d->ops->copy(d, bytes_of(t), t->total, t->sum[i]);
+    }
+    return t->exchange ? oa_tree_exchange(t) : OA_OK;
+}
+
+/* ---- opening ---- */
+
+static int levels_below(long leaves)
+{
+    int levels = 0;
+    for (; (1L << levels) < leaves; levels++)
+        ;
+    return levels;
+}
+
+static enum oa_error take_memory(struct oa_tree_sum *t)
+{
+    int levels = 0;
+    for (int i = 0; i < t->own.count; i++)
+        levels = (int)oa_max(levels, levels_below(t->own.end[i] - t->own.first[i]));
+    for (int i = 0; i < levels; i++)
+        t->pending[i] = oa_arena_take(&t->arena, bytes_of(t));
+    for (int i = 0; i < t->own.count - 1; i++)
+        t->sum[i] = oa_arena_take(&t->arena, bytes_of(t));
+    t->sum[t->own.count - 1] = t->total;
+    return oa_status(t->device->context);
+}
+
+enum oa_error oa_tree_sum_open(struct oa_device *d, struct oa_cluster *cluster, long leaves, void *total, long count,
+                               struct oa_tree_sum *out)
+{
+    long ranks = oa_rank_count(cluster);
+    *out = (struct oa_tree_sum){ .device = d,
+                                 .cluster = cluster,
+                                 .total = total,
+                                 .count = count,
+                                 .leaves = leaves,
+                                 .rank = oa_rank_of(cluster),
+                                 .size = (int)ranks };
+    oa_device_arena(&out->arena, d);
+    if (leaves % ranks)
+        return oa_fail(
+            d->context, OA_ARGUMENT,
+            "%ld ranks do not divide the micro-batches of a step, train.accumulate = %ld: give a multiple, or "
+            "another number of ranks",
+            ranks, leaves);
+    out->first = leaves / ranks * out->rank;
+    out->end = out->first + leaves / ranks;
+    oa_tree_nodes_in(leaves, out->first, out->end, &out->own);
+    OA_TRY(take_memory(out));
+    return ranks > 1 ? oa_tree_exchange_open(out) : OA_OK;
+}
+
+void oa_tree_sum_close(struct oa_tree_sum *t)
+{
+    oa_tree_exchange_close(t);
+    if (t->device)
+        oa_arena_free(&t->arena);
+    *t = (struct oa_tree_sum){ 0 };
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums of flat arrays over the micro-batches of a step ("leaves"), in one order: a binary tree over the leaves, in
+ * which the first child of a node of n leaves has the largest power of two that is less than n. Each rank makes the
+ * leaves of one stretch; what it can sum alone it sums, and the sums that are left, mostly one, go to where the tree
+ * joins them. Sums of two numbers do not depend on their order, so the bits are those of one rank that makes all
+ * leaves.
+ *
+ * What is exchanged is cut into buckets, and each of these into a shard for each rank. A rank gets its shards of the
+ * sums of all others, joins them, and sends the result to all: it sends and receives 2 (R−1)/R of the array a step, if
+ * the tree leaves one sum a rank.
+ */
+#ifndef ORTHANT_CLUSTER_TREE_SUM_H
+#define ORTHANT_CLUSTER_TREE_SUM_H
+
+#include "cluster/cluster.h"
+#include "device/device.h"
+
+enum { OA_TREE_LEVELS = 17, OA_TREE_SUMS = 2 * OA_TREE_LEVELS }; /* up to 65,536 leaves */
+
+/* Where the node [first, end) of two leaves or more is cut. */
+long oa_tree_cut(long first, long end);
+
+/* The largest nodes that lie in a stretch of leaves. */
+struct oa_tree_nodes {
+    long first[OA_TREE_SUMS], end[OA_TREE_SUMS];
+    int count;
+};
+void oa_tree_nodes_in(long leaves, long first, long end, struct oa_tree_nodes *out);
+
+/* Makes leaf number `leaf`: leaves its values in the array. */
+typedef enum oa_error oa_leaf(void *argument, long leaf);
+
+struct oa_tree_sum {
+    struct oa_device *device;
+    struct oa_cluster *cluster;     /* NULL: alone */
+    void *total;                    /* real [count]: of the leaf that was made last, of all at the end */
+    long count, leaves, first, end; /* this rank's leaves */
+    int rank, size;
+    struct oa_arena arena; /* of the device: */
+    void *pending[OA_TREE_LEVELS];
+    struct oa_tree_nodes own;
+    void *sum[OA_TREE_SUMS];           /* of own nodes; the last is `total` itself */
+    struct oa_tree_exchange *exchange; /* NULL: alone, or on the plan device */
+};
+
+/* `cluster` may be one that there is only talk of: with a dry device memory is counted. OA_ARGUMENT when the ranks do
+ * not divide the leaves. Close in any case. */
+enum oa_error oa_tree_sum_open(struct oa_device *d, struct oa_cluster *cluster, long leaves, void *total, long count,
+                               struct oa_tree_sum *out);
+void oa_tree_sum_close(struct oa_tree_sum *t);
+/* Makes this rank's leaves, in order, and leaves the sum over the leaves of all ranks in `total`, on every rank. */
+enum oa_error oa_tree_sum_make(struct oa_tree_sum *t, oa_leaf *leaf, void *argument);
+
+/* What this rank exchanges with the others for a sum. */
+struct oa_traffic {
+    double sent, received; /* bytes */
+    long messages;         /* sent */
+};
+void oa_tree_traffic(const struct oa_tree_sum *t, struct oa_traffic *out);
+
+/* Private: tree_exchange.c. */
+enum oa_error oa_tree_exchange_open(struct oa_tree_sum *t);
+void oa_tree_exchange_close(struct oa_tree_sum *t);
+enum oa_error oa_tree_exchange(struct oa_tree_sum *t);
+
+#endif

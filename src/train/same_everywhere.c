@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Do the ranks of a cluster do the same work? What decides the bits of a run is compared with what the first rank has,
+ * by its contents: paths may differ from host to host. */
+#include "kernels/kernels.h"
+#include "train/fingerprint.h"
+
+#include <gnu/libc-version.h>
+#include <string.h>
+
+enum { VALUE = 96 };
+
+/* All but the options, in the order in which they are compared. */
+static const struct line {
+    const char *what, *remedy;
+} lines[] = {
+    { "the Orthant", "install the same program on every host" },
+    { "the C library", "run on hosts of one distribution, or in one container" },
+    { "the instruction set", "give every rank the lowest of them with --isa" },
+    { "what makes matrix products", "install the same libraries on every host, or run in one container" },
+    { "the processor", "it may round differently: choose hosts of one kind, or allow it with cluster.mixed on" },
+    { "the SHA-256 of the training text", "copy the same file to every host" },
+    { "the SHA-256 of the validation text", "copy the same file to every host" },
+    { "the SHA-256 of the tokenizer", "copy the same tokenizer.json to every host" },
+    { "the SHA-256 of the model of train.init", "copy the same model to every host" },
+};
+enum { LINES = sizeof lines / sizeof *lines };
+
+struct papers {
+    char line[LINES][VALUE];
+    struct oa_options options;
+};
+
+static enum oa_error fill(oa_context *c, const struct oa_options *o, const struct oa_workload *w, struct papers *p)
+{
+    struct oa_kernels k;
+    struct oa_origin origin;
+    OA_TRY(oa_origin_of(c, w, &origin));
+    oa_kernels_init(&k, o->train_precision, oa_context_isa(c), oa_context_cpu(c));
+    const char *values[LINES] = { oa_version(),
+                                  gnu_get_libc_version(),
+                                  oa_isa_name(oa_context_isa(c)),
+                                  k.gemm_name ? k.gemm_name : "",
+                                  o->cluster_mixed ? "any" : oa_context_cpu(c)->name,
+                                  origin.training_text.hex,
+                                  origin.validation_text.hex,
+                                  origin.tokenizer.hex,
+                                  origin.start.hex };
+    for (int i = 0; i < LINES; i++)
+        snprintf(p->line[i], VALUE, "%s", values[i]);
+    p->options = *o;
+    return OA_OK;
+}
+
+/* ---- comparing ---- */
+
+/* Paths, whose contents are compared. */
+static bool may_differ(const char *key)
+{
+    static const char *const paths[] = { "data.train", "data.valid", "data.test", "data.tokenizer", "train.init" };
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (strcmp(key, paths[i]) == 0)
+            return true;
+    return strncmp(key, "cluster.", 8) == 0;
+}
+
+static enum oa_error compare_option(oa_context *c, const char *key, const struct oa_options *first,
+                                    const struct oa_options *here)
+{
+    struct oa_text a, b;
+    oa_text_init(&a, c);
+    oa_text_init(&b, c);
+    oa_options_get(c, first, key, &a);
+    oa_options_get(c, here, key, &b);
+    enum oa_error e = oa_status(c);
+    if (e == OA_OK && strcmp(a.s ? a.s : "", b.s ? b.s : "") != 0)
+        e = oa_fail(c, OA_ARGUMENT, "%s is \"%s\" here, and on rank 0 it is \"%s\"; give every rank the same options",
+                    key, b.s ? b.s : "", a.s ? a.s : "");
+    oa_text_free(&a);
+    oa_text_free(&b);
+    return e;
+}
+
+static enum oa_error compare(oa_context *c, const struct papers *first, const struct papers *here)
+{
+    const struct oa_option_row *row;
+    for (int i = 0; i < LINES; i++)
+        if (strcmp(first->line[i], here->line[i]) != 0)
+            return oa_fail(c, OA_ARGUMENT, "%s is \"%.64s\" here, and on rank 0 it is \"%.64s\"; %s", lines[i].what,
+                           here->line[i], first->line[i], lines[i].remedy);
+    for (int i = 0; (row = oa_option_at(i)); i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s.%s", row->section, row->name);
+        if (!may_differ(key))
+            OA_TRY(compare_option(c, key, &first->options, &here->options));
+    }
+    return OA_OK;
+}
+
+/* Another program may even have other options, so their size is compared as well. */
+struct program {
+    long size, numbers;
+    char version[VALUE];
+};
+
+enum oa_error oa_same_program(struct oa_cluster *cluster)
+{
+    struct program mine = { sizeof(struct papers), OA_NUMBERS_VERSION, "" };
+    if (!cluster)
+        return OA_OK;
+    snprintf(mine.version, VALUE, "%s", oa_version());
+    struct program first = mine;
+    OA_TRY(oa_cluster_broadcast(cluster, "word that it has begun", &first, sizeof first));
+    enum oa_error e = OA_OK;
+    if (memcmp(&first, &mine, sizeof mine) != 0)
+        e = oa_fail(cluster->context, OA_ARGUMENT, "this is another Orthant (%s) than that of rank 0 (%s); %s",
+                    mine.version, first.version, lines[0].remedy);
+    return oa_cluster_agree(cluster, e);
+}
+
+enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_options *o, const struct oa_workload *w,
+                                 enum oa_error opened)
+{
+    if (!cluster)
+        return opened;
+    oa_context *c = cluster->context;
+    cluster->patience = o->cluster_patience;
+    OA_TRY(oa_same_program(cluster));
+    OA_TRY(oa_cluster_agree(cluster, opened));
+    struct papers *here = oa_alloc(c, 2 * sizeof *here), *first = here + 1;
+    if (!here)
+        return OA_NO_MEMORY;
+    enum oa_error e = fill(c, o, w, here);
+    *first = *here;
+    if (e == OA_OK)
+        e = oa_cluster_broadcast(cluster, "its options", first, sizeof *first);
+    if (e == OA_OK)
+        e = oa_cluster_agree(cluster, compare(c, first, here));
+    oa_free(here);
+    return e;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the ranks of a cluster tell each other beside gradients. All hold the same values, take the same steps and make
+ * the same validations; the first alone reads and writes the run's folder. */
+#include "train/trainer.h"
+
+#include "base/beside.h"
+
+#include <string.h>
+
+/* Of a rank in a step. */
+struct oa_report {
+    int signal;      /* that asked it to stop; 0: none */
+    double losses[]; /* of its micro-batches */
+};
+
+/* ---- beginning ---- */
+
+/* What a checkpoint says, as far as it decides what comes. Options are alike already. */
+struct place {
+    bool resumed;
+    double age;
+    struct oa_progress progress;
+    struct oa_pace pace;
+};
+
+static enum oa_error send_array(struct trainer *t, void *memory, long count)
+{
+    struct oa_view v;
+    oa_view_open(&v, t->d, memory, (size_t)count * t->d->numbers.real_size, OA_VIEW_READ | OA_VIEW_WRITE);
+    enum oa_error e = oa_cluster_broadcast(t->r->cluster, "the values of the model", v.host, v.bytes);
+    oa_view_close(&v);
+    return e;
+}
+
+static enum oa_error send_place(struct trainer *t)
+{
+    struct oa_store *s = &t->m->store;
+    struct place place = { .age = t->age, .progress = t->p, .pace = t->pace };
+    OA_TRY(oa_cluster_broadcast(t->r->cluster, "the state of the run", &place, sizeof place));
+    t->age = place.age;
+    t->p = place.progress;
+    t->pace = place.pace;
+    OA_TRY(send_array(t, s->values, s->total));
+    if (place.age >= 0) {
+        OA_TRY(send_array(t, s->moment1, s->updated));
+        OA_TRY(send_array(t, s->moment2, s->updated));
+    }
+    oa_store_refresh_all(s);
+    return OA_OK;
+}
+
+/* Processor time of all threads of all ranks is not known where a step ends. */
+static enum oa_error check_clock(const struct trainer *t)
+{
+    if (t->o->train_seconds <= 0 || t->o->train_clock == OA_CLOCK_WALL)
+        return OA_OK;
+    return oa_fail(t->c, OA_ARGUMENT,
+                   "train.seconds of processor time is for one rank: give train.clock wall, or train.steps");
+}
+
+enum oa_error oa_ranks_open(struct trainer *t)
+{
+    struct oa_ranks *k = &t->ranks;
+    if (!t->r->cluster)
+        return OA_OK;
+    long size = oa_rank_count(t->r->cluster), micros = t->o->train_accumulate / size;
+    k->bytes = sizeof *k->mine + (size_t)micros * sizeof *k->mine->losses;
+    k->mine = oa_alloc(t->c, k->bytes);
+    k->all = oa_alloc(t->c, k->bytes * (size_t)size);
+    OA_TRY(oa_status(t->c));
+    return check_clock(t);
+}
+
+static void note_pace(struct trainer *t)
+{
+    t->ranks.waited = t->r->cluster->waited;
+    t->ranks.seconds = t->p.seconds;
+    t->ranks.tokens = t->p.tokens;
+}
+
+enum oa_error oa_ranks_begin(struct trainer *t)
+{
+    if (!t->r->cluster)
+        return OA_OK;
+    OA_TRY(send_place(t));
+    oa_context_hold_stop(t->c, true);
+    note_pace(t);
+    return OA_OK;
+}
+
+void oa_ranks_close(struct trainer *t)
+{
+    oa_free(t->ranks.mine);
+    oa_free(t->ranks.all);
+    if (t->r->cluster)
+        oa_context_hold_stop(t->c, false);
+}
+
+/* ---- a step ---- */
+
+static const struct oa_report *report_of(const struct trainer *t, int rank)
+{
+    return oa_at(t->ranks.all, t->ranks.bytes, rank);
+}
+
+/* A stop that any of them was asked for stops all after this step. */
+enum oa_error oa_ranks_after_gradients(struct trainer *t)
+{
+    struct oa_ranks *k = &t->ranks;
+    long micros = t->sum.end - t->sum.first;
+    size_t bytes = (size_t)micros * sizeof *t->losses;
+    if (!t->r->cluster)
+        return OA_OK;
+    k->mine->signal = oa_stop_held(t->c);
+    memcpy(k->mine->losses, t->losses + t->sum.first, bytes);
+    OA_TRY(oa_cluster_gather(t->r->cluster, "the losses of micro-batches", k->mine, k->bytes, k->all));
+    for (int r = 0; r < oa_rank_count(t->r->cluster); r++) {
+        const struct oa_report *report = report_of(t, r);
+        memcpy(t->losses + r * micros, report->losses, bytes);
+        if (report->signal)
+            oa_stop(t->c, report->signal);
+    }
+    return OA_OK;
+}
+
+/* Where the clock decides when a run ends, it is that of the first rank. */
+enum oa_error oa_ranks_after_step(struct trainer *t)
+{
+    if (t->o->train_seconds <= 0)
+        return OA_OK;
+    return oa_cluster_broadcast(t->r->cluster, "the time", &t->p.seconds, sizeof t->p.seconds);
+}
+
+void oa_ranks_log(struct trainer *t, struct oa_log_line *line)
+{
+    const struct oa_ranks *k = &t->ranks;
+    double seconds = t->p.seconds - k->seconds;
+    if (!t->r->cluster || seconds <= 0)
+        return;
+    line->rate = (t->p.tokens - k->tokens) / seconds;
+    line->waiting = (t->r->cluster->waited - k->waited) / seconds;
+    note_pace(t);
+}

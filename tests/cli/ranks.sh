@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# Several ranks where the program was built without MPI, and what plan says of them. tests/mpi.sh has those with MPI.
+. "$2/tests/cli/common"
+text 20000
+
+expect 0 doctor
+if grep -q 'ranks *one: built without MPI' out; then
+    for name in OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_NUM_TASKS; do
+        export $name=3
+        expect 1 train --config tiny.yaml --out several
+        says err '3 ranks were started, but this program was built without MPI'
+        [ ! -e several ] || fail "a start that was refused left a folder"
+        expect 1 compare --config tiny.yaml --out several
+        expect 0 list
+        export $name=1
+        expect 0 train --config tiny.yaml --train.steps 1 --out one --quiet
+        rm -r one
+        unset $name
+    done
+fi
+expect 2 train --config tiny.yaml --cluster.ranks 2 --out several
+says err 'cluster.ranks is 2, and there is 1: start as many'
+
+# Of R ranks each sends 2 (R-1)/R of the gradients (half of that in each of two rounds), at so many bits a second; the
+# rest of the waiting is latency, and a little for each message.
+plan="plan --config tiny.yaml --train.accumulate 8 --json"
+expect 0 $plan --ranks 8 --cluster.bandwidth 1 --cluster.latency 1000
+"$orthant" $plan >one
+! grep -q bytes_sent one || fail "ranks nobody asked for"
+tr -d ' \n' <out | tr '{}' '\n\n' |
+    sed -n 's/^"ranks":\([0-9]*\),.*"seconds_waiting":\([^,]*\),"bytes_sent":\([^,]*\),.*/\1 \2 \3/p' >rows
+[ "$(cut -d' ' -f1 rows | tr '\n' ' ')" = "1 2 4 8 " ] || fail "not 1, 2, 4 and 8 ranks: $(cat rows)"
+awk '
+    function off(x, y) { return x > y ? x - y > 0.01 * y : y - x > 0.01 * y }
+    NR == 1 { wrong = $2 != 0 || $3 != 0 }
+    NR == 2 { gradients = $3 }
+    NR > 1 && (off($3, 2 * ($1 - 1) / $1 * gradients) || off($2, 8 * $3 / 1e9 + (2 + NR - 1) * 1e-3)) { wrong = 1 }
+    END { exit wrong }' rows || fail "what plan says of ranks: $(cat rows)"

@@ -1,0 +1,256 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# mpi.sh ORTHANT SOURCE [--all]: several ranks on this machine, started by mpirun, against one. ORTHANT is built with
+# -DORTHANT_MPI=ON. --all: every mechanism in both precisions on 2 and 4 ranks, and 20 kills.
+# Exits 0 (passed), 77 (cannot be run here, the last line says why) or otherwise.
+all=
+[ "${3:-}" != --all ] || all=1
+command -v mpirun >/dev/null || { echo "mpirun is not installed (openmpi-bin)"; exit 77; }
+. "$2/tests/cli/common"
+"$orthant" doctor | grep -q 'ranks *Open MPI' || { echo "$orthant was built without Open MPI"; exit 77; }
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+text 20000
+began=$(date +%s)
+
+# ranks N CODE WORD...: N ranks of the program
+ranks() {
+    n=$1 code=$2
+    shift 2
+    status=0
+    mpirun --oversubscribe -n "$n" "$orthant" "$@" >out 2>err </dev/null || status=$?
+    [ $status -eq "$code" ] || fail "$n ranks of orthant $* ended with $status instead of $code"
+}
+
+part() { # NAME: of what comes
+    echo "$(($(date +%s) - began)) s: $1"
+}
+
+quickly="--threads 1 --quiet"
+
+# ---- bits
+
+part "every mechanism"
+"$orthant" list --json | awk -F'"' '$2 == "name" && /^    "/ { name = $4 } $2 == "causal" && /true/ { print name }' |
+    sed 's/^mix$/mix(softmax, random, dense)/' >specs
+[ "$(wc -l <specs)" -ge 8 ] || fail "orthant list --json names too few mechanisms"
+echo 'performer(kernel=favor++, redraw=2)' >>specs
+count=0
+while read -r spec; do
+    precisions="f32 bf16" sizes="2 4"
+    count=$((count + 1))
+    if [ -z "$all" ]; then # one of each, in turn
+        precisions=$([ $((count % 2)) -eq 0 ] && echo f32 || echo bf16)
+        sizes=$([ $((count % 8)) -eq 0 ] && echo 4 || echo 2)
+    fi
+    for precision in $precisions; do
+        options="--config tiny.yaml --train.steps 3 --train.accumulate 4 --train.batch 2 --model.layers 1 \
+            --train.precision $precision $quickly"
+        expect 0 train $options --attention "$spec" --out one
+        for n in $sizes; do
+            ranks "$n" 0 train $options --attention "$spec" --out several
+            same one/model.safetensors several/model.safetensors
+            cut -d, -f1-4 one/log.jsonl >a
+            cut -d, -f1-4 several/log.jsonl >b
+            same a b
+            rm -r several
+        done
+        rm -r one
+    done
+done <specs
+echo "$count mechanisms: same bits"
+
+part "stretches that are no nodes, another precision, validations, patience"
+options="--config tiny.yaml --train.steps 8 --train.accumulate 6 --train.batch 1 --train.eval_every 2 --train.eval_tokens 300 \
+    --train.patience 3 --train.keep_best on --train.lr 0.3 $quickly"
+for precision in f32 f64; do
+    expect 0 train $options --train.precision $precision --out one
+    for n in 2 3; do
+        ranks $n 0 train $options --train.precision $precision --out several
+        same one/model.safetensors several/model.safetensors
+        rm -r several
+    done
+    rm -r one
+done
+
+
+# ---- the log is of all
+
+part "log and output"
+options="--config tiny.yaml --train.steps 20 --train.accumulate 2 --train.log_every 5 --threads 1"
+ranks 2 0 train $options --out logged
+says logged/log.jsonl '"tokens_per_second": [0-9.]*, "communication": 0\.[0-9]*}'
+[ "$(wc -l <logged/log.jsonl)" -eq 4 ] || fail "log.jsonl does not have 4 lines"
+[ "$(grep -c '^run ' out)" -eq 1 ] || fail "more than one rank printed"
+[ "$(grep -c 'trained and 0 frozen' err)" -eq 1 ] || fail "more than one rank spoke"
+
+# ---- refusals
+
+part "refusals"
+ranks 2 2 train --config tiny.yaml --train.accumulate 3 --out refused
+says err '2 ranks do not divide the micro-batches of a step, train.accumulate = 3'
+[ "$(grep -c '^orthant: ' err)" -eq 1 ] || fail "more than one rank gave the reason"
+[ ! -e refused ] || fail "a start that was refused left a folder"
+ranks 2 2 train --config tiny.yaml --train.accumulate 2 --train.seconds 1 --out refused
+says err 'processor time is for one rank'
+
+# differ SENTENCE WORD...: rank 1 has other words than rank 0
+differ() {
+    sentence=$1
+    shift
+    status=0
+    mpirun --oversubscribe -n 1 "$orthant" train --config tiny.yaml --train.accumulate 2 --out refused --quiet : \
+        -n 1 "$orthant" train --config tiny.yaml --train.accumulate 2 --out refused --quiet "$@" >out 2>err || status=$?
+    [ $status -eq 2 ] || fail "ranks that differ ended with $status"
+    says err "orthant: rank 1 on .*: $sentence"
+    [ ! -e refused ] || fail "ranks that differ left a folder"
+}
+{ printf A; tail -c +2 text.txt; } >other.txt
+differ 'the SHA-256 of the training text is ".*" here, and on rank 0 it is ".*"; copy the same file' --data.train other.txt
+differ 'train.lr is "0.002" here, and on rank 0 it is "0.001"; give every rank the same options' --train.lr 2e-3
+if "$orthant" doctor | grep -q 'set *avx'; then
+    differ 'the instruction set is "ref" here' --isa ref
+fi
+
+# ---- faults
+
+# workers: processes of the ranks below mpirun, number $pid
+workers() {
+    for stat in /proc/[0-9]*/stat; do
+        awk -v parent="$pid" '$4 == parent && $2 == "(orthant)" { print $1 }' "$stat" 2>/dev/null || true
+    done | sort -n
+}
+
+checkpointed() { # FOLDER STEP: is there a checkpoint of that step or a later one?
+    newest=$(ls "$1" 2>/dev/null | sed -n 's/^checkpoint-0*\([0-9]*\)\.safetensors$/\1/p' | sort -n | tail -n 1)
+    [ "${newest:-0}" -ge "$2" ]
+}
+
+part "killed ranks"
+options="--config tiny.yaml --train.accumulate 4 --train.batch 1 --train.steps 60 --train.checkpoint_every 1 $quickly"
+expect 0 train $options --out whole
+kills=0 wanted=${all:+20}
+wanted=${wanted:-3}
+draw=$(date +%N | sed 's/^0*//')
+while [ $kills -lt "$wanted" ]; do
+    folder=killed status=1 step=0
+    rm -rf $folder
+    while [ $status -ne 0 ]; do
+        draw=$(((draw * 1103515245 + 12345) % 2147483648))
+        n=$((1 << draw / 65536 % 3))
+        step=$((step + 1 + draw / 16777216 % 12))
+        mpirun --oversubscribe -n $n "$orthant" train $options --out $folder --resume >out 2>err </dev/null &
+        pid=$!
+        while kill -0 $pid 2>/dev/null && ! checkpointed $folder $step; do
+            sleep 0.01
+        done
+        victim=$(workers | sed -n "$((draw / 1024 % n + 1))p")
+        killed=$(date +%s)
+        [ -z "$victim" ] || ! kill -KILL "$victim" 2>/dev/null || kills=$((kills + 1))
+        status=0
+        wait $pid || status=$?
+        [ $(($(date +%s) - killed)) -le 10 ] || fail "a killed rank held up the others"
+        [ $status -eq 0 ] || says err 'rank [0-9].* exited on signal 9'
+        step=$(ls $folder | sed -n 's/^checkpoint-0*\([0-9]*\)\.safetensors$/\1/p' | sort -n | tail -n 1)
+        step=${step:-0}
+    done
+    same $folder/model.safetensors whole/model.safetensors
+done
+echo "$kills kills: same bits"
+
+part "a rank that stands still"
+options="--config tiny.yaml --train.accumulate 2 --train.steps 1000000 --cluster.patience 2 $quickly"
+mpirun --oversubscribe -n 2 "$orthant" train $options --train.checkpoint_every 1 --out still >out 2>err </dev/null &
+pid=$!
+await $pid checkpointed still 2
+victim=$(workers | sed -n 2p)
+kill -STOP "$victim"
+stopped=$(date +%s)
+status=0
+wait $pid || status=$?
+kill -KILL "$victim" 2>/dev/null || true
+[ $status -ne 0 ] || fail "ranks that waited for ever ended well"
+[ $(($(date +%s) - stopped)) -le 20 ] || fail "the wait for a rank that stands still had no end"
+says err 'orthant: rank 0 on .*waited 2 s for .* from rank 1'
+
+part "no room for the first rank's files"
+status=0
+mpirun --oversubscribe -n 2 sh -c 'ulimit -f 100; exec "$@"' sh "$orthant" train --config tiny.yaml --train.accumulate 2 \
+    --train.checkpoint_every 5 --out full --quiet >out 2>err </dev/null || status=$?
+[ $status -eq 1 ] || fail "a full disk ended with $status"
+says err 'orthant: .*full/checkpoint.*safetensors'
+[ "$(grep -c '^orthant: ' err)" -eq 1 ] || fail "a full disk is told more than once"
+
+part "a stop"
+options="--config tiny.yaml --train.accumulate 2 --train.steps 1000000 $quickly"
+mpirun --oversubscribe -n 2 "$orthant" train $options --out stopped >out 2>err </dev/null &
+pid=$!
+until [ "$(workers | wc -l)" -eq 2 ] && [ -s stopped/log.jsonl ]; do
+    kill -0 $pid || fail "ended before it was stopped"
+    sleep 0.05
+done
+kill -TERM "$(workers | sed -n 2p)" # which tells the others
+status=0
+wait $pid || status=$?
+[ $status -ne 0 ] || fail "a run that was stopped ended well"
+checkpointed stopped 1 || fail "a run that was stopped left no checkpoint"
+# ---- contests
+
+weights() { # FOLDER: digests of all runs, trials too
+    (cd "$1" && find . -name result.json | sort | xargs grep -o '"weights": *"[0-9a-f]*"')
+}
+
+results() { # FOLDER
+    find "$1" -name result.json 2>/dev/null | wc -l
+}
+
+part "a contest on 3 ranks"
+contest="compare --config tiny.yaml --attention softmax --attention random --seeds 2 --threads 1 --quiet \
+    --compare.tune train.lr=1e-3,3e-3 --compare.tune_steps 10 --compare.vary split --compare.vary_seeds 2"
+expect 0 $contest --out alone
+ranks 3 0 $contest --out farmed
+weights alone >a
+weights farmed >b
+[ "$(wc -l <a)" -ge 12 ] || fail "the contest has too few runs"
+same a b
+[ "$(grep -c '^report ' out)" -eq 1 ] || fail "more than one rank printed the contest"
+
+part "a contest whose ranks are killed"
+contest="compare --config tiny.yaml --attention softmax --attention random --seeds 3 --threads 1 --quiet \
+    --train.steps 120 --train.checkpoint_every 20"
+expect 0 $contest --out alone-long
+for n in 3 2; do
+    mpirun --oversubscribe -n $n "$orthant" $contest --out killed-contest >out 2>err </dev/null &
+    pid=$!
+    before=$(results killed-contest)
+    until [ "$(results killed-contest)" -gt "$before" ]; do
+        kill -0 $pid || fail "the contest ended before: $n ranks"
+        sleep 0.01
+    done
+    kill -KILL "$(workers | sed -n 2p)"
+    status=0
+    wait $pid || status=$?
+    [ $status -ne 0 ] || fail "a contest whose rank was killed ended well"
+    says err 'rank 1.* exited on signal 9'
+done
+ranks 4 0 $contest --out killed-contest
+weights alone-long >a
+weights killed-contest >b
+same a b
+
+part "contests that are refused"
+mkdir elsewhere
+cp tiny.yaml elsewhere
+cp other.txt elsewhere/text.txt
+elsewhere() { # FOLDER SENTENCE: the second rank runs in another folder
+    status=0
+    mpirun --oversubscribe -n 1 "$orthant" $contest --out "$1" : \
+        -n 1 sh -c 'cd elsewhere && exec "$@"' sh "$orthant" $contest --out "$1" >out 2>err || status=$?
+    [ $status -ne 0 ] || fail "a rank elsewhere took part: $1"
+    says err "orthant: rank 1 on .*: $2"
+}
+elsewhere "$PWD/refused-contest" 'the training text has the SHA-256'
+elsewhere refused-contest-1 '.* is not there: a contest on several hosts needs a folder that all of them see'
+ranks 2 2 $contest --equal time --out refused-contest-2
+says err 'equal time measures runs one after another on one machine'
+[ "$(grep -c '^orthant: ' err)" -eq 1 ] || fail "more than one rank refused"
+part "done"
