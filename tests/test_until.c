@@ -242,8 +242,7 @@ static void absent_runs(void **state)
     }
     assert_int_equal(oa_fewest_seeds(&s, true), 3);
     for (int i = 1; i < 5; i++)
-        assert_true(s.order[0] == 1 &&
-                    s.entries[s.order[i - 1]].adjusted <= s.entries[s.order[i]].adjusted);
+        assert_true(s.order[0] == 1 && s.entries[s.order[i - 1]].adjusted <= s.entries[s.order[i]].adjusted);
     struct oa_text table;
     oa_text_init(&table, c);
     oa_report_table(&a.contest, &s, 0, &table);

@@ -40,7 +40,8 @@ static bool is_bytes(const char *key)
 /* What belongs to the options of every command, but says nothing about a contest. */
 static bool beside_the_point(const char *section, const char *key)
 {
-    return strcmp(key, "generate") == 0 || strcmp(key, "cluster") == 0 || (strcmp(section, "model") == 0 && strcmp(key, "attention") == 0);
+    return strcmp(key, "generate") == 0 || strcmp(key, "cluster") == 0 ||
+           (strcmp(section, "model") == 0 && strcmp(key, "attention") == 0);
 }
 
 static void add_row(const char *key, const json_t *value, bool same, struct oa_text *out)
