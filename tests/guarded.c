@@ -244,8 +244,15 @@ static struct oa_residual_norm of_residual_norm(const struct oa_device *d, const
 static struct oa_embedding of_embedding(const struct oa_device *d, const struct oa_embedding *a)
 {
     struct oa_embedding s = *a;
-    FIX(ids), FIX(segments), FIX(table), FIX(position), FIX(segment), FIX(y), FIX(dy);
-    FIX(dtable), FIX(dposition), FIX(dsegment);
+    FIX(ids), FIX(segments), FIX(table), FIX(position), FIX(segment), FIX(rest), FIX(y), FIX(dy);
+    FIX(dtable), FIX(dposition), FIX(dsegment), FIX(drest);
+    return s;
+}
+
+static struct oa_patches of_patches(const struct oa_device *d, const struct oa_patches *a)
+{
+    struct oa_patches s = *a;
+    FIX(pixels), FIX(ids), FIX(y);
     return s;
 }
 

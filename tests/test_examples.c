@@ -50,7 +50,7 @@ static void expect_notice(const char *words)
 static enum oa_error open_texts(enum oa_answer answer, const char *columns, const char *train, const char *valid,
                                 const char *test, struct oa_example_texts *out)
 {
-    struct oa_example_request r = { train, valid, test, columns, answer, 0, 0 };
+    struct oa_example_request r = { train, valid, test, columns, answer, 0, 0, false };
     notices[0] = 0;
     return oa_example_texts_open(context, &r, out);
 }
@@ -297,7 +297,7 @@ static void test_pictures(void **state)
     write_bytes("ex.bin", bytes, sizeof bytes);
     assert_int_equal(open_texts(OA_ANSWER_CLASS, NULL, "ex.bin", NULL, NULL, &t), OA_OK);
     assert_int_equal(oa_example_texts_tokenizer(context, &t, "char", &tok), OA_ARGUMENT);
-    expect_error(OA_ARGUMENT, "the tokenizer of pictures is \"byte\"");
+    expect_error(OA_ARGUMENT, "the tokenizer \"char\" is not for pictures");
     assert_int_equal(oa_example_texts_tokenizer(context, &t, "byte", &tok), OA_OK);
     struct oa_example_layout layout = { .source_begin = "[CLS]" };
     assert_int_equal(oa_examples_encode(tok, &t, &t.train, &layout, &e), OA_OK);
@@ -313,6 +313,204 @@ static void test_pictures(void **state)
     write_bytes("ex.bin", bytes, 1026);
     refused(OA_ANSWER_CLASS, NULL, "ex.bin", NULL, OA_FORMAT, "1026 bytes are not a whole number of pictures");
     refused(OA_ANSWER_TEXT, NULL, "ex.bin", NULL, OA_ARGUMENT, "they are for classification");
+}
+
+/* Token 1 + 8·j + i of a picture in patches of 4 is the square with the corner (4·j, 4·i). */
+static void assert_patches(const struct oa_examples *e, size_t row, const uint8_t *picture)
+{
+    const uint8_t *pixels = e->source.pixels + e->source.start[row] * 16;
+    assert_int_equal(e->source.start[row + 1] - e->source.start[row], 65);
+    for (int k = 0; k < 16; k++)
+        assert_int_equal(pixels[k], 0);
+    for (int y = 0; y < 32; y++)
+        for (int x = 0; x < 32; x++)
+            assert_int_equal(pixels[(1 + y / 4 * 8 + x / 4) * 16 + y % 4 * 4 + x % 4], picture[y * 32 + x]);
+}
+
+static void check_patch_batch(const struct oa_examples *e, const uint8_t *bytes)
+{
+    struct oa_example_batching how = { .rows = 3, .seed = 1, .alike = 70 };
+    struct oa_example_batches *kind;
+    struct oa_batches *b;
+    struct oa_cover cover;
+    struct oa_batch batch;
+    assert_int_equal(oa_example_batches_open(context, e, &how, &kind), OA_OK);
+    assert_int_equal(oa_batches_wrap(context, &oa_example_batches_kind, kind, &b), OA_OK);
+    assert_int_equal(oa_batches_cover(b, NULL, 0, &cover), OA_OK);
+    assert_int_equal(oa_batches_window(b, 0, &batch), OA_OK);
+    assert_int_equal(batch.rows, 3);
+    for (int r = 0; r < 3; r++) {
+        size_t row = oa_batches_examples(b, 0)[r];
+        for (int t = 0; t < batch.length; t++) {
+            assert_int_equal(batch.input[r * batch.length + t], t == 0 ? 1 : 0);
+            int corner = (t - 1) / 8 * 4 * 32 + (t - 1) % 8 * 4;
+            int wanted = t == 0 || t > 64 ? 0 : bytes[row * 1025 + 1 + (size_t)corner + 32];
+            assert_int_equal(batch.pixels[(r * batch.length + t) * 16 + 4], wanted);
+        }
+    }
+    oa_batches_close(b);
+}
+
+static void test_patches(void **state)
+{
+    (void)state;
+    static uint8_t bytes[3 * 1025];
+    struct oa_example_texts t;
+    struct oa_tokenizer *tok, *read;
+    struct oa_examples e;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * i / 3);
+    bytes[0] = 1, bytes[1025] = 2, bytes[2050] = 1;
+    write_bytes("ex.bin", bytes, sizeof bytes);
+    assert_int_equal(open_texts(OA_ANSWER_CLASS, NULL, "ex.bin", NULL, NULL, &t), OA_OK);
+    static const char *const wrong[] = { "patch:", "patch:3", "patch:1", "patch:64", "patch:4x" };
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(oa_example_texts_tokenizer(context, &t, wrong[i], &tok), OA_ARGUMENT);
+        expect_error(OA_ARGUMENT, "P one of 2, 4, 8, 16, 32");
+    }
+    assert_int_equal(oa_example_texts_tokenizer(context, &t, "patch:4", &tok), OA_OK);
+    struct oa_example_layout layout = { .source_begin = "[CLS]", .source_end = "[SEP]", .words = true };
+    assert_int_equal(oa_examples_encode(tok, &t, &t.train, &layout, &e), OA_OK);
+    assert_int_equal(e.patch, 16);
+    for (size_t row = 0; row < 3; row++) {
+        assert_patches(&e, row, bytes + row * 1025 + 1);
+        for (int i = 0; i < 65; i++)
+            assert_int_equal(e.source.words[row * 65 + (size_t)i], i);
+    }
+    check_patch_batch(&e, bytes);
+    oa_examples_close(&e);
+    /* the side stands in the file */
+    assert_int_equal(oa_tokenizer_save(context, tok, "ex.patch.json"), OA_OK);
+    assert_int_equal(oa_tokenizer_load(context, "ex.patch.json", &read), OA_OK);
+    assert_int_equal(oa_tokenizer_patch(read), 4);
+    struct oa_given_text text = { "abc", 3 };
+    assert_int_equal(oa_source_encode(read, &layout, "here, line 2", &text, 1, &e), OA_FORMAT);
+    expect_error(OA_FORMAT, "here, line 2: a picture has 32 x 32 pixels of a byte, and this has 3 bytes");
+    oa_tokenizer_close(read);
+    oa_tokenizer_close(tok);
+    oa_example_texts_close(&t);
+    write_text("ex.tsv", "x\tone\ny\ttwo\n");
+    assert_int_equal(open_texts(OA_ANSWER_CLASS, NULL, "ex.tsv", NULL, NULL, &t), OA_OK);
+    assert_int_equal(oa_example_texts_tokenizer(context, &t, "patch:4", &tok), OA_ARGUMENT);
+    expect_error(OA_ARGUMENT, "the tokenizer \"patch:4\" is for pictures (*.bin), and the examples are texts");
+    oa_example_texts_close(&t);
+}
+
+/* By Pillow 13.0.0's Image.convert("L"): red 76, green 150, blue 29, white 255, (10, 200, 99) 132. */
+static void test_colours(void **state)
+{
+    (void)state;
+    static const uint8_t rgb[5][3] = {
+        { 255, 0, 0 }, { 0, 255, 0 }, { 0, 0, 255 }, { 255, 255, 255 }, { 10, 200, 99 }
+    };
+    static const uint8_t grey[] = { 76, 150, 29, 255, 132 };
+    static uint8_t bytes[2 * 3073];
+    struct oa_example_texts t;
+    size_t n;
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < 3; k++)
+            bytes[3073 + 1 + k * 1024 + 7 + i] = rgb[i][k];
+    bytes[3073] = 5;
+    write_bytes("ex.bin", bytes, sizeof bytes);
+    assert_int_equal(open_texts(OA_ANSWER_CLASS, NULL, "ex.bin", NULL, NULL, &t), OA_OK);
+    assert_int_equal(t.train.count, 2);
+    const uint8_t *pixels = (const uint8_t *)oa_rows_cell(&t.train, 1, 1, &n);
+    assert_int_equal(n, 1024);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(pixels[7 + i], grey[i]);
+    assert_int_equal(pixels[6] + pixels[12], 0);
+    oa_example_texts_close(&t);
+}
+
+/* ---- dialogues ------------------------------------------------------------------------------------------------- */
+
+static enum oa_error open_dialogues(const char *train, double fraction, struct oa_example_texts *out)
+{
+    struct oa_example_request r = {
+        .train = train, .answer = OA_ANSWER_TEXT, .valid_fraction = fraction, .split_seed = 3, .dialogues = true
+    };
+    notices[0] = 0;
+    return oa_example_texts_open(context, &r, out);
+}
+
+static void test_dialogues(void **state)
+{
+    (void)state;
+    struct oa_example_texts t;
+    write_text("ex.txt",
+               "Hello . __eou__ Hi ! __eou__ Bye . __eou__\nalone\n\none __eou__  two\t1\t3 4\n __eou__ a__eou__b\n");
+    assert_int_equal(open_dialogues("ex.txt", 0, &t), OA_OK);
+    assert_int_equal(t.train.count, 4);
+    static const char *const wanted[][2] = {
+        { "Hello .", "Hi !" }, { "Hello . __eou__ Hi !", "Bye ." }, { "one", "two" }, { "a", "b" }
+    };
+    static const uint64_t line[] = { 1, 1, 4, 5 };
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(oa_rows_cells(&t.train, i), 2);
+        assert_cell(&t.train, i, 0, wanted[i][0]);
+        assert_cell(&t.train, i, 1, wanted[i][1]);
+        assert_int_equal(t.train.place[i].line, line[i]);
+    }
+    assert_int_equal(t.train.left_out, 1);
+    assert_int_equal(t.train.left_out_line[0], 3);
+    assert_non_null(strstr(notices, "ex.txt: of 1 dialogues what stands behind a tab was not read"));
+    oa_example_texts_close(&t);
+    write_text("ex.tsv", "a source\ta target\n"); /* a table stays one */
+    assert_int_equal(open_dialogues("ex.tsv", 0, &t), OA_OK);
+    assert_cell(&t.train, 0, 1, "a target");
+    oa_example_texts_close(&t);
+    struct oa_example_request columns = {
+        .train = "ex.txt", .columns = "1,2", .answer = OA_ANSWER_TEXT, .dialogues = true
+    };
+    assert_int_equal(oa_example_texts_open(context, &columns, &t), OA_ARGUMENT);
+    expect_error(OA_ARGUMENT, "ex.txt: dialogues have no columns");
+}
+
+/* Turns of one dialogue are all on one side: of 40 with 5 turns each ten are held out, with all of their four answers.
+ */
+static void test_dialogues_stay_whole(void **state)
+{
+    (void)state;
+    struct oa_example_texts t;
+    static char text[40 * 64];
+    size_t n = 0;
+    for (int i = 0; i < 40; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "a%d __eou__ b%d __eou__ c%d __eou__ d%d __eou__ e%d\n", i, i,
+                              i, i, i);
+    write_text("ex.txt", text);
+    assert_int_equal(open_dialogues("ex.txt", 0.25, &t), OA_OK);
+    assert_int_equal(t.train.count, 120);
+    assert_int_equal(t.valid.count, 40);
+    for (size_t i = 0; i < 40; i++)
+        assert_int_equal(t.valid.place[i].line, t.valid.place[i / 4 * 4].line);
+    oa_example_texts_close(&t);
+}
+
+/* Of a source that is too long the newest words are read, with word numbers from 0. */
+static void test_end_is_kept(void **state)
+{
+    (void)state;
+    struct oa_example_texts t;
+    struct oa_tokenizer *tok;
+    struct oa_examples e;
+    write_text("ex.txt", "one two three __eou__ four\n");
+    assert_int_equal(open_dialogues("ex.txt", 0, &t), OA_OK);
+    assert_int_equal(oa_example_texts_tokenizer(context, &t, "byte", &tok), OA_OK);
+    struct oa_example_layout layout = {
+        .source_end = "</s>", .target_end = "</s>", .source_limit = 8, .words = true, .keep_end = true
+    };
+    assert_int_equal(oa_examples_encode(tok, &t, &t.train, &layout, &e), OA_OK);
+    assert_int_equal(e.source.start[1], 8);
+    assert_int_equal(e.source.cut, 1);
+    static const int32_t words[] = { 0, 1, 1, 1, 1, 1, 1, 2 }; /* a blank is of the word behind it */
+    for (int i = 0; i < 7; i++) {
+        assert_int_equal(e.source.ids[i], "o three"[i]);
+        assert_int_equal(e.source.words[i], words[i]);
+    }
+    assert_int_equal(e.source.words[7], words[7]);
+    oa_examples_close(&e);
+    oa_tokenizer_close(tok);
+    oa_example_texts_close(&t);
 }
 
 /* ---- labels ---------------------------------------------------------------------------------------------------- */
@@ -375,7 +573,7 @@ static void test_hold_out(void **state)
 {
     (void)state;
     struct oa_example_texts a, b, c;
-    struct oa_example_request r = { "ex.tsv", "", NULL, NULL, OA_ANSWER_CLASS, 0.25, 0 };
+    struct oa_example_request r = { "ex.tsv", "", NULL, NULL, OA_ANSWER_CLASS, 0.25, 0, false };
     write_numbered("ex.tsv", 101);
     assert_int_equal(oa_example_texts_open(context, &r, &a), OA_OK);
     assert_int_equal(oa_example_texts_open(context, &r, &b), OA_OK);
@@ -1013,6 +1211,11 @@ int main(void)
         cmocka_unit_test(test_tables_refused),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_pictures),
+        cmocka_unit_test(test_dialogues),
+        cmocka_unit_test(test_dialogues_stay_whole),
+        cmocka_unit_test(test_end_is_kept),
+        cmocka_unit_test(test_patches),
+        cmocka_unit_test(test_colours),
         cmocka_unit_test(test_classes),
         cmocka_unit_test(test_hold_out),
         cmocka_unit_test(test_overlap),

@@ -10,8 +10,8 @@
 
 #define GOLDEN SOURCE_DIR "/tests/golden-tasks/"
 
-static const char *const cases[] = { "translation",  "translation-post", "pairs",  "classes-mean",
-                                     "classes-last", "number",           "masked", "language-post" };
+static const char *const cases[] = { "translation", "translation-post", "pairs",         "classes-mean", "classes-last",
+                                     "number",      "masked",           "language-post", "patches" };
 enum { CASES = sizeof cases / sizeof *cases, MOST = 64 };
 
 struct golden {
@@ -25,6 +25,7 @@ struct golden {
     oa_tape tape;
     struct oa_batch batch;
     int32_t ids[8][MOST]; /* of the batch */
+    uint8_t pixels[MOST];
     double value[MOST];
 };
 
@@ -53,6 +54,14 @@ static const int32_t *numbers(struct golden *g, const char *name, int slot)
     return g->ids[slot];
 }
 
+static const uint8_t *read_pixels(struct golden *g)
+{
+    const int32_t *read = numbers(g, "pixels", 7);
+    for (int i = 0; read && i < MOST; i++)
+        g->pixels[i] = (uint8_t)read[i];
+    return read ? g->pixels : NULL;
+}
+
 static void read_batch(struct golden *g)
 {
     const struct oa_array *input = oa_tensors_find(g->file, "batch.input"),
@@ -67,7 +76,8 @@ static void read_batch(struct golden *g)
                                   .segments = numbers(g, "segments", 3),
                                   .source = numbers(g, "source", 4),
                                   .source_lengths = numbers(g, "source_lengths", 5),
-                                  .label = numbers(g, "label", 6) };
+                                  .label = numbers(g, "label", 6),
+                                  .pixels = read_pixels(g) };
     for (int i = 0; value && i < g->batch.rows; i++)
         g->value[i] = oa_array_value(value, (size_t)i);
     g->batch.value = value ? g->value : NULL;
@@ -89,6 +99,8 @@ static void read_options(struct golden *g)
     g->form.vocabulary = strtol(oa_tensors_metadata(g->file, "vocabulary"), NULL, 10);
     g->form.classes = strtol(oa_tensors_metadata(g->file, "classes"), NULL, 10);
     g->form.segments = strcmp(oa_tensors_metadata(g->file, "segments"), "true") == 0;
+    const char *patch = oa_tensors_metadata(g->file, "patch");
+    g->form.patch = patch ? strtol(patch, NULL, 10) : 0;
 }
 
 /* Every trained tensor of the model is in the file, with its shape; what is frozen the model makes itself. */

@@ -87,6 +87,9 @@ static enum oa_error check_request(const struct inspecting *n)
 {
     const struct oa_model_form *f = &n->t.model->form;
     bool two = f->segments || (f->encoder && f->decoder);
+    if (f->patch)
+        return oa_fail(n->t.context, OA_ARGUMENT,
+                       "the model was trained on pictures in patches, and inspect reads texts alone");
     if (two && !n->r->target)
         return oa_fail(n->t.context, OA_ARGUMENT, "the model reads two texts: give %s with --target",
                        f->segments ? "the second text of the pair" : "what the decoder reads");

@@ -98,6 +98,13 @@ const char *oa_tokenizer_bytes(const struct oa_tokenizer *tok, int32_t id, size_
 enum oa_error oa_tokenizer_add_special(struct oa_tokenizer *tok, const char *content, int32_t *id);
 bool oa_tokenizer_is_special(const struct oa_tokenizer *tok, int32_t id);
 
+/* patches.c: "patch:P", the tokenizer of pictures whose tokens are squares of P x P pixels. All have one id; the pixels
+ * stand beside the ids (struct oa_batch). */
+#define OA_PATCHES "patch:"
+enum { OA_PATCH_ID = 0, OA_PICTURE_SIDE = 32 };
+enum oa_error oa_tokenizer_make_patches(oa_context *c, const char *spec, struct oa_tokenizer **out);
+long oa_tokenizer_patch(const struct oa_tokenizer *tok); /* P; 0: its tokens are no patches */
+
 /* Appends the ids of a text; appends the bytes of ids. An id out of range is an error that names it. */
 enum oa_error oa_tokenizer_encode(struct oa_tokenizer *tok, const char *text, size_t length, struct oa_ids *ids);
 /* The same for what a user wrote: special tokens in it are text like any other. name: FILE, line N, for messages.
@@ -172,6 +179,7 @@ struct oa_batch {
     const int32_t *source;         /* [rows, source_length] */
     const int32_t *source_lengths; /* [rows]; NULL: all are whole */
     const int32_t *source_words;   /* [rows, source_length]; NULL: nobody asked */
+    const uint8_t *pixels;         /* [rows, length, P·P] of tokens that are patches (patches.c); NULL: none are */
     const int32_t *label;          /* [rows] class, from 0; NULL: none */
     const double *value;           /* [rows] number; NULL: none */
 };

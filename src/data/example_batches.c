@@ -16,6 +16,7 @@ struct oa_example_batches {
     struct oa_example_extent extent;
     int32_t *input, *target, *words, *segments, *lengths; /* of a decoder, or of an encoder alone */
     int32_t *source, *source_words, *source_lengths;
+    uint8_t *pixels;
     int32_t *label;
     double *value;
 };
@@ -74,10 +75,11 @@ static bool make_room(struct oa_example_batches *b)
     size_t rows = (size_t)b->extent.rows, places = b->extent.places, sources = b->extent.source_places;
     b->chosen = oa_alloc(b->context, e->count);
     b->value = e->value ? oa_alloc(b->context, rows * sizeof *b->value) : NULL;
-    return b->chosen && (!e->value || b->value) && take(b->context, true, &b->input, places) &&
-           take(b->context, decoder, &b->target, places) && take(b->context, words, &b->words, places) &&
-           take(b->context, e->split != NULL, &b->segments, places) && take(b->context, true, &b->lengths, rows) &&
-           take(b->context, decoder, &b->source, sources) &&
+    b->pixels = e->patch ? oa_alloc(b->context, places * e->patch) : NULL;
+    return b->chosen && (!e->value || b->value) && (!e->patch || b->pixels) &&
+           take(b->context, true, &b->input, places) && take(b->context, decoder, &b->target, places) &&
+           take(b->context, words, &b->words, places) && take(b->context, e->split != NULL, &b->segments, places) &&
+           take(b->context, true, &b->lengths, rows) && take(b->context, decoder, &b->source, sources) &&
            take(b->context, decoder && words, &b->source_words, sources) &&
            take(b->context, decoder, &b->source_lengths, rows) && take(b->context, e->label != NULL, &b->label, rows);
 }
@@ -91,6 +93,7 @@ static void close_batches(void *self)
                                 b->source, b->source_words, b->source_lengths, b->label };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         oa_free(arrays[i]);
+    oa_free(b->pixels);
     oa_free(b->value);
     oa_epochs_close(&b->epochs);
     oa_division_close(&b->cover);
@@ -176,12 +179,23 @@ static void fill_target(struct oa_example_batches *b, size_t row, long r, long l
     b->lengths[r] = (int32_t)n;
 }
 
+static void fill_pixels(struct oa_example_batches *b, size_t row, long r, long length)
+{
+    const struct oa_id_lists *s = &b->examples->source;
+    size_t patch = b->examples->patch, n = (s->start[row + 1] - s->start[row]) * patch, all = (size_t)length * patch;
+    uint8_t *to = b->pixels + (size_t)r * all;
+    memcpy(to, s->pixels + s->start[row] * patch, n);
+    memset(to + n, 0, all - n);
+}
+
 static void fill_encoder(struct oa_example_batches *b, size_t row, long r, long length)
 {
     const struct oa_examples *e = b->examples;
     fill_source(&e->source, row, r, length, b->input, b->words, b->lengths);
     for (long t = 0; b->segments && t < length; t++)
         b->segments[r * length + t] = (t >= e->split[row]) != OA_BUG(SEGMENTS_SWAPPED) && t < b->lengths[r];
+    if (b->pixels)
+        fill_pixels(b, row, r, length);
     if (b->label)
         b->label[r] = e->label[row];
     if (b->value)
@@ -207,6 +221,7 @@ static void fill_batch(struct oa_example_batches *b, const struct oa_division *d
                               .lengths = b->lengths,
                               .segments = b->segments,
                               .words = b->words,
+                              .pixels = b->pixels,
                               .source_length = (int)s.source,
                               .source = b->source,
                               .source_lengths = b->source_lengths,

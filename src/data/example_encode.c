@@ -8,6 +8,7 @@ enum { TEXTS = 2 };
 
 struct coded {
     struct oa_ids ids, words;
+    struct oa_text pixels; /* of patches */
 };
 
 struct encoder {
@@ -32,41 +33,66 @@ static enum oa_error find_special(struct oa_tokenizer *tok, const char *content,
 static enum oa_error find_specials(struct encoder *e)
 {
     OA_TRY(find_special(e->tok, e->layout->source_begin, &e->source_begin));
-    OA_TRY(find_special(e->tok, e->layout->source_end, &e->source_end));
+    OA_TRY(find_special(e->tok, e->out->patch ? NULL : e->layout->source_end, &e->source_end));
     OA_TRY(find_special(e->tok, e->layout->target_begin, &e->target_begin));
     return find_special(e->tok, e->layout->target_end, &e->target_end);
 }
 
-/* A word of its own. */
+static void add_blank(const struct encoder *e, struct oa_text *pixels)
+{
+    for (size_t i = 0; i < e->out->patch; i++)
+        oa_text_add(pixels, "", 1);
+}
+
+/* A word of its own; of pixels it has none. */
 static enum oa_error add_special(struct encoder *e, struct coded *to, size_t start, int32_t id)
 {
     if (id < 0)
         return OA_OK;
     OA_TRY(oa_ids_add(&to->ids, id));
+    add_blank(e, &to->pixels);
     if (!e->layout->words)
         return OA_OK;
     return oa_ids_add(&to->words, to->words.count > start ? to->words.id[to->words.count - 1] + 1 : 0);
 }
 
-/* The first `count` tokens of a text behind what is there of its row, which begins at `start`. */
-static enum oa_error add_text(struct encoder *e, struct coded *to, size_t start, const struct coded *text, size_t count)
+/* The first or the last `count` tokens of a text behind what is there of its row, which begins at `start`. */
+static enum oa_error add_text(struct encoder *e, struct coded *to, size_t start, const struct coded *text, size_t count,
+                              bool last)
 {
     int32_t first = 0;
+    size_t from = last ? text->ids.count - count : 0;
     if (e->layout->words && to->words.count > start)
         first = to->words.id[to->words.count - 1] + 1;
-    for (size_t i = 0; i < count; i++) {
+    if (e->layout->words && from)
+        first -= text->words.id[from];
+    for (size_t i = from; i < from + count; i++) {
         OA_TRY(oa_ids_add(&to->ids, text->ids.id[i]));
         if (e->layout->words)
             OA_TRY(oa_ids_add(&to->words, first + text->words.id[i]));
     }
+    if (e->out->patch)
+        oa_text_add(&to->pixels, text->pixels.s + from * e->out->patch, count * e->out->patch);
     return OA_OK;
 }
 
 /* ---- a row ----------------------------------------------------------------------------------------------------- */
 
+/* Every patch is a word. */
+static enum oa_error encode_picture(struct encoder *e, const char *s, size_t n, struct coded *out)
+{
+    oa_text_cut(&out->pixels, 0);
+    OA_TRY(oa_patches_encode(e->tok, e->place.s, s, n, &out->ids, &out->pixels));
+    for (size_t i = 0; e->layout->words && i < out->ids.count; i++)
+        OA_TRY(oa_ids_add(&out->words, (int32_t)i));
+    return OA_OK;
+}
+
 static enum oa_error encode_text(struct encoder *e, const char *s, size_t n, struct coded *out)
 {
     out->ids.count = out->words.count = 0;
+    if (e->out->patch)
+        return encode_picture(e, s, n, out);
     return oa_tokenizer_encode_text(e->tok, e->place.s, s, n, &out->ids, e->layout->words ? &out->words : NULL);
 }
 
@@ -122,7 +148,7 @@ static enum oa_error join_source(struct encoder *e, size_t row, int texts)
     OA_TRY(fit_source(e, texts, count));
     OA_TRY(add_special(e, &e->source, start, e->source_begin));
     for (int i = 0; i < texts; i++) {
-        OA_TRY(add_text(e, &e->source, start, &e->text[i], count[i]));
+        OA_TRY(add_text(e, &e->source, start, &e->text[i], count[i], e->layout->keep_end));
         OA_TRY(add_special(e, &e->source, start, e->source_end));
         if (i == 0 && e->out->split)
             e->out->split[row] = (int32_t)(e->source.ids.count - start);
@@ -159,7 +185,7 @@ static enum oa_error add_target(struct encoder *e, size_t row)
     size_t start = e->target.ids.count;
     OA_TRY(encode_cell(e, row, 1, &e->text[0]));
     OA_TRY(add_special(e, &e->target, start, e->target_begin));
-    OA_TRY(add_text(e, &e->target, start, &e->text[0], e->text[0].ids.count));
+    OA_TRY(add_text(e, &e->target, start, &e->text[0], e->text[0].ids.count, false));
     OA_TRY(add_special(e, &e->target, start, e->target_end));
     if (e->target.ids.count < start + 2)
         return oa_fail(e->tok->context, OA_ARGUMENT,
@@ -204,7 +230,9 @@ static void take(struct coded *from, struct oa_id_lists *to, size_t count)
 {
     to->ids = from->ids.id;
     to->words = from->words.id;
+    to->pixels = (uint8_t *)from->pixels.s;
     from->ids.id = from->words.id = NULL;
+    from->pixels.s = NULL;
     for (size_t i = 0; to->start && i < count; i++)
         to->longest = oa_max(to->longest, (long)(to->start[i + 1] - to->start[i]));
 }
@@ -232,16 +260,20 @@ static void init_coded(struct coded *coded, oa_context *c)
 {
     oa_ids_init(&coded->ids, c);
     oa_ids_init(&coded->words, c);
+    oa_text_init(&coded->pixels, c);
 }
 
 static void free_coded(struct coded *coded)
 {
     oa_ids_free(&coded->ids);
     oa_ids_free(&coded->words);
+    oa_text_free(&coded->pixels);
 }
 
 static void open_encoder(struct encoder *e)
 {
+    long side = oa_tokenizer_patch(e->tok);
+    e->out->patch = (size_t)(side * side);
     struct coded *const all[] = { &e->text[0], &e->text[1], &e->source, &e->target };
     for (int i = 0; i < 4; i++)
         init_coded(all[i], e->tok->context);
@@ -305,6 +337,8 @@ static void append_source(const struct oa_examples *one, struct oa_examples *out
     memcpy(out->source.ids + from, one->source.ids, n * sizeof *out->source.ids);
     if (out->source.words)
         memcpy(out->source.words + from, one->source.words, n * sizeof *out->source.words);
+    if (out->source.pixels)
+        memcpy(out->source.pixels + from * out->patch, one->source.pixels, n * out->patch);
     if (out->split)
         out->split[out->count] = one->split[0];
     out->source.longest = oa_max(out->source.longest, (long)n);
@@ -319,10 +353,11 @@ enum oa_error oa_sources_join(oa_context *c, const struct oa_examples *const *pa
         ids += part[i]->count ? part[i]->source.start[1] : 0;
         some = part[i]->count ? part[i] : some;
     }
-    *out = (struct oa_examples){ 0 };
+    *out = (struct oa_examples){ .patch = some ? some->patch : 0 };
     out->source.start = oa_alloc(c, ((size_t)parts + 1) * sizeof *out->source.start);
     out->source.ids = oa_alloc(c, (ids + 1) * sizeof *out->source.ids);
     out->source.words = some && some->source.words ? oa_alloc(c, ids * sizeof *out->source.words) : NULL;
+    out->source.pixels = out->patch ? oa_alloc(c, (ids + 1) * out->patch) : NULL;
     out->split = some && some->split ? oa_alloc(c, (size_t)parts * sizeof *out->split) : NULL;
     OA_TRY(oa_status(c));
     for (int i = 0; i < parts; i++)
@@ -337,6 +372,7 @@ void oa_examples_close(struct oa_examples *e)
     for (int i = 0; i < 2; i++) {
         oa_free(sides[i]->ids);
         oa_free(sides[i]->words);
+        oa_free(sides[i]->pixels);
         oa_free(sides[i]->start);
     }
     oa_free(e->split);

@@ -1,20 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pictures in the binary layout of CIFAR-10 with one channel: records of a byte for the class and 32 × 32 bytes for the
- * pixels, row by row (Krizhevsky, "Learning multiple layers of features from tiny images", 2009). A pixel is a token.
+ * Pictures in the binary layout of CIFAR-10: records of a byte for the class and 32 × 32 bytes for the pixels, row by
+ * row, of one channel or of red, green and blue one after the other (Krizhevsky, "Learning multiple layers of features
+ * from tiny images", 2009). Colours become the grey of the Long Range Arena, luma by ITU-R BT.601.
  */
 #include "data/example_parts.h"
 
-enum { PIXELS = 1024, RECORD = 1 + PIXELS };
+#include <math.h>
 
-static enum oa_error add_pictures(struct oa_rows *rows, int file, const char *data, size_t records)
+enum { PIXELS = OA_PICTURE_SIDE * OA_PICTURE_SIDE, GREY = 1 + PIXELS, COLOUR = 1 + 3 * PIXELS };
+
+static void grey_of(const uint8_t *rgb, char *grey)
 {
-    char label[8];
-    for (size_t i = 0; i < records; i++) {
-        const char *record = data + i * RECORD;
+    for (int i = 0; i < PIXELS; i++) {
+        double luma = 0.299 * rgb[i] + 0.587 * rgb[PIXELS + i] + 0.114 * rgb[2 * PIXELS + i];
+        grey[i] = (char)(uint8_t)floor(luma + 0.5);
+    }
+}
+
+static enum oa_error add_pictures(struct oa_rows *rows, int file, const char *data, size_t length, size_t size)
+{
+    char label[8], grey[PIXELS];
+    for (size_t i = 0; i < length / size; i++) {
+        const char *record = data + i * size, *pixels = record + 1;
         int n = snprintf(label, sizeof label, "%u", (unsigned)(uint8_t)record[0]);
+        if (size == COLOUR)
+            grey_of((const uint8_t *)pixels, grey);
         OA_TRY(oa_rows_add_cell(rows, label, (size_t)n));
-        OA_TRY(oa_rows_add_cell(rows, record + 1, PIXELS));
+        OA_TRY(oa_rows_add_cell(rows, size == COLOUR ? grey : pixels, PIXELS));
         OA_TRY(oa_rows_end(rows, file, i + 1));
     }
     return OA_OK;
@@ -28,11 +41,11 @@ static enum oa_error check_pictures(const struct oa_rows *rows, const char *file
     if (columns && columns[strspn(columns, " ")])
         return oa_fail(rows->context, OA_ARGUMENT, "%s: pictures (*.bin) have no columns; leave data.columns out",
                        file);
-    if (length == 0 || length % RECORD)
+    if (length == 0 || (length % GREY && length % COLOUR))
         return oa_fail(rows->context, OA_FORMAT,
                        "%s: %zu bytes are not a whole number of pictures: each is 1 byte for the class and %d for the "
-                       "pixels",
-                       file, length, PIXELS);
+                       "pixels, or %d of them in colour",
+                       file, length, PIXELS, 3 * PIXELS);
     return OA_OK;
 }
 
@@ -45,7 +58,7 @@ enum oa_error oa_read_pictures(struct oa_rows *rows, const char *file, const cha
     enum oa_error error = number < 0 ? OA_NO_MEMORY : check_pictures(rows, file, columns, length);
     rows->pictures = true;
     if (error == OA_OK)
-        error = add_pictures(rows, number, data, length / RECORD);
+        error = add_pictures(rows, number, data, length, length % GREY ? COLOUR : GREY);
     oa_free(data);
     return error;
 }

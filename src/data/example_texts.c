@@ -157,18 +157,20 @@ static enum oa_error close_if(enum oa_error error, struct oa_example_texts *t)
     return error;
 }
 
-static void init_sides(oa_context *c, enum oa_answer answer, const char *valid, struct oa_example_texts *out)
+static void init_sides(oa_context *c, enum oa_answer answer, bool dialogues, const char *valid,
+                       struct oa_example_texts *out)
 {
     *out = (struct oa_example_texts){ 0 };
     oa_rows_init(&out->train, c, "training", answer);
     oa_rows_init(&out->valid, c, valid, answer);
     oa_rows_init(&out->test, c, "test", answer);
+    out->train.dialogues = out->valid.dialogues = out->test.dialogues = dialogues;
 }
 
 enum oa_error oa_example_texts_open(oa_context *c, const struct oa_example_request *request,
                                     struct oa_example_texts *out)
 {
-    init_sides(c, request->answer, "validation", out);
+    init_sides(c, request->answer, request->dialogues, "validation", out);
     return close_if(open_texts(c, request, out), out);
 }
 
@@ -222,7 +224,7 @@ static enum oa_error open_measured(oa_context *c, const struct oa_example_reques
 enum oa_error oa_example_texts_open_measured(oa_context *c, const struct oa_example_request *request,
                                              const struct oa_labels *classes, struct oa_example_texts *out)
 {
-    init_sides(c, request->answer, "validation", out);
+    init_sides(c, request->answer, request->dialogues, "validation", out);
     return close_if(open_measured(c, request, classes, out), out);
 }
 
@@ -232,7 +234,7 @@ enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, do
                                         struct oa_example_texts *out)
 {
     oa_context *c = whole->train.context;
-    init_sides(c, whole->train.answer, "held-out", out);
+    init_sides(c, whole->train.answer, whole->train.dialogues, "held-out", out);
     enum oa_error e = oa_rows_divide(&whole->train, fraction, seed, &out->train, &out->valid);
     if (e == OA_OK)
         e = oa_labels_copy(c, whole->classes.name, whole->classes.count, &out->classes);
@@ -268,11 +270,16 @@ enum oa_error oa_example_texts_tokenizer(oa_context *c, const struct oa_example_
 {
     struct oa_text train, others;
     *out = NULL;
-    if (texts->train.pictures && strcmp(spec, "byte") != 0)
+    bool pictures = texts->train.pictures, patches = strncmp(spec, OA_PATCHES, strlen(OA_PATCHES)) == 0;
+    if (pictures != patches && (patches || strcmp(spec, "byte") != 0))
         return oa_fail(c, OA_ARGUMENT,
-                       "the tokenizer of pictures is \"byte\", whose tokens are the 256 values of a "
-                       "pixel, not \"%s\"",
+                       patches
+                           ? "the tokenizer \"%s\" is for pictures (*.bin), and the examples are texts"
+                           : "the tokenizer \"%s\" is not for pictures: byte has a token for each of the 256 values "
+                             "of a pixel, patch:P a token for each square of P x P pixels",
                        spec);
+    if (patches)
+        return oa_tokenizer_make_patches(c, spec, out);
     oa_text_init(&train, c);
     oa_text_init(&others, c);
     add_texts(&texts->train, &train);

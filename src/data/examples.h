@@ -36,8 +36,9 @@ struct oa_rows {
     oa_context *context;
     const char *name; /* "training", "validation", "test": for messages */
     enum oa_answer answer;
-    bool pictures; /* each text is a picture: a byte a pixel */
-    bool whole;    /* rows with an empty text are kept: a score is of all of a test set */
+    bool pictures;  /* each text is a picture: a byte a pixel */
+    bool dialogues; /* files that are no tables are dialogues */
+    bool whole;     /* rows with an empty text are kept: a score is of all of a test set */
     size_t count;
     struct oa_text pool; /* the cells end to end */
     size_t *cell;        /* cell k: pool.s[cell[k]] … cell[k + 1] - 1 */
@@ -78,8 +79,10 @@ struct oa_example_request {
     const char *train, *valid, *test; /* lists of files; valid and test may be empty or NULL */
     const char *columns;              /* data.columns: names or numbers of columns, keys; empty or NULL: found out */
     enum oa_answer answer;
-    double valid_fraction; /* without valid: so much of the training rows, drawn with split_seed */
+    double valid_fraction; /* without valid: so much of the training rows, drawn with split_seed; those of a line
+                            * stay together */
     uint64_t split_seed;
+    bool dialogues; /* of OA_ANSWER_TEXT: files that are no tables are dialogues, one a line */
 };
 
 /* Rows of a side that are in the training side as well. */
@@ -108,7 +111,7 @@ enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, do
                                         struct oa_example_texts *out);
 void oa_example_texts_close(struct oa_example_texts *texts);
 /* oa_tokenizer_open on the texts of the rows, of sources and targets alike, labels apart: bpe is trained on the
- * training rows, char collects the characters of all sides. Pictures need "byte". */
+ * training rows, char collects the characters of all sides. Pictures need "byte" or "patch:P". */
 enum oa_error oa_example_texts_tokenizer(oa_context *c, const struct oa_example_texts *texts, const char *spec,
                                          struct oa_tokenizer **out);
 
@@ -120,12 +123,14 @@ struct oa_example_layout {
     const char *source_begin, *source_end, *target_begin, *target_end;
     long source_limit, target_limit; /* most tokens that an encoder, a decoder reads; 0: any number */
     bool refuse_long;                /* a row beyond the limit is refused, else cut */
+    bool keep_end;                   /* a source that is too long loses its beginning, else its end */
     bool words;                      /* numbers of words are wanted */
 };
 
 /* Sequences of ids end to end: i is ids[start[i]] … ids[start[i + 1] - 1]. */
 struct oa_id_lists {
     int32_t *ids, *words; /* words: oa_tokenizer_encode_text, special tokens are words of their own; NULL: unasked */
+    uint8_t *pixels;      /* P·P of each id, in patches of pictures; NULL: they are none */
     size_t *start;        /* [count + 1]; NULL: there are none */
     long longest;
     uint64_t cut; /* how many were longer than the limit */
@@ -135,6 +140,7 @@ struct oa_examples {
     const struct oa_rows *rows; /* borrowed */
     size_t count;
     struct oa_id_lists source, target; /* target: of OA_ANSWER_TEXT */
+    size_t patch;                      /* pixels of a token; 0: none are patches */
     int32_t *split;                    /* [count] ids of a source before its second text; NULL: there are no pairs */
     int32_t *label;                    /* [count] of OA_ANSWER_CLASS */
     double *value;                     /* [count] of OA_ANSWER_NUMBER */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Embeddings of tokens, positions and segments. Forward is cut by tokens; backward, where many tokens add to one row of
- * the table, by columns, each item going through all tokens in order. */
+ * Embeddings of tokens, positions and segments, and the pixels of tokens that are patches. Forward is cut by tokens;
+ * backward, where many tokens add to one row of the table, by columns, each item going through all tokens in order. */
 #include "device/cpu.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static uint64_t dropout_row(const struct oa_embedding *a, long token)
 
 static bool is_sum(const struct oa_embedding *a)
 {
-    return a->position || a->segment || a->factor != 1;
+    return a->position || a->segment || a->rest || a->factor != 1;
 }
 
 static void sum_of(struct oa_device *d, const struct oa_embedding *a, long t, const void *word, void *row)
@@ -36,6 +36,8 @@ static void sum_of(struct oa_device *d, const struct oa_embedding *a, long t, co
         d->cpu->kernels.axpy(a->width, 1, oa_real_at(d, a->position, t % a->length * a->width), row);
     if (a->segment)
         d->cpu->kernels.axpy(a->width, 1, oa_real_at(d, a->segment, a->segments[t] * a->width), row);
+    if (a->rest)
+        d->cpu->kernels.add_to_real(a->width, 1, oa_act_at(d, a->rest, t * a->width), row);
 }
 
 static void forward(void *argument, long item, const struct oa_worker *worker)
@@ -86,6 +88,8 @@ static void backward(void *argument, long item, const struct oa_worker *worker)
             d->cpu->kernels.add_to_real(n, 1, dy, oa_real_at(d, a->dposition, t % a->length * a->width + first));
         if (a->dsegment)
             d->cpu->kernels.add_to_real(n, 1, dy, oa_real_at(d, a->dsegment, a->segments[t] * a->width + first));
+        if (a->drest)
+            memcpy(oa_act_at(d, a->drest, t * a->width + first), dy, (size_t)n * d->numbers.act_size);
     }
 }
 
@@ -93,4 +97,33 @@ void oa_cpu_embed_gradient(struct oa_device *d, const struct oa_embedding *a)
 {
     struct embedding e = { d, a, 0 };
     oa_parallel(d->context, oa_blocks(a->width, COLUMN_BLOCK), backward, &e);
+}
+
+/* ---- patches ---- */
+
+struct patches {
+    struct oa_device *d;
+    const struct oa_patches *a;
+    long block;
+};
+
+static void fill_patches(void *argument, long item, const struct oa_worker *worker)
+{
+    const struct patches *p = argument;
+    const struct oa_patches *a = p->a;
+    struct oa_device *d = p->d;
+    void *row = oa_arena_take(worker->scratch, (size_t)a->count * d->numbers.real_size);
+    if (!row)
+        return;
+    for (long t = item * p->block; t < oa_min(a->tokens, (item + 1) * p->block); t++) {
+        for (long i = 0; i < a->count; i++)
+            oa_real_set(d, row, i, a->ids[t] ? 0 : a->pixels[t * a->count + i] / 127.5 - 1);
+        d->cpu->kernels.act_from_real(a->count, row, oa_act_at(d, a->y, t * a->count));
+    }
+}
+
+void oa_cpu_patches(struct oa_device *d, const struct oa_patches *a)
+{
+    struct patches p = { d, a, oa_item_rows(a->count) };
+    oa_parallel(d->context, oa_blocks(a->tokens, p.block), fill_patches, &p);
 }

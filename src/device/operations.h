@@ -412,16 +412,27 @@ struct oa_residual_norm {
     void *dx, *dbranch, *dgain, *dbias;
 };
 
-/* y[t] = dropout(factor·table[id[t]] + position[t mod T] + segment[segments[t]]); position and segment may be NULL. */
+/* y[t] = dropout(factor·table[id[t]] + position[t mod T] + segment[segments[t]] + rest[t]); position, segment and rest
+ * may be NULL. */
 struct oa_embedding {
     long tokens, length, width, vocabulary; /* length = T */
     double factor;
     const int32_t *ids, *segments;
     const void *table, *position, *segment; /* real */
+    const void *rest;                       /* act [tokens, width] */
     struct oa_dropout dropout;
     void *y; /* act */
     const void *dy;
     void *dtable, *dposition, *dsegment; /* real, added to; dposition and dsegment may be NULL */
+    void *drest;                         /* act [tokens, width], overwritten; may be NULL */
+};
+
+/* y[t] = pixels[t]/127.5 − 1 where ids[t] is 0, and zeros elsewhere. */
+struct oa_patches {
+    long tokens, count;
+    const uint8_t *pixels; /* [tokens, count] */
+    const int32_t *ids;
+    void *y; /* act [tokens, count] */
 };
 
 /* y row i = x row index[i]; the gradient puts each row back where it came from, and zeros where none did: no row is

@@ -239,16 +239,27 @@ static void residual_norm_gradient(struct oa_device *d, const struct oa_residual
     work(d, 12 * n, act(d, (a->dbranch ? 5 : 4) * n));
 }
 
+static double rest_of(struct oa_device *d, const struct oa_embedding *a, const void *rest)
+{
+    return rest ? act(d, (double)a->tokens * (double)a->width) : 0;
+}
+
 static void embed(struct oa_device *d, const struct oa_embedding *a)
 {
     double n = (double)a->tokens * (double)a->width;
-    work(d, n, act(d, n) + real(d, n));
+    work(d, n, act(d, n) + real(d, n) + rest_of(d, a, a->rest));
 }
 
 static void embed_gradient(struct oa_device *d, const struct oa_embedding *a)
 {
     double n = (double)a->tokens * (double)a->width;
-    work(d, n, act(d, n) + real(d, 2 * n));
+    work(d, n, act(d, n) + real(d, 2 * n) + rest_of(d, a, a->drest));
+}
+
+static void patches(struct oa_device *d, const struct oa_patches *a)
+{
+    double n = (double)a->tokens * (double)a->count;
+    work(d, 2 * n, act(d, n) + n);
 }
 
 static void choose_rows(struct oa_device *d, const struct oa_row_choice *a)
@@ -527,6 +538,14 @@ static void axpy(struct oa_device *d, long n, double a, const void *x, void *y)
     work(d, 2 * (double)n, real(d, 3 * (double)n));
 }
 
+static void log_sums(struct oa_device *d, long rows, long cols, const void *x, double *sums)
+{
+    (void)x;
+    for (long i = 0; i < rows; i++)
+        sums[i] = 0;
+    work(d, 4 * (double)rows * (double)cols, real(d, (double)rows * (double)cols));
+}
+
 static double sum_squares(struct oa_device *d, long n, const void *x)
 {
     (void)x;
@@ -586,6 +605,7 @@ const struct oa_device_ops oa_device_plan = {
     .residual_norm_gradient = residual_norm_gradient,
     .embed = embed,
     .embed_gradient = embed_gradient,
+    .patches = patches,
     .choose_rows = choose_rows,
     .choose_rows_gradient = choose_rows_gradient,
     .mean_rows = mean_rows,
@@ -620,6 +640,7 @@ const struct oa_device_ops oa_device_plan = {
     .sgd = sgd,
     .adafactor = adafactor,
     .axpy = axpy,
+    .log_sums = log_sums,
     .sum_squares = sum_squares,
     .finite = finite,
 };

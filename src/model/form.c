@@ -70,6 +70,8 @@ static enum oa_error check_stacks(oa_context *c, const struct oa_model_form *f)
             c, OA_UNSUPPORTED,
             "an encoder with a decoder gives tokens and has no segments: classes, numbers and pairs take one "
             "stack");
+    if (f->patch && (f->decoder || f->output == OA_OUTPUT_TOKENS))
+        return oa_fail(c, OA_UNSUPPORTED, "patches of pictures are read by an encoder that gives classes or a number");
     if (f->output == OA_OUTPUT_CLASSES && f->classes < 2)
         return oa_fail(c, OA_SHAPE, "a choice among classes needs 2 of them or more, there are %ld", f->classes);
     return OA_OK;

@@ -17,8 +17,17 @@ static double embedding_factor(const struct oa_options *o)
 struct side {
     const struct oa_stack *stack;
     const struct oa_positions *positions;
-    struct oa_parameter *embedding, *segment;
+    struct oa_parameter *embedding, *segment, *patch;
 };
+
+/* What patches have beside the embedding of their id. */
+static oa_tensor *pixels(oa_tape *t, const struct side *s, const struct oa_sequences *in)
+{
+    if (!s->patch)
+        return NULL;
+    oa_tensor *x = oa_patches(t, in->pixels, in->ids, in->rows * in->length, s->patch->dim[1]);
+    return oa_linear(t, x, s->patch, NULL);
+}
 
 static oa_tensor *run(oa_tape *t, const struct oa_model *m, const struct side *s, const struct oa_sequences *in,
                       const struct oa_memory *memory, const struct oa_stack_state *state, bool side_by_side)
@@ -26,8 +35,8 @@ static oa_tensor *run(oa_tape *t, const struct oa_model *m, const struct side *s
     const struct oa_options *o = &m->options;
     const struct oa_positions *p = s->positions;
     long first = state ? state->self[0]->tokens : 0;
-    struct oa_embedding_tables tables = { s->embedding, p->table, s->segment, embedding_factor(o) };
     oa_tape_at(t, NULL, "embedding", -1);
+    struct oa_embedding_tables tables = { s->embedding, p->table, s->segment, embedding_factor(o), pixels(t, s, in) };
     struct oa_stack_input x = { .x = oa_embed(t, in->ids, in->segments, in->rows * in->length, in->length, first,
                                               &tables, o->model_dropout),
                                 .memory = memory ? memory->x : NULL,
@@ -49,21 +58,21 @@ static oa_tensor *run(oa_tape *t, const struct oa_model *m, const struct side *s
 
 oa_tensor *oa_model_encode(oa_tape *t, struct oa_model *m, const struct oa_sequences *source)
 {
-    struct side s = { &m->encoder, &m->source_positions, m->source_embedding, NULL };
+    struct side s = { &m->encoder, &m->source_positions, m->source_embedding, NULL, NULL };
     return run(t, m, &s, source, NULL, NULL, false);
 }
 
 oa_tensor *oa_model_hidden(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                            const struct oa_memory *memory, const struct oa_stack_state *state)
 {
-    struct side s = { oa_model_stack(m), &m->positions, m->embedding, m->segment };
+    struct side s = { oa_model_stack(m), &m->positions, m->embedding, m->segment, m->patch };
     return run(t, m, &s, in, memory, state, false);
 }
 
 oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                                 const struct oa_memory *memory, const struct oa_stack_state *rows)
 {
-    struct side s = { oa_model_stack(m), &m->positions, m->embedding, m->segment };
+    struct side s = { oa_model_stack(m), &m->positions, m->embedding, m->segment, m->patch };
     t->apart = in->rows > 1 ? 1 : 0; /* the rows of a memory, of one sequence, are no sequences */
     oa_tensor *hidden = run(t, m, &s, in, memory, rows, true);
     t->apart = 0;
@@ -104,6 +113,8 @@ static enum oa_error check_batch(const struct oa_model *m, const struct oa_batch
                              oa_model_source_context(o)));
     if (m->form.segments && !b->segments && !m->device->dry)
         return oa_fail(m->context, OA_INTERNAL, "the model tells segments apart, and the batch has none");
+    if (m->form.patch && !b->pixels && !m->device->dry)
+        return oa_fail(m->context, OA_INTERNAL, "the model reads patches of pictures, and the batch has no pixels");
     return check_labels(m, b);
 }
 
@@ -114,7 +125,8 @@ static oa_tensor *batch_hidden(oa_tape *t, struct oa_model *m, const struct oa_b
                                .ids = b->input,
                                .lengths = b->lengths,
                                .segments = m->form.segments ? b->segments : NULL,
-                               .words = b->words };
+                               .words = b->words,
+                               .pixels = b->pixels };
     struct oa_sequences source = { .rows = b->rows,
                                    .length = b->source_length,
                                    .ids = b->source,

@@ -8,9 +8,10 @@
  *     source → embedding … → encoder → memory of the decoder: target → embedding … → decoder → tied output
  *
  * One embedding for input and output (Press & Wolf 2017), of the source too unless model.share_embeddings says no.
- * Parameter names: embedding.weight, source_embedding.weight, segment.weight, position.weight, rotary.cosine,
- * rotary.sine, those of the stacks, classifier.weight, classifier.bias. With two stacks the tables of positions have
- * their role in front: encoder.position.weight.
+ * Tokens that are patches of pictures also have their pixels by a linear map (Dosovitskiy et al. 2021); the embedding
+ * of their id is its bias. Parameter names: embedding.weight, source_embedding.weight, segment.weight, patch.weight,
+ * position.weight, rotary.cosine, rotary.sine, those of the stacks, classifier.weight, classifier.bias. With two stacks
+ * the tables of positions have their role in front: encoder.position.weight.
  */
 #ifndef ORTHANT_MODEL_H
 #define ORTHANT_MODEL_H
@@ -27,6 +28,7 @@ struct oa_model_form {
     long classes;        /* OA_OUTPUT_CLASSES */
     char *const *labels; /* [classes] how these are called, borrowed; NULL: not known */
     bool segments;       /* a segment embedding (pairs) */
+    long patch;          /* pixels of a token, of an encoder of patches; 0: tokens are ids alone */
 };
 struct oa_model_form oa_language_model_form(long vocabulary);
 bool oa_is_language_model(const struct oa_model_form *f);                /* a decoder of tokens without a source */
@@ -61,6 +63,7 @@ struct oa_model {
     struct oa_stack encoder, decoder; /* zeros: there is none */
     long vocabulary;                  /* rows of the embedding; also form.vocabulary */
     struct oa_parameter *embedding, *segment;
+    struct oa_parameter *patch;            /* [D, pixels] of an encoder of patches, else NULL */
     struct oa_parameter *source_embedding; /* `embedding` itself where it is shared */
     struct oa_positions positions, source_positions;
     struct oa_parameter *classifier, *classifier_bias; /* [classes or 1, D]; NULL: tokens are the output */
@@ -88,6 +91,7 @@ struct oa_sequences {
     const int32_t *lengths;  /* [rows]; NULL: all are whole */
     const int32_t *segments; /* [rows, length]; with form.segments */
     const int32_t *words;    /* [rows, length] word numbers; NULL: nobody asks */
+    const uint8_t *pixels;   /* [rows, length, form.patch]; with form.patch */
 };
 /* What an encoder made of them. */
 struct oa_memory {
@@ -178,13 +182,15 @@ enum oa_error oa_decodings_open(struct oa_model *m, int most, struct oa_decoding
 void oa_decodings_close(struct oa_decodings *r);
 /* `rows` new sequences without tokens, one for each source; of a decoder alone, without (source NULL). */
 enum oa_error oa_decodings_begin(struct oa_decodings *r, int rows, const struct oa_sequences *source);
-/* One more token of each row, ids [rows]; logits [rows, vocabulary] (may be NULL). */
-enum oa_error oa_decodings_read(struct oa_decodings *r, const int32_t *ids, float *logits);
+/* One more token of each row, ids [rows]; logits [rows, vocabulary], and sums [rows], log Σ e^logit of each row (both
+ * may be NULL; sums only with logits). */
+enum oa_error oa_decodings_read(struct oa_decodings *r, const int32_t *ids, float *logits, double *sums);
 /* Row i becomes what row from[i] is, for i = 0 … rows−1; a row may go on as several, or not at all. */
 enum oa_error oa_decodings_choose(struct oa_decodings *r, const int *from, int rows);
-/* For those who read on: logits [rows, vocabulary] of the hidden states from row `first` on. */
+/* For those who read on: logits [rows, vocabulary] of the hidden states from row `first` on, and sums [rows], log Σ
+ * e^logit of each row (may be NULL). */
 enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden, long first, long rows,
-                                 float *logits);
+                                 float *logits, double *sums);
 
 /* What mechanisms do after optimiser step number `step` (features drawn again). */
 enum oa_error oa_model_after_step(const struct oa_model *m, long step);

@@ -29,6 +29,8 @@ static void print_form(const struct oa_model_form *f, struct oa_text *out)
         print_labels(f, out);
     if (f->segments)
         oa_text_printf(out, "\"segments\": true, ");
+    if (f->patch)
+        oa_text_printf(out, "\"patch\": %ld, ", f->patch);
 }
 
 enum oa_error oa_model_save_config(const struct oa_model *m, const char *path)
@@ -64,7 +66,8 @@ static enum oa_error read_form(oa_context *c, const char *path, json_t *root, st
     json_t *output = json_object_get(root, "output"), *segments = json_object_get(root, "segments");
     *f = (struct oa_model_form){ .vocabulary = count_of(root, "vocabulary", -1),
                                  .classes = count_of(root, "classes", 0),
-                                 .segments = json_is_true(segments) };
+                                 .segments = json_is_true(segments),
+                                 .patch = count_of(root, "patch", 0) };
     if (!architecture || !oa_architecture_parse(architecture, f))
         return oa_fail(c, OA_FORMAT,
                        "%s: not a configuration of an Orthant model (\"architecture\" is to be \"decoder\", "
@@ -74,7 +77,7 @@ static enum oa_error read_form(oa_context *c, const char *path, json_t *root, st
         return oa_fail(c, OA_FORMAT, "%s: \"output\" is to be \"tokens\", \"classes\" or \"number\"", path);
     if (segments && !json_is_boolean(segments))
         return oa_fail(c, OA_FORMAT, "%s: \"segments\" is to be true or false", path);
-    const char *wrong = f->vocabulary < 1 ? "vocabulary" : f->classes < 0 ? "classes" : NULL;
+    const char *wrong = f->vocabulary < 1 ? "vocabulary" : f->classes < 0 ? "classes" : f->patch < 0 ? "patch" : NULL;
     if (!wrong)
         return OA_OK;
     char *value = json_dumps(json_object_get(root, wrong), JSON_ENCODE_ANY);

@@ -17,6 +17,8 @@ static void add_form(json_t *own, const struct oa_model_form *f)
     json_object_set_new(own, "output", json_string(oa_output_name(f->output)));
     json_object_set_new(own, "classes", json_integer(f->classes));
     json_object_set_new(own, "segments", json_boolean(f->segments));
+    if (f->patch)
+        json_object_set_new(own, "patch", json_integer(f->patch));
     if (!f->labels)
         return;
     json_t *labels = json_array();

@@ -2,6 +2,7 @@
  * A model's parts, by its form: embeddings, stacks, and a classifier where tokens are not the output. */
 #include "model/model.h"
 
+#include <math.h>
 #include <string.h>
 
 static long ffn_width(const struct oa_options *o)
@@ -35,6 +36,13 @@ static enum oa_error check_shape(struct oa_model *m)
 static struct oa_parameter *add_embedding(struct oa_model *m, const char *name, long rows)
 {
     return oa_add_matrix(&m->store, name, rows, m->options.model_width, oa_embedding_deviation(&m->options));
+}
+
+/* First values that keep the size of what comes in, as flax and timm have them. */
+static struct oa_parameter *add_patch(struct oa_model *m)
+{
+    long pixels = m->form.patch;
+    return oa_add_matrix(&m->store, "patch.weight", m->options.model_width, pixels, 1 / sqrt((double)pixels));
 }
 
 static struct oa_stack_shape stack_shape(const struct oa_model *m, enum oa_stack_role role)
@@ -103,6 +111,8 @@ static enum oa_error build(struct oa_model *m)
     m->embedding = add_embedding(m, "embedding.weight", m->vocabulary);
     if (m->form.segments)
         m->segment = add_embedding(m, "segment.weight", 2);
+    if (m->form.patch)
+        m->patch = add_patch(m);
     if (both)
         OA_TRY(add_source(m));
     OA_TRY(oa_positions_open(m->context, o, o->model_context, both ? "decoder." : "", &m->store, &m->positions));

@@ -29,6 +29,7 @@ struct oa_parameter {
     bool kept;             /* frozen, but not to be made again from the seed alone: always saved */
     bool moving;           /* kept, and changed by training otherwise than by a gradient: part of checkpoints */
     bool redrawn;          /* moving, by oa_store_redraw */
+    bool given;            /* its values will come from a file: oa_store_allocate draws none */
     enum oa_init init;
     double scale; /* NORMAL: standard deviation; UNIFORM: limit */
     /* CUSTOM: writes `count` doubles, and may use `fill_room` more behind them as scratch; called when the store is
@@ -257,14 +258,18 @@ oa_tensor *oa_scale_heads(oa_tape *t, oa_tensor *x, long heads, double s, struct
 /* sum = x + dropout(branch), returned in *sum; the result is norm(sum). */
 oa_tensor *oa_residual_norm_op(oa_tape *t, oa_tensor *x, oa_tensor *branch, double dropout, struct oa_parameter *gain,
                                struct oa_parameter *bias, oa_tensor **sum);
-/* y[t] = dropout(factor·table[id] + position + segment); `position` and `segment` may be NULL. */
+/* y[t] = dropout(factor·table[id] + position + segment + rest); `position`, `segment` and `rest` may be NULL. */
 struct oa_embedding_tables {
     struct oa_parameter *table, *position, *segment; /* [vocabulary, D], [N, D], [2, D] */
     double factor;
+    oa_tensor *rest; /* [tokens, D], contiguous */
 };
 /* Token i of a sequence of `length` stands at position first + i. segments [tokens]: with a segment table. */
 oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, const int32_t *segments, long tokens, long length, long first,
                     const struct oa_embedding_tables *tables, double dropout);
+/* Pixels of tokens that are patches, from −1 to 1 (bytes [tokens, count]); of tokens with another id than 0 they are 0.
+ * Both on the host; on the plan device they may be NULL. */
+oa_tensor *oa_patches(oa_tape *t, const uint8_t *pixels, const int32_t *ids, long tokens, long count);
 /* y row i = x row index[i]; no row twice. index on the host; on the plan device it may be NULL. x is contiguous. */
 oa_tensor *oa_choose_rows(oa_tape *t, oa_tensor *x, const int32_t *index, long count);
 /* y[b] = mean of the first lengths[b] of the `length` rows of sequence b (NULL: of all). x is contiguous. */

@@ -77,8 +77,12 @@ static void embed_backward(oa_tape *t, void *saved)
     e->a.dtable = e->tables.table->gradient;
     e->a.dposition = gradient_of(e->tables.position);
     e->a.dsegment = gradient_of(e->tables.segment);
-    if (e->a.dy && e->a.dtable)
-        t->device->ops->embed_gradient(t->device, &e->a);
+    if (!e->a.dy || !e->a.dtable)
+        return;
+    e->a.drest = e->tables.rest ? oa_gradient_begin(t, e->tables.rest) : NULL;
+    t->device->ops->embed_gradient(t->device, &e->a);
+    if (e->a.drest)
+        oa_gradient_end(t, e->tables.rest, e->a.drest);
 }
 
 oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, const int32_t *segments, long tokens, long length, long first,
@@ -101,10 +105,28 @@ oa_tensor *oa_embed(oa_tape *t, const int32_t *ids, const int32_t *segments, lon
                                   .position =
                                       position ? oa_real_at(t->device, position->value, first * table->dim[1]) : NULL,
                                   .segment = segment ? segment->value : NULL,
+                                  .rest = tables->rest ? tables->rest->data : NULL,
                                   .y = y->data };
     e->a.dropout = oa_dropout_site(t, dropout);
     t->device->ops->embed(t->device, &e->a);
     oa_record(t, embed_backward, e);
+    return y;
+}
+
+/* ---- patches of pictures: nothing flows back ---- */
+
+oa_tensor *oa_patches(oa_tape *t, const uint8_t *pixels, const int32_t *ids, long tokens, long count)
+{
+    oa_tensor *y = oa_tensor_new(t, tokens, count);
+    if (!y)
+        return NULL;
+    struct oa_patches a = { .tokens = tokens,
+                            .count = count,
+                            .pixels = oa_tape_lend(t, pixels, (size_t)(tokens * count)),
+                            .ids = oa_tape_lend(t, ids, (size_t)tokens * sizeof *ids),
+                            .y = y->data };
+    y->wants_gradient = false;
+    t->device->ops->patches(t->device, &a);
     return y;
 }
 

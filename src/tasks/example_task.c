@@ -18,6 +18,7 @@ static struct oa_example_request request_of(const struct oa_options *o, const st
                                         .test = o->data_test,
                                         .columns = o->data_columns,
                                         .answer = task->answer,
+                                        .dialogues = task->dialogues,
                                         .valid_fraction = o->data_valid_fraction,
                                         .split_seed = oa_chance_seed(o, OA_CHANCE_SPLIT) };
 }
@@ -52,7 +53,8 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, st
                                         .vocabulary = oa_tokenizer_size(out->tokenizer),
                                         .classes = answer == OA_ANSWER_CLASS ? out->texts.classes.count : 0,
                                         .labels = out->texts.classes.name,
-                                        .segments = out->train.split != NULL };
+                                        .segments = out->train.split != NULL,
+                                        .patch = (long)out->train.patch };
     return oa_status(c);
 }
 

@@ -134,6 +134,18 @@ cut -f 2 similar.tsv | "$orthant" classify r >out 2>err || fail "halves of pairs
 says err '200 of 200 lines could not be read'
 says err 'line 1: 1 column, and a pair of texts is 2'
 
+head -n 1 similar.tsv >one.tsv
+expect 0 eval r --data one.tsv
+says out 'pearson  *0.00 %'
+awk -F '\t' '{ print $2 "\t" $3 "\t" $1 }' similar.tsv >turned.tsv
+expect 0 eval r --data similar.tsv
+grep pearson out >straight
+expect 0 eval r --data turned.tsv --columns 3,1,2
+grep pearson out >turned
+same straight turned
+expect 2 eval r --columns 3,1,2
+says err 'would do nothing: it says which columns of --data are read'
+
 # Pictures.
 i=0
 while [ $i -lt 12 ]; do
@@ -146,6 +158,19 @@ expect 0 train --task classify --data.train grey.bin --data.tokenizer byte --dat
 expect 0 classify p --data grey.bin
 [ "$(wc -l <out)" -eq 12 ] || fail "not a line for each picture"
 expect 2 classify p
+says err 'was trained on pictures'
+expect 0 train --task classify --data.train grey.bin --data.tokenizer patch:8 --data.valid_fraction 0.2 $model --model.context 17 --model.width 8 --model.heads 2 \
+    --train.batch 2 --train.steps 40 --train.lr 0.01 --threads 2 --out v
+expect 0 train --task classify --data.train grey.bin --data.tokenizer patch:8 --data.valid_fraction 0.2 $model --model.context 17 --model.width 8 --model.heads 2 \
+    --train.batch 2 --train.steps 40 --train.lr 0.01 --threads 1 --out v1
+cmp v/model.safetensors v1/model.safetensors || fail "patches: threads change the model"
+expect 0 classify v --data grey.bin
+[ "$(tr -d '\n' <out)" = 010101010101 ] || fail "patches: bright and dark are not told apart: $(cat out)"
+expect 0 classify v --data grey.bin --batch 1
+[ "$(tr -d '\n' <out)" = 010101010101 ] || fail "patches: alone they are of other classes"
+expect 0 eval v --data grey.bin
+says out 'accuracy  *100.00 %'
+expect 2 inspect v --text abc --out v.html
 says err 'was trained on pictures'
 expect 2 classify c --data grey.bin
 says err 'was trained on texts'
