@@ -346,7 +346,8 @@ static void test_spec(void **state)
 {
     (void)state;
     struct oa_tokenizer *tok;
-    static const char *const bad[] = { "bpe:255", "bpe:", "bpe:-300", "bpe:12x", "bpe:99999999999999999999" };
+    static const char *const bad[] = { "bpe:255", "bpe:",  "bpe:-300", "bpe:12x", "bpe:99999999999999999999",
+                                       "word:1",  "word:", "word:-3",  "word:3x" };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(oa_tokenizer_open(context, bad[i], SHAKESPEARE, "", &tok), OA_ARGUMENT);
         expect_error(OA_ARGUMENT, bad[i]);
@@ -379,11 +380,11 @@ static void test_round_trips(void **state)
 static void test_saved_kinds(void **state)
 {
     (void)state;
-    static const char *const specs[] = { "char", "byte", "bpe:400" };
+    static const char *const specs[] = { "char", "byte", "bpe:400", "word:400" };
     char *text;
     size_t n;
     expect_ok(oa_file_read(context, SHAKESPEARE, &text, &n));
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 4; k++) {
         struct oa_tokenizer *made = open_tokenizer(specs[k], SHAKESPEARE), *loaded;
         int32_t id, again;
         expect_ok(oa_tokenizer_add_special(made, "</s>", &id));
@@ -395,7 +396,7 @@ static void test_saved_kinds(void **state)
         assert_string_equal(oa_tokenizer_kind_name(loaded), oa_tokenizer_kind_name(made));
         assert_int_equal(oa_tokenizer_size(loaded), oa_tokenizer_size(made));
         assert_true(oa_tokenizer_is_special(loaded, id));
-        assert_false(oa_tokenizer_is_special(loaded, 0));
+        assert_int_equal(oa_tokenizer_is_special(loaded, 0), k == 3); /* <unk> */
         expect_same_ids(made, loaded, text, n);
         expect_same_ids(made, loaded, "ab</s>c", 7);
         struct oa_ids ids = encode(loaded, "a</s>b", 6);
@@ -419,6 +420,16 @@ static void test_trains_as_hugging_face(void **state)
     oa_tokenizer_close(tok);
 }
 
+static void test_words_as_hugging_face(void **state)
+{
+    (void)state;
+    struct oa_tokenizer *tok = open_tokenizer("word:120", DATA "tokenizer_text.txt");
+    assert_int_equal(oa_tokenizer_size(tok), 120);
+    expect_ok(oa_tokenizer_save(context, tok, "ours.json"));
+    expect_same_file("ours.json", DATA "tokenizer_word.json");
+    oa_tokenizer_close(tok);
+}
+
 static void check_vectors(struct oa_tokenizer *tok, const json_t *cases, const char *which)
 {
     for (size_t i = 0; i < json_array_size(cases); i++) {
@@ -433,10 +444,10 @@ static void check_vectors(struct oa_tokenizer *tok, const json_t *cases, const c
 static void test_encodes_as_hugging_face(void **state)
 {
     (void)state;
-    static const char *const which[] = { "bpe", "split" };
+    static const char *const which[] = { "bpe", "split", "word" };
     json_t *cases = json_load_file(DATA "tokenizer_vectors.json", 0, NULL);
     assert_true(json_array_size(cases) > 30);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         char path[512];
         struct oa_tokenizer *tok;
         snprintf(path, sizeof path, DATA "tokenizer_%s.json", which[i]);
@@ -651,6 +662,54 @@ static void test_small_training(void **state)
     assert_int_equal(oa_tokenizer_train_bpe(context, r, 300, &tok), OA_ARGUMENT);
     expect_error(OA_ARGUMENT, "no text");
     oa_reader_close(r);
+}
+
+static void test_small_words(void **state)
+{
+    (void)state;
+    static const int32_t expected[] = { 2, 1, 0, 3, 0 };
+    struct oa_tokenizer *tok;
+    struct oa_text out, text;
+    oa_text_init(&out, context);
+    oa_text_init(&text, context);
+    /* " b" comes three times, "a" and " c" twice: "a" is spelt before "\u0120c". "e" comes once. */
+    oa_text_add(&text, "a b c b c b\na e", 15);
+    expect_ok(oa_tokenizer_open_texts(context, "word:9", &text, NULL, &tok));
+    assert_int_equal(oa_tokenizer_size(tok), 4);
+    assert_non_null(strstr(last_notice, "3 words come 2 times or more: 4 tokens of the 9 asked for"));
+    assert_string_equal(oa_tokenizer_piece(tok, 1), "Ġb");
+    expect_ids(tok, "a b\n c e", expected, 5);
+    expect_ok(oa_tokenizer_decode(tok, expected, 5, &out));
+    assert_string_equal(out.s, "a b<unk> c<unk>");
+    oa_tokenizer_close(tok);
+    expect_ok(oa_tokenizer_open_texts(context, "word:3", &text, NULL, &tok));
+    assert_int_equal(oa_tokenizer_size(tok), 3);
+    assert_string_equal(oa_tokenizer_piece(tok, 2), "a");
+    oa_tokenizer_close(tok);
+    text.length = 0;
+    assert_int_equal(oa_tokenizer_open_texts(context, "word:3", &text, NULL, &tok), OA_ARGUMENT);
+    expect_error(OA_ARGUMENT, "no text to train a word vocabulary");
+    oa_text_free(&text);
+    oa_text_free(&out);
+}
+
+static void test_word_without_unknown(void **state)
+{
+    (void)state;
+    static const char json[] =
+        "{\"version\":\"1.0\",\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
+        "\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0,\"Ġb\":1},\"unk_token\":\"?\"}}";
+    static const int32_t expected[] = { 0, 1 };
+    struct oa_tokenizer *tok;
+    struct oa_ids ids;
+    oa_ids_init(&ids, context);
+    expect_ok(oa_tokenizer_parse(context, "w.json", json, sizeof json - 1, &tok));
+    assert_string_equal(oa_tokenizer_kind_name(tok), "word");
+    expect_ids(tok, "a b", expected, 2);
+    assert_int_equal(oa_tokenizer_encode(tok, "a\n cd", 5, &ids), OA_FORMAT);
+    expect_error(OA_FORMAT, "text:1 (byte 1): the word \"\\x0a\" is not in the vocabulary");
+    oa_ids_free(&ids);
+    oa_tokenizer_close(tok);
 }
 
 static void test_bounded_training(void **state)
@@ -980,6 +1039,7 @@ int main(void)
         TEST(test_round_trips),
         TEST(test_saved_kinds),
         TEST(test_trains_as_hugging_face),
+        TEST(test_words_as_hugging_face),
         TEST(test_encodes_as_hugging_face),
         TEST(test_unknown_character),
         TEST(test_refused_files),
@@ -988,6 +1048,8 @@ int main(void)
         TEST(test_pieces_change_no_words),
         TEST(test_training_is_deterministic),
         TEST(test_small_training),
+        TEST(test_small_words),
+        TEST(test_word_without_unknown),
         TEST(test_bounded_training),
         TEST(test_long_words),
         TEST(test_decode_refuses),

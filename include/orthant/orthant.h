@@ -253,7 +253,8 @@ OA_API int oa_mechanism_describe(int i, const char **name, const char **title); 
  * closed form, what is measured, the verdict. page: also write it as HTML with charts; NULL = do not. Some seconds. */
 OA_API enum oa_error oa_theory(const oa_config *config, const char *page, const struct oa_output *out);
 
-/* Makes a tokenizer from text files (commas between) and writes it as tokenizer.json. spec: "char", "byte", "bpe:N". */
+/* Makes a tokenizer from text files (commas between) and writes it as tokenizer.json. spec: "char", "byte", "bpe:N",
+ * "word:N". */
 OA_API enum oa_error oa_tokenizer_make(oa_context *c, const char *spec, const char *files, const char *path,
                                        const struct oa_output *out);
 /* Text to the ids of a tokenizer.json, with blanks between, and back, byte for byte. */

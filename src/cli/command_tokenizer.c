@@ -94,7 +94,10 @@ static enum oa_error run(struct call *call)
 }
 
 static const struct flag flags[] = {
-    { .name = "kind", .argument = "KIND", .fallback = "bpe:1000", .help = "train: char, byte or bpe:N (N tokens)" },
+    { .name = "kind",
+      .argument = "KIND",
+      .fallback = "bpe:1000",
+      .help = "train: char, byte, bpe:N or word:N (N tokens)" },
     { .name = "data",
       .argument = "FILES",
       .help = "train: text files, with commas between; encode, decode: one file instead of standard input" },

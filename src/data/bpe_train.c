@@ -2,10 +2,8 @@
  *
  * Training of byte-level BPE: text → words with counts → merges (Sennrich, Haddow and Birch, ACL 2016).
  *
- * Words. The text streams through the GPT-2 pattern into a table of distinct words with their counts. The table is
- * bounded: when it is full, the rarest words are dropped and the log says how many, so memory does not grow with the
- * text. Without dropping, the merges are those of Hugging Face's BpeTrainer (ByteLevel alphabet, no minimum frequency)
- * fed with the same text as one sequence.
+ * Words and their counts are those of word_tally.c. Where it drops none, the merges are those of Hugging Face's
+ * BpeTrainer (ByteLevel alphabet, no minimum frequency) fed with the same text as one sequence.
  *
  * Merges. Every pair of neighbours has a count and the list of words where it appeared; a heap orders the pairs by
  * (highest count, smallest pair of ids). The top pair is merged in its words, which changes the counts of the pairs
@@ -15,98 +13,7 @@
  */
 #include "data/tokenizer_parts.h"
 
-#define MOST_WORDS (1 << 21)
-#define MOST_WORD_BYTES ((size_t)256 << 20)
 #define PROGRESS_MERGES 4096
-
-/* ---- words --------------------------------------------------------------------------------------------------- */
-
-struct tally {
-    oa_context *context;
-    struct oa_splitter splitter;
-    struct oa_words words;
-    int64_t *count;
-    size_t capacity;
-    int32_t most_words;
-    long dropped;            /* words that were dropped, in all */
-    int64_t dropped_at_most; /* the highest count of a dropped word */
-};
-
-static enum oa_error count_word(void *argument, const char *word, size_t n)
-{
-    struct tally *t = argument;
-    int32_t before = t->words.count, i = oa_words_add(&t->words, word, n);
-    if (i < 0 || !oa_reserve(t->context, &t->count, &t->capacity, (size_t)i + 1, sizeof *t->count))
-        return OA_NO_MEMORY;
-    t->count[i] = i < before ? t->count[i] + 1 : 1;
-    return OA_OK;
-}
-
-/* Drops words seen at most `rare` times. */
-static enum oa_error drop_rare(struct tally *t, int64_t rare)
-{
-    struct oa_words kept;
-    oa_words_init(&kept, t->context);
-    for (int32_t i = 0; i < t->words.count; i++) {
-        size_t n;
-        const char *word = oa_words_at(&t->words, i, &n);
-        if (t->count[i] <= rare)
-            continue;
-        int32_t place = oa_words_add(&kept, word, n);
-        if (place < 0) {
-            oa_words_free(&kept);
-            return OA_NO_MEMORY;
-        }
-        t->count[place] = t->count[i];
-    }
-    t->dropped += t->words.count - kept.count;
-    t->dropped_at_most = rare > t->dropped_at_most ? rare : t->dropped_at_most;
-    oa_words_free(&t->words);
-    t->words = kept;
-    return OA_OK;
-}
-
-static bool over(const struct tally *t, int32_t share)
-{
-    return t->words.count > t->most_words / share || t->words.pool_length > MOST_WORD_BYTES / (size_t)share;
-}
-
-static enum oa_error bound_words(struct tally *t)
-{
-    if (!over(t, 1))
-        return OA_OK;
-    for (int64_t rare = 1; over(t, 2); rare *= 2)
-        OA_TRY(drop_rare(t, rare));
-    return OA_OK;
-}
-
-static enum oa_error tally_piece(void *argument, const char *text, size_t n, bool last, size_t *consumed)
-{
-    struct tally *t = argument;
-    size_t settled = last ? n : n > OA_TRAINING_MARGIN ? n - OA_TRAINING_MARGIN : 0;
-    OA_TRY(oa_splitter_settled(&t->splitter, text, n, settled, count_word, t, consumed));
-    return bound_words(t);
-}
-
-static enum oa_error tally_text(struct tally *t, struct oa_reader *text)
-{
-    OA_TRY(oa_splitter_add(&t->splitter, "bpe", oa_gpt2_pattern));
-    OA_TRY(oa_reader_feed(text, tally_piece, t));
-    if (t->dropped)
-        oa_log(t->context, 0,
-               "bpe: more than %d distinct words: %ld words seen at most %lld times were dropped to bound the memory",
-               (int)t->most_words, t->dropped, (long long)t->dropped_at_most);
-    if (t->words.count == 0)
-        return oa_fail(t->context, OA_ARGUMENT, "there is no text to train a BPE vocabulary on");
-    return OA_OK;
-}
-
-static void tally_free(struct tally *t)
-{
-    oa_splitter_free(&t->splitter);
-    oa_words_free(&t->words);
-    oa_free(t->count);
-}
 
 /* ---- trainer ------------------------------------------------------------------------------------------------- */
 
@@ -135,7 +42,7 @@ struct noted {
 
 struct trainer {
     oa_context *context;
-    const struct tally *tally;
+    const struct oa_tally *tally;
     int32_t *symbol; /* of word w: symbol[start[w] … start[w] + length[w] - 1] */
     size_t *start;
     int32_t *length;
@@ -445,22 +352,21 @@ static enum oa_error train(struct trainer *t, long size, struct oa_tokenizer **o
 enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, long size, int32_t most_words,
                                          struct oa_tokenizer **out)
 {
-    struct tally tally = { .context = c, .most_words = most_words };
+    struct oa_tally tally;
     struct trainer trainer = { .context = c, .tally = &tally };
     *out = NULL;
-    oa_splitter_init(&tally.splitter, c);
-    oa_words_init(&tally.words, c);
+    oa_tally_init(&tally, c, "bpe", most_words);
     oa_words_init(&trainer.tokens, c);
     oa_pairs_init(&trainer.pairs, c);
-    enum oa_error error = tally_text(&tally, text);
+    enum oa_error error = oa_tally_text(&tally, text);
     if (error == OA_OK)
         error = train(&trainer, size, out);
     trainer_free(&trainer);
-    tally_free(&tally);
+    oa_tally_free(&tally);
     return error;
 }
 
 enum oa_error oa_tokenizer_train_bpe(oa_context *c, struct oa_reader *text, long size, struct oa_tokenizer **out)
 {
-    return oa_tokenizer_train_bounded(c, text, size, MOST_WORDS, out);
+    return oa_tokenizer_train_bounded(c, text, size, OA_MOST_WORDS, out);
 }

@@ -54,10 +54,11 @@ static struct span block_of_text(const char *text, size_t length, const struct c
                           character_offset(text, length, characters.to) };
 }
 
-/* Room for the ids at the start: exact for char and byte, a usual share for bpe, so that long texts are not copied. */
+/* Room for the ids at the start: exact for char and byte, a usual share for bpe and word, so that long texts are not
+ * copied. */
 static size_t expected_ids(const struct oa_tokenizer *tok, const char *text, size_t length)
 {
-    if (tok->kind == OA_TOKENIZER_BPE)
+    if (tok->kind == OA_TOKENIZER_BPE || tok->kind == OA_TOKENIZER_WORD)
         return length / 3;
     return tok->kind == OA_TOKENIZER_CHAR ? (size_t)oa_text_characters(text, length) : length;
 }

@@ -48,8 +48,10 @@ int oa_utf8_encode(uint32_t code, char out[4]);
  * bpe   byte-level byte-pair encoding with the GPT-2 split into words. Bytes that are not UTF-8 are encoded as they
  *       are: each maximal invalid stretch is a word of its own.
  * ids   no text: id n is written "n", with blanks between.
+ * word  the words of the same split that the training text has most often, each with the blank before it; every other
+ *       one is "<unk>", which decoding does not undo.
  * One tokenizer is used from one thread at a time (encoding keeps a cache). */
-enum oa_tokenizer_kind { OA_TOKENIZER_CHAR, OA_TOKENIZER_BYTE, OA_TOKENIZER_BPE, OA_TOKENIZER_IDS };
+enum oa_tokenizer_kind { OA_TOKENIZER_CHAR, OA_TOKENIZER_BYTE, OA_TOKENIZER_BPE, OA_TOKENIZER_IDS, OA_TOKENIZER_WORD };
 struct oa_tokenizer;
 
 /* A growable array of token ids. */
@@ -62,17 +64,17 @@ void oa_ids_init(struct oa_ids *ids, oa_context *c);
 void oa_ids_free(struct oa_ids *ids);
 enum oa_error oa_ids_add(struct oa_ids *ids, int32_t id);
 
-/* spec: "char", "byte", "bpe:N" (N tokens in all, at least 256), "ids", "ids:N" or the path of a tokenizer.json. char
- * collects the characters of both lists; bpe is trained on train_files alone; ids takes the largest id of both lists of
- * *.bin. Either list may be empty or NULL. */
+/* spec: "char", "byte", "bpe:N" (N tokens in all, at least 256), "word:N" (N with <unk>, at least 2), "ids", "ids:N" or
+ * the path of a tokenizer.json. char collects the characters of both lists; bpe and word are trained on train_files
+ * alone; ids takes the largest id of both lists of *.bin. Either list may be empty or NULL. */
 enum oa_error oa_tokenizer_open(oa_context *c, const char *spec, const char *train_files, const char *valid_files,
                                 struct oa_tokenizer **out);
 /* The same from texts in memory; no ids without their number. valid may be NULL. */
 enum oa_error oa_tokenizer_open_texts(oa_context *c, const char *spec, const struct oa_text *train,
                                       const struct oa_text *valid, struct oa_tokenizer **out);
-/* tokenizer.json of the Hugging Face tokenizers library: byte-level BPE, or the WordLevel form that save writes for
- * char. Whatever would change the ids and is not known here is refused by name; padding, truncation and post-processor
- * are kept for saving and not applied (as add_special_tokens=False), which is logged. */
+/* tokenizer.json of the Hugging Face tokenizers library: byte-level BPE, or the WordLevel forms that save writes for
+ * char, word and ids. Whatever would change the ids and is not known here is refused by name; padding, truncation and
+ * post-processor are kept for saving and not applied (as add_special_tokens=False), which is logged. */
 enum oa_error oa_tokenizer_load(oa_context *c, const char *path, struct oa_tokenizer **out);
 enum oa_error oa_tokenizer_parse(oa_context *c, const char *name, const char *json, size_t length,
                                  struct oa_tokenizer **out); /* the same from memory; name is for messages */
@@ -85,7 +87,7 @@ void oa_tokenizer_close(struct oa_tokenizer *tok);
 /* Both read every text alike, with the same ids, tokens that were added apart (same_tokens.c). */
 bool oa_tokenizers_agree(const struct oa_tokenizer *a, const struct oa_tokenizer *b);
 
-const char *oa_tokenizer_kind_name(const struct oa_tokenizer *tok); /* "char", "byte", "bpe", "ids" */
+const char *oa_tokenizer_kind_name(const struct oa_tokenizer *tok); /* "char", "byte", "bpe", "ids", "word" */
 int32_t oa_tokenizer_size(const struct oa_tokenizer *tok);          /* largest id + 1: rows of an embedding */
 /* The spelling of an id in the file ("Ġthe"), NULL for an id without a token; and back, -1 when there is none. */
 const char *oa_tokenizer_piece(const struct oa_tokenizer *tok, int32_t id);

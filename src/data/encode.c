@@ -4,7 +4,7 @@
  * the next one:
  *
  *     added tokens found in the raw text → normaliser → added tokens found in the normalised text → char | byte | bpe |
- * ids
+ * word | ids
  */
 #include "data/tokenizer_parts.h"
 
@@ -80,7 +80,7 @@ static enum oa_error encode_chars(struct encoding *e, const char *text, size_t n
         int length = oa_utf8_decode(text + i, n - i, &code);
         int32_t id = length && code < tok->char_codes ? tok->char_id[code] : -1;
         if (id < 0)
-            id = tok->char_unknown;
+            id = tok->unknown;
         if (id < 0)
             return refuse_character(e, text + i, n - i);
         OA_TRY(oa_ids_add(e->ids, id));
@@ -112,18 +112,48 @@ static enum oa_error refuse_byte(const struct encoding *e, const char *byte)
     return error;
 }
 
+static enum oa_error encode_pieces(struct encoding *e, const char *word, size_t n)
+{
+    size_t bad = 0;
+    enum oa_error error = oa_bpe_encode_word(&e->tok->bpe, &e->tok->vocabulary, word, n, e->ids, &bad);
+    return error == OA_FORMAT ? refuse_byte(e, word + bad) : error;
+}
+
+static enum oa_error refuse_word(const struct encoding *e, const char *word, size_t n)
+{
+    struct oa_text place;
+    oa_text_init(&place, e->tok->context);
+    print_place(e, word, &place);
+    enum oa_error error = oa_fail(e->tok->context, OA_FORMAT,
+                                  "%s: the word \"%.*s\" is not in the vocabulary, and the tokenizer has no unk_token; "
+                                  "use one that has (word:N makes one)",
+                                  place.s ? place.s : "", (int)(n < 100 ? n : 100), word);
+    oa_text_free(&place);
+    return error;
+}
+
+static enum oa_error encode_whole(struct encoding *e, const char *word, size_t n)
+{
+    struct oa_text *spelt = &e->tok->scratch;
+    spelt->length = 0;
+    oa_byte_spell(spelt, word, n);
+    if (!spelt->s)
+        return OA_NO_MEMORY;
+    int32_t id = oa_vocabulary_find(&e->tok->vocabulary, spelt->s, spelt->length);
+    if (id < 0)
+        id = e->tok->unknown;
+    return id < 0 ? refuse_word(e, word, n) : oa_ids_add(e->ids, id);
+}
+
 static enum oa_error encode_word(void *argument, const char *word, size_t n)
 {
     struct encoding *e = argument;
-    size_t bad = 0;
     int signal = oa_stop_requested(e->tok->context);
     if (signal)
         return oa_fail(e->tok->context, OA_INTERRUPTED, "stopped by signal %d while %s was encoded", signal,
                        e->source->name);
-    enum oa_error error = oa_bpe_encode_word(&e->tok->bpe, &e->tok->vocabulary, word, n, e->ids, &bad);
-    if (error == OA_OK)
-        return number_stretch(e, word, n);
-    return error == OA_FORMAT ? refuse_byte(e, word + bad) : error;
+    OA_TRY(e->tok->kind == OA_TOKENIZER_WORD ? encode_whole(e, word, n) : encode_pieces(e, word, n));
+    return number_stretch(e, word, n);
 }
 
 static enum oa_error encode_prefixed(struct encoding *e, const char *text, size_t n)

@@ -17,20 +17,22 @@
     "{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,"                        \
     "\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":false,\"vocab\":{},"     \
     "\"merges\":[]}"
+#define WORD_MODEL "{\"type\":\"WordLevel\",\"vocab\":{},\"unk_token\":\"<unk>\"}"
 
 /* By kind. char names an unk_token that is not in the vocabulary: Hugging Face then refuses unknown characters too. */
 static const char *const frames[] = {
     FRAME("{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[\\\\s\\\\S]\"},\"behavior\":\"Isolated\",\"invert\":false}",
-          "{\"type\":\"Fuse\"}", "{\"type\":\"WordLevel\",\"vocab\":{},\"unk_token\":\"<unk>\"}"),
+          "{\"type\":\"Fuse\"}", WORD_MODEL),
     FRAME(BYTE_LEVEL("false", "true"), BYTE_LEVEL("true", "true"), BPE_MODEL),
     FRAME(BYTE_LEVEL("false", "true"), BYTE_LEVEL("true", "true"), BPE_MODEL),
-    FRAME("{\"type\":\"WhitespaceSplit\"}", "null", "{\"type\":\"WordLevel\",\"vocab\":{},\"unk_token\":\"<unk>\"}"),
+    FRAME("{\"type\":\"WhitespaceSplit\"}", "null", WORD_MODEL),
+    FRAME(BYTE_LEVEL("false", "true"), BYTE_LEVEL("true", "true"), WORD_MODEL),
 };
-static const char *const kind_names[] = { "char", "byte", "bpe", "ids" };
+static const char *const kind_names[] = { "char", "byte", "bpe", "ids", "word" };
 
 static void init_parts(struct oa_tokenizer *tok, oa_context *c, enum oa_tokenizer_kind kind)
 {
-    *tok = (struct oa_tokenizer){ .context = c, .kind = kind, .char_unknown = -1 };
+    *tok = (struct oa_tokenizer){ .context = c, .kind = kind, .unknown = -1 };
     oa_vocabulary_init(&tok->vocabulary, c);
     oa_splitter_init(&tok->splitter, c);
     oa_splitter_init(&tok->words, c);
@@ -112,7 +114,7 @@ enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where)
         return oa_fail(tok->context, OA_FORMAT, "%s: the vocabulary is empty", where);
     if (tok->kind == OA_TOKENIZER_CHAR)
         return char_table(tok);
-    if (tok->kind == OA_TOKENIZER_IDS)
+    if (tok->kind == OA_TOKENIZER_IDS || tok->kind == OA_TOKENIZER_WORD)
         return OA_OK;
     byte_table(tok);
     tok->kind = every_byte_is_its_id(tok) ? OA_TOKENIZER_BYTE : OA_TOKENIZER_BPE;

@@ -2,9 +2,9 @@
  *
  * tokenizer.json (Hugging Face tokenizers, version "1.0") → tokenizer. Read are
  *
- *     model          BPE over bytes, with merges as pairs or as "a b"; WordLevel in the forms that save writes for char
- * and ids pre_tokenizer  ByteLevel; or a Sequence of Splits that isolate what a regular expression finds, then
- * ByteLevel normalizer     null, NFC, NFD, NFKC, NFKD, Lowercase, or a Sequence of them added_tokens   all fields
+ *     model          BPE over bytes, with merges as pairs or as "a b"; WordLevel in the forms that save writes for
+ * char, word and ids pre_tokenizer  ByteLevel; or a Sequence of Splits that isolate what a regular expression finds,
+ * then ByteLevel normalizer     null, NFC, NFD, NFKC, NFKD, Lowercase, or a Sequence of them added_tokens   all fields
  *
  * Everything else that would change the ids is refused by name. What does not change the ids of a plain text
  * (truncation, padding, post_processor, decoder) is kept for saving. Nothing in the file is trusted: every value is
@@ -195,10 +195,13 @@ static enum oa_error read_bpe(struct loader *l, json_t *model)
     return read_unknown(l, model, &l->tok->bpe.unknown);
 }
 
-static bool splits_at_spaces(const json_t *pre)
+static enum oa_tokenizer_kind kind_of_words(const json_t *pre)
 {
     const char *type = text_member(pre, "type");
-    return type && strcmp(type, "WhitespaceSplit") == 0;
+    if (type && strcmp(type, "WhitespaceSplit") == 0)
+        return OA_TOKENIZER_IDS;
+    return type && (strcmp(type, "ByteLevel") == 0 || strcmp(type, "Sequence") == 0) ? OA_TOKENIZER_WORD
+                                                                                     : OA_TOKENIZER_CHAR;
 }
 
 static enum oa_error read_model(struct loader *l, json_t *model, const json_t *pre)
@@ -210,10 +213,11 @@ static enum oa_error read_model(struct loader *l, json_t *model, const json_t *p
         return read_bpe(l, model);
     }
     if (strcmp(type, "WordLevel") != 0)
-        return unsupported(l, "model type", type, "read are BPE over bytes and the WordLevel forms of char and ids");
-    l->tok->kind = splits_at_spaces(pre) ? OA_TOKENIZER_IDS : OA_TOKENIZER_CHAR;
+        return unsupported(l, "model type", type,
+                           "read are BPE over bytes and the WordLevel forms of char, word and ids");
+    l->tok->kind = kind_of_words(pre);
     OA_TRY(read_vocabulary(l, member(model, "vocab")));
-    return read_unknown(l, model, &l->tok->char_unknown);
+    return read_unknown(l, model, &l->tok->unknown);
 }
 
 /* ---- pre-tokeniser ------------------------------------------------------------------------------------------- */
@@ -280,7 +284,7 @@ static enum oa_error read_sequence(struct loader *l, const json_t *sequence)
     return count ? OA_OK : malformed(l, "pre_tokenizer.pretokenizers", "an array with ByteLevel at the end");
 }
 
-static enum oa_error read_bpe_splits(struct loader *l, const json_t *pre)
+static enum oa_error read_byte_splits(struct loader *l, const json_t *pre)
 {
     const char *type;
     if (!pre)
@@ -305,7 +309,7 @@ static enum oa_error check_char_split(struct loader *l, const json_t *pre)
             if (strcmp(regex, every_character[i]) == 0)
                 return OA_OK;
     return unsupported(l, "pre_tokenizer", type ? type : "null",
-                       "WordLevel is read only with a Split that isolates every character, \"[\\s\\S]\"");
+                       "WordLevel is read with ByteLevel, or with a Split that isolates every character, \"[\\s\\S]\"");
 }
 
 /* ---- normaliser ---------------------------------------------------------------------------------------------- */
@@ -402,7 +406,7 @@ static enum oa_error read_root(struct loader *l, json_t *root)
     const json_t *pre = member(root, "pre_tokenizer");
     OA_TRY(read_model(l, member(root, "model"), pre));
     if (l->tok->kind != OA_TOKENIZER_IDS)
-        OA_TRY(l->tok->kind == OA_TOKENIZER_CHAR ? check_char_split(l, pre) : read_bpe_splits(l, pre));
+        OA_TRY(l->tok->kind == OA_TOKENIZER_CHAR ? check_char_split(l, pre) : read_byte_splits(l, pre));
     OA_TRY(oa_tokenizer_finish(l->tok, l->name));
     OA_TRY(read_added_tokens(l, member(root, "added_tokens")));
     note_unapplied(l, root);

@@ -1,25 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * data.tokenizer → tokenizer: char, byte, bpe:N, ids, ids:N, or a file.
+ * data.tokenizer → tokenizer: char, byte, bpe:N, word:N, ids, ids:N, or a file.
  */
 #include "data/tokenizer_parts.h"
 
 #include <stdlib.h>
 
+/* The N of "KIND:N", -1 where there is none in fewest … OA_MOST_IDS. */
+static long size_in(const char *spec, long fewest)
+{
+    const char *digits = strchr(spec, ':') + 1;
+    char *end;
+    long size = strtol(digits, &end, 10);
+    return *digits < '0' || *digits > '9' || *end || size < fewest || size > OA_MOST_IDS ? -1 : size;
+}
+
 static enum oa_error open_bpe(oa_context *c, const char *spec, struct oa_reader *text, struct oa_tokenizer **out)
 {
-    char *end;
-    long size = strtol(spec + 4, &end, 10);
-    if (spec[4] < '0' || spec[4] > '9' || *end || size < 256 || size > OA_MOST_IDS)
+    long size = size_in(spec, 256);
+    if (size < 0)
         return oa_fail(c, OA_ARGUMENT,
                        "tokenizer \"%s\": bpe:N has N tokens in all, 256 … %d (256 are the bytes), e.g. bpe:4096", spec,
                        OA_MOST_IDS);
     return oa_tokenizer_train_bpe(c, text, size, out);
 }
 
+static enum oa_error open_words(oa_context *c, const char *spec, struct oa_reader *text, struct oa_tokenizer **out)
+{
+    long size = size_in(spec, 2);
+    if (size < 0)
+        return oa_fail(c, OA_ARGUMENT,
+                       "tokenizer \"%s\": word:N has N tokens in all, 2 … %d (one is <unk>), e.g. word:10000", spec,
+                       OA_MOST_IDS);
+    return oa_tokenizer_train_words(c, text, size, out);
+}
+
 static bool is_bpe(const char *spec)
 {
     return strncmp(spec, "bpe:", 4) == 0;
+}
+
+static bool is_word(const char *spec)
+{
+    return strncmp(spec, "word:", 5) == 0;
 }
 
 static bool is_ids(const char *spec)
@@ -29,18 +52,18 @@ static bool is_ids(const char *spec)
 
 static enum oa_error refuse_spec(oa_context *c, const char *spec)
 {
-    static const char *const kinds[] = { "char", "byte", "bpe:N", "ids", "ids:N" };
+    static const char *const kinds[] = { "char", "byte", "bpe:N", "word:N", "ids", "ids:N" };
     const char *near = oa_nearest(spec, kinds, sizeof kinds / sizeof *kinds);
-    return oa_fail(c, OA_ARGUMENT, "tokenizer \"%s\" is no file, and not char, byte, bpe:N, ids or ids:N%s%s%s", spec,
-                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return oa_fail(c, OA_ARGUMENT, "tokenizer \"%s\" is no file, and not char, byte, bpe:N, word:N, ids or ids:N%s%s%s",
+                   spec, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
-/* char and bpe:N are made from the text. */
+/* char, bpe:N and word:N are made from the text. */
 static enum oa_error check_text(oa_context *c, const char *spec, const char *files)
 {
     bool ids;
     OA_TRY(oa_id_files_are(c, files, &ids));
-    if (!ids || (strcmp(spec, "char") != 0 && !is_bpe(spec)))
+    if (!ids || (strcmp(spec, "char") != 0 && !is_bpe(spec) && !is_word(spec)))
         return OA_OK;
     return oa_fail(c, OA_ARGUMENT,
                    "%s holds token ids, and the tokenizer \"%s\" is made from text: set data.tokenizer to the "
@@ -58,6 +81,8 @@ static enum oa_error open_from(oa_context *c, const char *spec, struct oa_reader
         return oa_tokenizer_make_byte(c, out);
     if (is_bpe(spec))
         return open_bpe(c, spec, train, out);
+    if (is_word(spec))
+        return open_words(c, spec, train, out);
     return oa_file_exists(spec) ? oa_tokenizer_load(c, spec, out) : refuse_spec(c, spec);
 }
 

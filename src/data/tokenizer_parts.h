@@ -133,6 +133,25 @@ enum oa_error oa_splitter_words(const struct oa_splitter *s, const char *text, s
 enum oa_error oa_splitter_settled(const struct oa_splitter *s, const char *text, size_t length, size_t settled,
                                   oa_word_sink *sink, void *argument, size_t *consumed);
 
+/* ---- words with their counts --------------------------------------------------------------------------------- */
+
+#define OA_MOST_WORDS (1 << 21) /* that are counted at a time */
+struct oa_tally {
+    oa_context *context;
+    const char *kind; /* "bpe", "word": begins the messages */
+    struct oa_splitter splitter;
+    struct oa_words words;
+    int64_t *count; /* by number in words */
+    size_t capacity;
+    int32_t most_words;
+    long dropped;            /* words that were dropped, in all */
+    int64_t dropped_at_most; /* the highest count of a dropped word */
+};
+void oa_tally_init(struct oa_tally *t, oa_context *c, const char *kind, int32_t most_words);
+void oa_tally_free(struct oa_tally *t);
+/* Counts the words of a text, which is used up; one without a word is refused. */
+enum oa_error oa_tally_text(struct oa_tally *t, struct oa_reader *text);
+
 /* ---- added tokens -------------------------------------------------------------------------------------------- */
 
 struct oa_added_token {
@@ -207,9 +226,9 @@ struct oa_tokenizer {
     struct oa_bpe bpe;
     int32_t *char_id; /* by code point; -1 = none */
     size_t char_codes;
-    int32_t char_unknown;
-    json_t *frame; /* the file without vocab, merges and added tokens: what save writes around them */
-    struct oa_text scratch;
+    int32_t unknown;        /* of char and word: the id of what is not in the vocabulary, -1 without */
+    json_t *frame;          /* the file without vocab, merges and added tokens: what save writes around them */
+    struct oa_text scratch; /* of word: the spelling of the word at hand */
 };
 
 /* A tokenizer with the frame of its kind and nothing else. */
@@ -250,6 +269,8 @@ enum oa_error oa_id_files_are(oa_context *c, const char *files, bool *are);
 typedef enum oa_error oa_id_sink(void *argument, const char *path, uint64_t place, uint32_t id);
 enum oa_error oa_id_files_read(oa_context *c, const char *files, oa_id_sink *sink, void *argument);
 
+/* word:N: <unk>, and the most frequent of the words that the text has twice or more, N tokens in all. */
+enum oa_error oa_tokenizer_train_words(oa_context *c, struct oa_reader *text, long size, struct oa_tokenizer **out);
 /* oa_tokenizer_train_bpe with a bound on the distinct words that are counted (tests need a small one). */
 enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, long size, int32_t most_words,
                                          struct oa_tokenizer **out);
