@@ -146,16 +146,23 @@ static enum oa_error hold(const struct gathering *g, const struct oa_options *o,
     return OA_OK;
 }
 
+static enum oa_error has_ended(const struct gathering *g, const struct oa_variant *v, const char *folder, bool *ended)
+{
+    json_t *record;
+    OA_TRY(oa_record_read(g->c, folder, v, &record));
+    *ended = record && oa_record_complete(record, &v->options);
+    json_decref(record);
+    return OA_OK;
+}
+
 static enum oa_error run_variant(const struct gathering *g, const struct oa_experiment *e, const struct oa_variant *v,
                                  const char *folder)
 {
     struct oa_options o;
     char contest[OA_PATH];
-    json_t *record;
-    OA_TRY(oa_record_read(g->c, folder, v, &record));
-    bool complete = record && oa_record_complete(record, &v->options);
-    json_decref(record);
-    if (complete)
+    bool ended;
+    OA_TRY(has_ended(g, v, folder, &ended));
+    if (ended)
         return OA_OK;
     OA_TRY(oa_variant_options(g->c, e, v, given(g->r->data, "data"), &o));
     OA_TRY(oa_path(g->c, contest, folder, v->name));
@@ -172,12 +179,18 @@ static enum oa_error run_locked(const struct gathering *g, const struct oa_exper
     return OA_OK;
 }
 
-/* Before anything is declared: is all of it there? */
+/* Before anything is declared: is all of it there that will be read? */
 static enum oa_error check_data(const struct gathering *g, const struct oa_experiment *e)
 {
     struct oa_options o;
-    for (int v = 0; v < e->variant_count; v++)
-        OA_TRY(oa_variant_options(g->c, e, &e->variants[v], given(g->r->data, "data"), &o));
+    char folder[OA_PATH];
+    OA_TRY(folder_of(g, e, folder));
+    for (int v = 0; v < e->variant_count; v++) {
+        bool ended;
+        OA_TRY(has_ended(g, &e->variants[v], folder, &ended));
+        if (!ended)
+            OA_TRY(oa_variant_options(g->c, e, &e->variants[v], given(g->r->data, "data"), &o));
+    }
     return OA_OK;
 }
 

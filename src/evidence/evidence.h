@@ -67,8 +67,8 @@ const char *oa_claim_text(const struct oa_experiment *e, const char *key);
 const char *oa_claim_data(const struct oa_experiment *e, const char *key);
 const char *oa_claim_published(const struct oa_experiment *e, int i); /* NULL past the end */
 bool oa_experiment_plain(const struct oa_experiment *e);              /* one contest, no variants */
-/* The options of a variant with its files in the folder `data`; names that begin with / stay. OA_IO when one is not
- * there: the sentence says where to get it. */
+/* The options of a variant with its files in the folder `data`; names that begin with / or data/ stay. OA_IO when one
+ * is not there: the sentence says where to get it. */
 enum oa_error oa_variant_options(oa_context *c, const struct oa_experiment *e, const struct oa_variant *v,
                                  const char *data, struct oa_options *out);
 

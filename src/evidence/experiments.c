@@ -67,12 +67,18 @@ static enum oa_error refuse_missing(oa_context *c, const struct oa_experiment *e
                    e->name, path, oa_claim_data(e, "name"), oa_claim_data(e, "get"), oa_claim_data(e, "licence"));
 }
 
+/* What ships with the source, and what is given with its whole path, is not in the folder of the data. */
+static bool elsewhere(const char *name)
+{
+    return *name == '/' || strncmp(name, "data/", 5) == 0;
+}
+
 static enum oa_error add_file(oa_context *c, const struct oa_experiment *e, const char *data, const char *name,
                               struct oa_text *out)
 {
     char path[OA_PATH];
     snprintf(path, sizeof path, "%s", name);
-    if (*name != '/')
+    if (!elsewhere(name))
         OA_TRY(oa_path(c, path, data, name));
     oa_text_printf(out, "%s%s", out->length ? "," : "", path);
     return oa_file_exists(path) ? oa_status(c) : refuse_missing(c, e, path);
