@@ -134,15 +134,23 @@ static void add_statistics(const struct oa_options *o, struct oa_text *out)
     oa_text_printf(out, "; the same %s", oa_budget_name(o->compare_equal));
 }
 
+static void add_budget(const struct oa_options *o, struct oa_text *out)
+{
+    oa_text_printf(out, "%ld steps of ", o->train_steps);
+    if (o->train_batch_tokens)
+        oa_text_printf(out, "%ld tokens a side; ", o->train_batch_tokens * o->train_accumulate);
+    else
+        oa_text_printf(out, "%ld rows; ", o->train_batch * o->train_accumulate);
+}
+
 void oa_evidence_runs(const struct oa_judged *j, struct oa_text *out)
 {
     const struct oa_options *o = &j->experiment->variants[0].options;
-    oa_text_printf(out,
-                   "\nRun%s: task %s on `%s`, tokenizer %s; %ld layers, width %ld, %ld heads, context %ld; %ld steps "
-                   "of %ld rows; ",
+    oa_text_printf(out, "\nRun%s: task %s on `%s`, tokenizer %s; %ld layer%s, width %ld, %ld head%s, context %ld; ",
                    oa_experiment_plain(j->experiment) ? "" : " (first contest)", o->data_task, o->data_train,
-                   o->data_tokenizer, o->model_layers, o->model_width, o->model_heads, o->model_context, o->train_steps,
-                   o->train_batch * o->train_accumulate);
+                   o->data_tokenizer, o->model_layers, o->model_layers == 1 ? "" : "s", o->model_width, o->model_heads,
+                   o->model_heads == 1 ? "" : "s", o->model_context);
+    add_budget(o, out);
     add_seeds(o, out);
     add_statistics(o, out);
     oa_text_printf(out, ".\n\n");

@@ -32,6 +32,17 @@ static const char *member(const json_t *map, const char *key)
     return text ? text : "";
 }
 
+enum oa_error oa_claim_pass_on(oa_context *c, const struct oa_experiment *e, const json_t *at)
+{
+    char sentence[1024];
+    const char *why;
+    if (oa_last_error(c, &why) == OA_NO_MEMORY)
+        return OA_NO_MEMORY;
+    snprintf(sentence, sizeof sentence, "%.*s", (int)strcspn(why, "\n") < 1000 ? (int)strcspn(why, "\n") : 1000, why);
+    oa_clear_error(c);
+    return oa_claim_refuse(c, e, at, "%s", sentence);
+}
+
 const char *oa_claim_text(const struct oa_experiment *e, const char *key)
 {
     return member(e->claim, key);
@@ -134,21 +145,14 @@ static enum oa_error value_text(oa_context *c, const struct oa_experiment *e, co
     return oa_status(c);
 }
 
-/* The sentence of the options with the place before it. */
 static enum oa_error set_option(oa_context *c, const struct oa_experiment *e, const char *key, const json_t *value,
                                 struct oa_options *o)
 {
     struct oa_text text;
     oa_text_init(&text, c);
     enum oa_error code = value_text(c, e, key, value, &text);
-    if (code == OA_OK && oa_options_set(c, o, key, text.s) != OA_OK) {
-        char sentence[1024];
-        const char *why;
-        oa_last_error(c, &why);
-        snprintf(sentence, sizeof sentence, "%.1000s", why);
-        oa_clear_error(c);
-        code = oa_claim_refuse(c, e, value, "%s", sentence);
-    }
+    if (code == OA_OK && oa_options_set(c, o, key, text.s) != OA_OK)
+        code = oa_claim_pass_on(c, e, value);
     oa_text_free(&text);
     return code;
 }
@@ -202,8 +206,9 @@ static enum oa_error read_attentions(oa_context *c, const struct oa_experiment *
     if (!v->attention)
         return OA_NO_MEMORY;
     for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        if (line[strspn(line, " ")])
-            OA_TRY(oa_stacks_canonical(c, line, oa_options_stacks(&v->options), &v->attention[v->attentions++]));
+        if (line[strspn(line, " ")] &&
+            oa_stacks_canonical(c, line, oa_options_stacks(&v->options), &v->attention[v->attentions++]) != OA_OK)
+            return oa_claim_pass_on(c, e, NULL);
     if (v->attentions < 2)
         return oa_claim_refuse(c, e, NULL, "compare.attentions names %d attentions; a claim compares at least two",
                                v->attentions);

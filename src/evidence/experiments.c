@@ -111,6 +111,7 @@ enum oa_error oa_variant_options(oa_context *c, const struct oa_experiment *e, c
     OA_TRY(place(c, e, data, "data.train", out));
     OA_TRY(place(c, e, data, "data.valid", out));
     OA_TRY(place(c, e, data, "data.test", out));
+    OA_TRY(place(c, e, data, "train.init", out));
     bool file = n > 5 && strcmp(v->options.data_tokenizer + n - 5, ".json") == 0;
     return file ? place(c, e, data, "data.tokenizer", out) : OA_OK;
 }

@@ -111,7 +111,8 @@ static enum oa_error read_side(oa_context *c, const struct oa_experiment *e, con
     if (!text)
         return OA_NO_MEMORY;
     OA_TRY(take_variant(c, e, node, out));
-    OA_TRY(make_canonical(c, &e->variants[out->variant < 0 ? 0 : out->variant], out));
+    if (make_canonical(c, &e->variants[out->variant < 0 ? 0 : out->variant], out) != OA_OK)
+        return oa_claim_pass_on(c, e, node);
     for (int i = 0; i < e->variant_count; i++)
         if ((out->variant < 0 || out->variant == i) && !takes_part(&e->variants[i], out->attention))
             return refuse_absent(c, e, node, &e->variants[i], out->attention);
