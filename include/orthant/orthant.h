@@ -241,9 +241,9 @@ struct oa_evidence_request {
     int no_run;              /* 1: run nothing, write the page */
     long reserved[4];        /* 0 */
 };
-/* Runs what has not come to its end, judges all, writes the page. The text is a table of verdicts. When a stop was asked
- * for, OA_INTERRUPTED; the next call goes on. Data that are not there: OA_IO where the experiment was named, otherwise a
- * notice. */
+/* Runs what has not come to its end, judges all, writes the page. The text is a table of verdicts. When a stop was
+ * asked for, OA_INTERRUPTED; the next call goes on. Data that are not there: OA_IO where the experiment was named,
+ * otherwise a notice. */
 OA_API enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request *r, const struct oa_output *out);
 
 /* All mechanisms; one attention at the shape model.* of the config: formulas, parameters, FLOPs, modes, caveats. */

@@ -155,9 +155,14 @@ static void draw_lines(const struct oa_judged *j, const char **names, struct oa_
     const struct oa_experiment *e = j->experiment;
     struct oa_record_measure m = oa_record_measure(first_record(j));
     int count = list_names(e, names), n = 0;
+    double least = INFINITY, most = -INFINITY; /* of all intervals */
     for (int i = 0; i < count; i++) {
         series[n] = (struct oa_series){ .name = names[i], .color = i };
         fill_series(j, names[i], memory + (size_t)i * 4 * (size_t)e->variant_count, &series[n]);
+        for (int v = 0; v < series[n].count; v++) {
+            least = fmin(least, series[n].low[v]);
+            most = fmax(most, series[n].high[v]);
+        }
         n += series[n].count > 0;
     }
     oa_svg_lines(
@@ -166,6 +171,8 @@ static void draw_lines(const struct oa_judged *j, const char **names, struct oa_
                                  .x_label = oa_claim_text(e, "axis"),
                                  .y_label = m.name,
                                  .x_log = grows_by_factors(e),
+                                 .y_least = least,
+                                 .y_most = most,
                                  .series = series,
                                  .count = n,
                                  .standalone = true },
