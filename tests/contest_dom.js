@@ -39,27 +39,50 @@ const own = (cell) => plain(Array.from(cell.childNodes).filter((n) => n.nodeType
 const smalls = (cell) => all('small', cell).map((s) => plain(s.textContent));
 const bodyRows = (table) => all('tbody tr', table).map((r) => Array.from(r.cells));
 
+// Do contestants have different numbers of seeds? Then what stands beside one another is adjusted for missing ones.
+const made = results.entries.filter((e) => !e.floor && !e.statistics.failed_runs).map((e) => e.statistics.runs_made);
+const uneven = Math.min(...made) < Math.max(...made);
+const isPlain = (e) => !uneven && e.statistics.runs_made === Math.max(...made);
+const leader = results.entries[results.reference];
+if (uneven) {
+  const shown = order.map((e) => e.statistics.adjusted);
+  check(shown.every((x, i) => i === 0 || x >= shown[i - 1]), 'the order is not that of the adjusted losses');
+  check(order[0] === leader && leader.statistics.verdict === 'lowest loss', 'the first does not lead');
+} else check(results.entries.every((e) => !isPlain(e) || e.statistics.adjusted === e.statistics.loss.mean),
+             'adjusted without need');
+
 // ---- the table of results
 const rows = bodyRows(document.querySelector('#results table'));
 check(rows.length === order.length, `${rows.length} rows of results`);
 rows.forEach((cells, i) => {
   const e = order[i], s = e.statistics, at = `results, ${name(e)}`;
   check(plain(all('.spec', cells[0])[0].textContent).replace(/ /g, '') === name(e).replace(/ /g, ''), `${at}: name`);
-  says(own(cells[1]), s.loss.mean, at);
-  says(smalls(cells[1])[0], (s.loss.high - s.loss.low) / 2, at + ', half');
-  check(Number(cells[1].dataset.v) === s.loss.mean, `${at}: what it is sorted by`);
+  const half = (s.loss.high - s.loss.low) / 2;
+  says(own(cells[1]), s.adjusted, at);
+  check(Number(cells[1].dataset.v) === s.adjusted, `${at}: what it is sorted by`);
+  if (isPlain(e)) says(smalls(cells[1])[0], half, at + ', half');
+  else {
+    const [mean, width] = smalls(cells[1])[0].split(' ± ');
+    check(smalls(cells[1])[1] === `over its ${s.loss.n} seeds`, `${at}: its seeds, "${smalls(cells[1])[1]}"`);
+    says(mean, s.loss.mean, at + ', over its own seeds');
+    says(width || '', half, at + ', half');
+  }
   if (results.order[i] !== results.reference) {
     const [difference, percent] = own(cells[2]).split(' (');
-    says(difference, s.difference.mean, at + ', difference');
-    says(percent, s.difference_percent, at + ', percent');
-    if (s.difference.low !== null) range(smalls(cells[2])[0], s.difference.low, s.difference.high, at + ', difference');
+    const expected = s.adjusted - leader.statistics.adjusted;
+    check(Math.abs(s.adjusted_difference - expected) < 1e-12, `${at}: ${s.adjusted_difference} is not by subtraction`);
+    says(difference, expected, at + ', difference');
+    says(percent, 100 * expected / leader.statistics.adjusted, at + ', percent');
+    if (uneven) check(expected >= 0, `${at}: below the lowest`);
+    if (!isPlain(e)) check(smalls(cells[2]).length === 0, `${at}: an interval of an adjusted difference`);
+    else if (s.difference.low !== null) range(smalls(cells[2])[0], s.difference.low, s.difference.high, at + ', difference');
   } else check(own(cells[2]) === '–', `${at}: a difference to itself`);
   check(plain(all('.verdict', cells[3])[0].textContent) === s.verdict, `${at}: verdict`);
   const against = smalls(cells[3]).join(' | ');
   for (const kind of ['baseline', 'floor'])
     if (s[kind]) check(against.includes(`${kind}: ${s[kind].verdict}`), `${at}: ${kind}, "${against}"`);
-  says(own(cells[4]), s.perplexity, at + ', perplexity');
-  says(smalls(cells[4])[0].replace(' bits/char', ''), s.bits_per_character, at + ', bits');
+  says(own(cells[4]), Math.exp(s.adjusted), at + ', perplexity');
+  says(smalls(cells[4])[0].replace(' bits/char', ''), s.bits_per_character * s.adjusted / s.loss.mean, at + ', bits');
   says(own(cells[5]), e.trainable, at + ', parameters');
   says(own(cells[6]), s.tokens_per_second, at + ', speed');
   says(own(cells[7]), s.peak_memory, at + ', memory');
@@ -220,8 +243,9 @@ for (const [id, field, front] of [['speed', (e) => e.statistics.tokens_per_secon
       const e = results.entries[Number(point.dataset.series)], lines = tips(point), at = `${id}, ${name(e)}`;
       check(lines[0] === name(e), `${at}: name`);
       says(lines[1].split(': ')[1], field(e), at);
-      says(lines[2].split(': ')[1].split(' ±')[0], e.statistics.loss.mean, at + ', loss');
-      near(number(point, 'cy'), y.at(e.statistics.loss.mean), at + ', loss');
+      says(lines[2].split(': ')[1].split(' ±')[0], e.statistics.adjusted, at + ', loss');
+      near(number(point, 'cy'), y.at(e.statistics.adjusted), at + ', loss');
+      check(lines[2].includes('±') === isPlain(e), `${at}: an interval, "${lines[2]}"`);
       const ringed = all(`circle.ring[data-series="${point.dataset.series}"]`, svg).length === 1;
       check(ringed === e.statistics[front], `${at}: ringed or not`);
       check(lines.includes('on the Pareto front') === e.statistics[front], `${at}: its tip`);

@@ -67,3 +67,11 @@ lie '"front_speed": true' '"front_speed": false' speed
 lie '"ratio": \([0-9]\)' '"ratio": 1\1' spread
 lie '"p_equivalence": null' '"verdict": "identical"' pairs
 lie '"chosen": 3' '"chosen": 0' tuning
+
+# Attentions with different numbers of seeds: what is read beside one another is adjusted for missing ones.
+contest tests --until-resolved --baseline linear --margin 0.15 --compare.most_seeds 9
+right tests uneven --window-size=1200,900
+grep -q 'adjusted for the seeds that they do not have' uneven.dom || { echo "no attention has more seeds" >&2; exit 1; }
+right tests uneven-narrow-dark --window-size=400,900 --blink-settings=preferredColorScheme=0
+lie '"adjusted": \([0-9.]*\),' '"adjusted": 1\1,' results
+lie '"adjusted_difference": 0\.' '"adjusted_difference": 0.1' results

@@ -21,8 +21,19 @@ static double logit(int source, long prefix, int id)
     return 3 * sin(1.7 * (double)prefix + 2.3 * id + 0.9 * source * id) - (id == END ? 0.3 : 0);
 }
 
+/* Of what is finite: that something is not must be seen in the logits. */
+static void sum_rows(int rows, long vocabulary, const float *logits, double *sums)
+{
+    for (int r = 0; r < rows; r++) {
+        double sum = 0;
+        for (long id = 0; id < vocabulary; id++)
+            sum += isfinite(logits[r * vocabulary + id]) ? exp((double)logits[r * vocabulary + id]) : 0;
+        sums[r] = log(sum);
+    }
+}
+
 static enum oa_error next(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
-                          float *logits)
+                          float *logits, double *sums)
 {
     struct table *t = argument;
     long prefix[3 * ALL];
@@ -34,6 +45,7 @@ static enum oa_error next(void *argument, int rows, const int *source, const int
         for (int id = 0; id < V; id++)
             logits[r * V + id] = (float)logit(source[r], prefix[r], id);
     }
+    sum_rows(rows, V, logits, sums);
     memcpy(t->prefix, prefix, sizeof prefix);
     t->rows = rows;
     return OA_OK;
@@ -163,11 +175,12 @@ static void test_neighbours_do_not_matter(void **state)
 
 /* A model that never ends gives what it has at the greatest length, and says so. */
 static enum oa_error endless(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
-                             float *logits)
+                             float *logits, double *sums)
 {
-    enum oa_error e = next(argument, rows, source, parent, ids, logits);
+    enum oa_error e = next(argument, rows, source, parent, ids, logits, sums);
     for (int r = 0; r < rows; r++)
         logits[r * V + END] = -INFINITY;
+    sum_rows(rows, V, logits, sums);
     return e;
 }
 
@@ -191,9 +204,9 @@ static void test_the_greatest_length_cuts(void **state)
 }
 
 static enum oa_error nonsense(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
-                              float *logits)
+                              float *logits, double *sums)
 {
-    enum oa_error e = next(argument, rows, source, parent, ids, logits);
+    enum oa_error e = next(argument, rows, source, parent, ids, logits, sums);
     logits[1] = NAN;
     return e;
 }
@@ -211,6 +224,70 @@ static void test_nonsense_is_refused(void **state)
     oa_close(c);
 }
 
+/* ---- a large vocabulary ---- of which most logits are not looked at one by one */
+
+enum { LARGE = 1000, LARGE_END = 997, WANTED = 4 };
+
+/* First tokens as `first` has them, and the end behind them. */
+static enum oa_error large(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
+                           float *logits, double *sums)
+{
+    const float *first = argument;
+    (void)source;
+    (void)ids;
+    for (int r = 0; r < rows; r++)
+        for (int id = 0; id < LARGE; id++)
+            logits[r * LARGE + id] = parent[r] < 0 ? first[id] : id == LARGE_END ? 50 : 0;
+    sum_rows(rows, LARGE, logits, sums);
+    return OA_OK;
+}
+
+static enum oa_error search_large(oa_context *c, float *first, struct oa_hypothesis *h)
+{
+    struct oa_beam how = { WANTED, WANTED, 1, true, BEGIN, LARGE_END, LARGE };
+    int longest = 1;
+    first[LARGE_END] = -INFINITY;
+    return oa_beam_search(c, &how, 1, &longest, large, first, h);
+}
+
+/* The likeliest tokens wherever they stand, of equals the lower ids; every number that is none is noticed. */
+static void test_a_large_vocabulary(void **state)
+{
+    (void)state;
+    static const int places[][WANTED] = { { 999, 998, 64, 63 }, { 0, 640, 639, 5 }, { 130, 128, 900, 2 } };
+    oa_context *c = oa_open(NULL);
+    float first[LARGE];
+    struct oa_hypothesis h[WANTED];
+    for (int p = 0; p < 3; p++) {
+        for (int id = 0; id < LARGE; id++)
+            first[id] = (float)(2 * sin(0.7 * id + p));
+        for (int k = 0; k < WANTED; k++)
+            first[places[p][k]] = 5 - (float)k / 8;
+        assert_int_equal(search_large(c, first, h), OA_OK);
+        for (int k = 0; k < WANTED; k++)
+            assert_int_equal(h[k].ids[0], places[p][k]);
+        oa_hypotheses_free(h, WANTED);
+        for (int id = 0; id < LARGE; id++)
+            first[id] = id < 300 ? 1 : 2;
+        assert_int_equal(search_large(c, first, h), OA_OK);
+        for (int k = 0; k < WANTED; k++)
+            assert_int_equal(h[k].ids[0], 300 + k);
+        oa_hypotheses_free(h, WANTED);
+        for (int id = 0; id < LARGE; id++)
+            first[id] = (float)id / LARGE; /* each block has a little likelier ones */
+        assert_int_equal(search_large(c, first, h), OA_OK);
+        for (int k = 0; k < WANTED; k++)
+            assert_int_equal(h[k].ids[0], LARGE - 1 - k - (LARGE - 1 - k <= LARGE_END));
+        oa_hypotheses_free(h, WANTED);
+        first[places[p][2]] = p == 1 ? INFINITY : NAN;
+        assert_int_equal(search_large(c, first, h), OA_DIVERGED);
+        oa_hypotheses_free(h, WANTED);
+        oa_close(c);
+        c = oa_open(NULL);
+    }
+    oa_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +296,7 @@ int main(void)
         cmocka_unit_test(test_neighbours_do_not_matter),
         cmocka_unit_test(test_the_greatest_length_cuts),
         cmocka_unit_test(test_nonsense_is_refused),
+        cmocka_unit_test(test_a_large_vocabulary),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,6 +50,8 @@ static void open_rig(struct rig *r, const char *attention, const char *norm, boo
     snprintf(o.model_attention, sizeof o.model_attention, "%s", attention);
     o.model_norm = (enum oa_norm_place)oa_option_choice("model.norm", norm);
     o.model_layers = 2;
+    if (o.model_norm == OA_NORM_POST)
+        o.model_position = (enum oa_position)oa_option_choice("model.position", "rotary");
     o.model_width = 64;
     o.model_heads = 4;
     o.model_context = STEPS;
@@ -82,7 +84,7 @@ static void whole_logits(struct rig *r, int row, float *logits)
     oa_tape_reset(&t, false, false, (struct oa_stream){ 0 });
     struct oa_memory m = { .x = oa_model_encode(&t, r->model, &source), .length = source.length };
     oa_tensor *hidden = oa_model_hidden(&t, r->model, &in, &m, NULL);
-    oa_decoding_logits(&t, r->model, hidden, 0, STEPS, logits);
+    oa_decoding_logits(&t, r->model, hidden, 0, STEPS, logits, NULL);
     assert_ok(r->c, "the whole");
     oa_tape_free(&t);
 }
@@ -130,7 +132,8 @@ static const char *const attentions[] = { "softmax",
                                           "decoder: local(window=3) & cross: performer",
                                           "encoder: pattern(previous) & decoder: random + softmax & cross: cosformer",
                                           "encoder: pattern(left, unit=word):1 | softmax:3",
-                                          "decoder: softmax:2 | dense:2 & cross: random" };
+                                          "decoder: softmax:2 | dense:2 & cross: random",
+                                          "decoder: orthogonal(qk=srht, tie) & cross: softmax(tie)" };
 enum { ATTENTIONS = sizeof attentions / sizeof *attentions };
 
 static void steps_equal_the_whole(void **state)
@@ -153,13 +156,26 @@ static void begin(struct rig *r, struct oa_decodings *d, int first, int rows)
     assert_ok(r->c, "begin");
 }
 
+static void assert_sums(const float *logits, const double *sums, int rows)
+{
+    for (int i = 0; i < rows; i++) {
+        double sum = 0;
+        for (long id = 0; id < VOCABULARY; id++)
+            sum += exp((double)logits[i * VOCABULARY + id]);
+        if (!(fabs(sums[i] - log(sum)) < 1e-5))
+            fail_msg("row %d: log-sum %.9g instead of %.9g", i, sums[i], log(sum));
+    }
+}
+
 static void read_step(struct rig *r, struct oa_decodings *d, int first, int step, float *logits)
 {
     int32_t ids[ROWS];
+    double sums[ROWS];
     for (int i = 0; i < d->rows; i++)
         ids[i] = r->tokens[first + i][step];
-    oa_decodings_read(d, ids, logits);
+    oa_decodings_read(d, ids, logits, sums);
     assert_ok(r->c, "a step");
+    assert_sums(logits, sums, d->rows);
 }
 
 static void check_rows(struct rig *r, const char *name)
@@ -261,11 +277,11 @@ static void check_choice(const char *attention)
             source[i] = old[from[i]];
             ids[i] = text[i][step] = r.tokens[i][step];
         }
-        oa_decodings_read(&d, ids, beam);
+        oa_decodings_read(&d, ids, beam, NULL);
         for (int i = 0; i < d.rows; i++) {
             begin(&r, &single, source[i], 1);
             for (int t = 0; t <= step; t++)
-                oa_decodings_read(&single, &text[i][t], alone);
+                oa_decodings_read(&single, &text[i][t], alone, NULL);
             assert_ok(r.c, attention);
             if (memcmp(alone, beam + i * VOCABULARY, sizeof alone) != 0)
                 fail_msg("%s: row %d of choice %d is not what it was", attention, i, step);

@@ -50,7 +50,7 @@ static void expect_notice(const char *words)
 static enum oa_error open_texts(enum oa_answer answer, const char *columns, const char *train, const char *valid,
                                 const char *test, struct oa_example_texts *out)
 {
-    struct oa_example_request r = { train, valid, test, columns, answer, 0, 0 };
+    struct oa_example_request r = { train, valid, test, columns, answer, 0, 0, false };
     notices[0] = 0;
     return oa_example_texts_open(context, &r, out);
 }
@@ -422,6 +422,97 @@ static void test_colours(void **state)
     oa_example_texts_close(&t);
 }
 
+/* ---- dialogues ------------------------------------------------------------------------------------------------- */
+
+static enum oa_error open_dialogues(const char *train, double fraction, struct oa_example_texts *out)
+{
+    struct oa_example_request r = {
+        .train = train, .answer = OA_ANSWER_TEXT, .valid_fraction = fraction, .split_seed = 3, .dialogues = true
+    };
+    notices[0] = 0;
+    return oa_example_texts_open(context, &r, out);
+}
+
+static void test_dialogues(void **state)
+{
+    (void)state;
+    struct oa_example_texts t;
+    write_text("ex.txt",
+               "Hello . __eou__ Hi ! __eou__ Bye . __eou__\nalone\n\none __eou__  two\t1\t3 4\n __eou__ a__eou__b\n");
+    assert_int_equal(open_dialogues("ex.txt", 0, &t), OA_OK);
+    assert_int_equal(t.train.count, 4);
+    static const char *const wanted[][2] = {
+        { "Hello .", "Hi !" }, { "Hello . __eou__ Hi !", "Bye ." }, { "one", "two" }, { "a", "b" }
+    };
+    static const uint64_t line[] = { 1, 1, 4, 5 };
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(oa_rows_cells(&t.train, i), 2);
+        assert_cell(&t.train, i, 0, wanted[i][0]);
+        assert_cell(&t.train, i, 1, wanted[i][1]);
+        assert_int_equal(t.train.place[i].line, line[i]);
+    }
+    assert_int_equal(t.train.left_out, 1);
+    assert_int_equal(t.train.left_out_line[0], 3);
+    assert_non_null(strstr(notices, "ex.txt: of 1 dialogues what stands behind a tab was not read"));
+    oa_example_texts_close(&t);
+    write_text("ex.tsv", "a source\ta target\n"); /* a table stays one */
+    assert_int_equal(open_dialogues("ex.tsv", 0, &t), OA_OK);
+    assert_cell(&t.train, 0, 1, "a target");
+    oa_example_texts_close(&t);
+    struct oa_example_request columns = {
+        .train = "ex.txt", .columns = "1,2", .answer = OA_ANSWER_TEXT, .dialogues = true
+    };
+    assert_int_equal(oa_example_texts_open(context, &columns, &t), OA_ARGUMENT);
+    expect_error(OA_ARGUMENT, "ex.txt: dialogues have no columns");
+}
+
+/* Turns of one dialogue are all on one side: of 40 with 5 turns each ten are held out, with all of their four answers.
+ */
+static void test_dialogues_stay_whole(void **state)
+{
+    (void)state;
+    struct oa_example_texts t;
+    static char text[40 * 64];
+    size_t n = 0;
+    for (int i = 0; i < 40; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "a%d __eou__ b%d __eou__ c%d __eou__ d%d __eou__ e%d\n", i, i,
+                              i, i, i);
+    write_text("ex.txt", text);
+    assert_int_equal(open_dialogues("ex.txt", 0.25, &t), OA_OK);
+    assert_int_equal(t.train.count, 120);
+    assert_int_equal(t.valid.count, 40);
+    for (size_t i = 0; i < 40; i++)
+        assert_int_equal(t.valid.place[i].line, t.valid.place[i / 4 * 4].line);
+    oa_example_texts_close(&t);
+}
+
+/* Of a source that is too long the newest words are read, with word numbers from 0. */
+static void test_end_is_kept(void **state)
+{
+    (void)state;
+    struct oa_example_texts t;
+    struct oa_tokenizer *tok;
+    struct oa_examples e;
+    write_text("ex.txt", "one two three __eou__ four\n");
+    assert_int_equal(open_dialogues("ex.txt", 0, &t), OA_OK);
+    assert_int_equal(oa_example_texts_tokenizer(context, &t, "byte", &tok), OA_OK);
+    struct oa_example_layout layout = {
+        .source_end = "</s>", .target_end = "</s>", .source_limit = 8, .words = true, .keep_end = true
+    };
+    assert_int_equal(oa_examples_encode(tok, &t, &t.train, &layout, &e), OA_OK);
+    assert_int_equal(e.source.start[1], 8);
+    assert_int_equal(e.source.cut, 1);
+    static const int32_t words[] = { 0, 1, 1, 1, 1, 1, 1, 2 }; /* a blank is of the word behind it */
+    for (int i = 0; i < 7; i++) {
+        assert_int_equal(e.source.ids[i], "o three"[i]);
+        assert_int_equal(e.source.words[i], words[i]);
+    }
+    assert_int_equal(e.source.words[7], words[7]);
+    oa_examples_close(&e);
+    oa_tokenizer_close(tok);
+    oa_example_texts_close(&t);
+}
+
 /* ---- labels ---------------------------------------------------------------------------------------------------- */
 
 static void assert_classes(const char *file, const char *const *names)
@@ -482,7 +573,7 @@ static void test_hold_out(void **state)
 {
     (void)state;
     struct oa_example_texts a, b, c;
-    struct oa_example_request r = { "ex.tsv", "", NULL, NULL, OA_ANSWER_CLASS, 0.25, 0 };
+    struct oa_example_request r = { "ex.tsv", "", NULL, NULL, OA_ANSWER_CLASS, 0.25, 0, false };
     write_numbered("ex.tsv", 101);
     assert_int_equal(oa_example_texts_open(context, &r, &a), OA_OK);
     assert_int_equal(oa_example_texts_open(context, &r, &b), OA_OK);
@@ -1120,6 +1211,9 @@ int main(void)
         cmocka_unit_test(test_tables_refused),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_pictures),
+        cmocka_unit_test(test_dialogues),
+        cmocka_unit_test(test_dialogues_stay_whole),
+        cmocka_unit_test(test_end_is_kept),
         cmocka_unit_test(test_patches),
         cmocka_unit_test(test_colours),
         cmocka_unit_test(test_classes),

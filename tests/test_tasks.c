@@ -36,6 +36,9 @@ static void write_sentences(const char *path, int count, int seed, const char *k
                     colours[colour], things[b], more);
         else if (strcmp(kind, "number") == 0)
             fprintf(f, "%d.5\ta %s and a %s %s%s\n", colour, things[a], colours[colour], things[b], more);
+        else if (strcmp(kind, "turns") == 0)
+            fprintf(f, "one %s %s __eou__ %s %s one%s __eou__\n", things[a], colours[colour], colours[colour],
+                    things[a], more);
         else if (strcmp(kind, "source") == 0)
             fprintf(f, "one %s %s %s%s\n", things[a], colours[colour], things[b], more);
         else
@@ -46,10 +49,10 @@ static void write_sentences(const char *path, int count, int seed, const char *k
 
 static int make_files(void **state)
 {
-    static const char *const kinds[] = { "class", "number", "source", "target" };
+    static const char *const kinds[] = { "class", "number", "source", "target", "turns" };
     (void)state;
     own = enter_own_folder();
-    for (int i = 0; own && i < 4; i++) {
+    for (int i = 0; own && i < 5; i++) {
         char path[64];
         snprintf(path, sizeof path, "train.%s%s", kinds[i], i < 2 ? ".tsv" : "");
         write_sentences(path, 400, 1, kinds[i]);
@@ -74,6 +77,10 @@ static struct oa_options options(const char *task, long steps)
     snprintf(o.data_tokenizer, sizeof o.data_tokenizer, "bpe:300");
     snprintf(o.data_train, sizeof o.data_train, writes ? "train.source,train.target" : "train.%s.tsv", kind);
     snprintf(o.data_valid, sizeof o.data_valid, writes ? "valid.source,valid.target" : "valid.%s.tsv", kind);
+    if (strcmp(task, "dialogue") == 0) {
+        snprintf(o.data_train, sizeof o.data_train, "train.turns");
+        snprintf(o.data_valid, sizeof o.data_valid, "valid.turns");
+    }
     o.model_width = 32;
     o.model_context = 40;
     o.train_batch = 32;
@@ -718,10 +725,10 @@ static void test_what_cannot_write_is_not_trained(void **state)
 /* Running text is cut anywhere: what goes by words is told so before a step. */
 static void test_words_are_of_examples(void **state)
 {
-    static const char *const tasks[] = { "mlm", "span", "classify", "regress", "translate", "summarize" };
+    static const char *const tasks[] = { "mlm", "span", "classify", "regress", "translate", "summarize", "dialogue" };
     oa_context *c = oa_open(NULL);
     (void)state;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 7; i++) {
         struct oa_options o = options(tasks[i], 1);
         struct oa_workload w;
         struct oa_plan plan;

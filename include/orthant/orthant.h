@@ -143,8 +143,10 @@ struct oa_scores {
  * that holds a run is refused. Returns OA_INTERRUPTED after saving when a stop was asked for. scores may be NULL. */
 OA_API enum oa_error oa_train(const oa_config *config, const char *folder, int resume, struct oa_scores *scores,
                               const struct oa_output *out);
-/* Evaluates the run in a folder on text files (commas between), or on its validation text when files is NULL. */
-OA_API enum oa_error oa_eval(oa_context *c, const char *folder, const char *files, struct oa_scores *scores,
+/* Evaluates the run in a folder on files (commas between), or on its test or validation data when files is NULL.
+ * columns: of files that are tables, as data.columns; NULL = those of the run. */
+OA_API enum oa_error oa_eval(oa_context *c, const char *folder, const char *files, const char *columns,
+                             struct oa_scores *scores,
                              const struct oa_output *out);
 /* What is to be continued, beside the options generate.*; all zero: generate.prompt, once. */
 struct oa_generate_request {
@@ -342,6 +344,12 @@ struct oa_bench_request {
     long reserved[4];      /* 0 */
 };
 OA_API enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_request *r, const struct oa_output *out);
+
+/* Where the time of a training step goes: real steps of the configured run, by part of the model and by operation, each
+ * with the least time that its arithmetic or its memory traffic would take on this machine. processor_time: 1: of all
+ * threads, against one core's peaks. Returns OA_INTERRUPTED, after what was measured until then was written, when a stop
+ * was asked for. */
+OA_API enum oa_error oa_bench_step(const oa_config *config, int processor_time, const struct oa_output *out);
 
 /* The proof that attentions do what they claim, on this machine: spec, or every mechanism when it is NULL. quick: fewer
  * variants and draws. Returns OA_DISPROVED, after the text was written, when a check failed. */

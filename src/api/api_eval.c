@@ -83,11 +83,22 @@ static enum oa_error report(const struct oa_trained *t, const struct oa_workload
     return oa_emit(out, &text);
 }
 
-static enum oa_error evaluate(struct oa_trained *t, const char *folder, const char *files, struct oa_scores *scores,
-                              struct oa_workload *w, const struct oa_output *out)
+static enum oa_error set_columns(struct oa_trained *t, const char *folder, const char *columns)
+{
+    const struct oa_task *task = oa_task_find(t->options.data_task);
+    if (!columns)
+        return OA_OK;
+    if (!task || !task->layout)
+        return oa_fail(t->context, OA_ARGUMENT, "%s was trained on running text, which has no columns", folder);
+    return oa_options_set(t->context, &t->options, "data.columns", columns);
+}
+
+static enum oa_error evaluate(struct oa_trained *t, const char *folder, const char *files, const char *columns,
+                              struct oa_scores *scores, struct oa_workload *w, const struct oa_output *out)
 {
     enum oa_side side;
     OA_TRY(oa_trained_open(t->context, folder, t));
+    OA_TRY(set_columns(t, folder, columns));
     OA_TRY(oa_workload_open_measured(t->context, &t->options, t->tokenizer, &t->model->form, files, w, &side));
     struct oa_run run = { 0 };
     enum oa_error e = cover(t, w, side, &run);
@@ -98,14 +109,14 @@ static enum oa_error evaluate(struct oa_trained *t, const char *folder, const ch
     return e;
 }
 
-enum oa_error oa_eval(oa_context *c, const char *folder, const char *files, struct oa_scores *scores,
-                      const struct oa_output *out)
+enum oa_error oa_eval(oa_context *c, const char *folder, const char *files, const char *columns,
+                      struct oa_scores *scores, const struct oa_output *out)
 {
     struct oa_trained t = { .context = c };
     struct oa_workload w = { 0 };
     struct oa_scores local;
     OA_TRY(oa_status(c));
-    enum oa_error e = evaluate(&t, folder, files, scores ? scores : &local, &w, out);
+    enum oa_error e = evaluate(&t, folder, files, columns, scores ? scores : &local, &w, out);
     oa_workload_close(&w);
     oa_trained_close(&t);
     return e;

@@ -21,7 +21,7 @@ static enum oa_error check_task(const struct translation *x, const char *folder,
         return OA_OK;
     return oa_fail(x->t.context, OA_ARGUMENT,
                    "%s was trained for the task \"%s\", which writes no text for a line; translate takes runs of "
-                   "translate and summarize",
+                   "translate, summarize and dialogue",
                    folder, x->t.options.data_task);
 }
 

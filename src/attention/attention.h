@@ -88,6 +88,10 @@ enum oa_error oa_spec_check(oa_context *c, const char *text); /* parses for the 
 void oa_spec_free(struct oa_spec *s);
 void oa_spec_print(const struct oa_spec *s, struct oa_text *out); /* canonical form */
 
+/* The uniform average over all keys that the mode lets a query see, in canonical form: logits that are 0 and stay so.
+ */
+#define OA_UNIFORM_ATTENTION "random(frozen, init=normal, sigma=0)"
+
 /* The stacks of a model (language_stacks.c): "encoder: raganato & decoder: random + softmax". What a model's
  * self-attention in the encoder, its self-attention in the decoder and its cross-attention are, in any order; a stack
  * without a label is softmax, and a text without labels is the self-attention of every stack. */
@@ -184,6 +188,17 @@ struct oa_layer_row {
     struct oa_state *state; /* one for each group of the layer */
     long keys;              /* cross-attention: rows of its memory */
 };
+/* Rows of sequences side by side, all projected by a parameter when the first of them asks. */
+struct oa_shared_rows {
+    oa_tensor *x;  /* of all sequences */
+    long sequence; /* the one at hand */
+    struct oa_shared_projection *first;
+};
+struct oa_shared_projection {
+    const struct oa_parameter *w;
+    oa_tensor *y;
+    struct oa_shared_projection *next;
+};
 struct oa_layer_input {
     oa_tensor *x;      /* [B·T, D] */
     oa_tensor *memory; /* [B·S, D], cross-attention; NULL otherwise */
@@ -201,6 +216,9 @@ struct oa_layer_input {
     /* [B] Decoding side by side, B sequences that are equally long so far. In cross-attention several may have the same
      * state. The memory then is that of one sequence, at its first call, and NULL later. NULL: there are none. */
     const struct oa_layer_row *rows;
+    /* One of such sequences, on its way through a mechanism: what was projected of all of them at once. NULL: nothing.
+     */
+    struct oa_shared_rows *shared;
 };
 
 enum oa_capability {
@@ -360,6 +378,8 @@ void oa_value_parameters(struct oa_group *g); /* value.weight and its bias */
 /* Are the keys those of another sequence? Then they come from the memory (NULL when decoding has read it), else from x.
  */
 bool oa_keys_elsewhere(const struct oa_group *g, const struct oa_layer_input *in);
+/* Rows of sequence number `sequence`, `count` each, where they lie. NULL stays NULL. */
+oa_tensor *oa_sequence_rows(oa_tape *t, const oa_tensor *x, long sequence, long count);
 oa_tensor *oa_key_input(const struct oa_group *g, const struct oa_layer_input *in);
 struct oa_attention_shape oa_group_shape(const struct oa_group *g, const struct oa_layer_input *in);
 long oa_group_length(const struct oa_group *g); /* N of its tables */

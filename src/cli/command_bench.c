@@ -60,10 +60,34 @@ static enum oa_error bench_attentions(struct call *call)
     return e;
 }
 
+/* Options of the table, or a file of them. */
+static bool configured(const struct call *call)
+{
+    for (int i = 0; i < call->givens; i++)
+        if (strchr(call->given[i].name, '.') || strstr(call->given[i].name, "config"))
+            return true;
+    return false;
+}
+
+static enum oa_error bench_step(struct call *call)
+{
+    if (!allow_none(call, "peak kernels attention lengths tokens width heads precision bidirectional",
+                    "--step times what the options of a run say, --model.attention and --train.precision among them"))
+        return OA_ARGUMENT;
+    enum oa_error e = apply_options(call);
+    bool processor = strcmp(flag_value(call, "clock"), "processor") == 0;
+    return e == OA_OK ? oa_bench_step(call->config, processor, &call->out) : e;
+}
+
 static enum oa_error run(struct call *call)
 {
     if (!want_words(call, 0, 0, "no words; attentions are given with --attention"))
         return OA_ARGUMENT;
+    if (flag_given(call, "step"))
+        return bench_step(call);
+    if (configured(call))
+        return wrong_use(call, "options of a run, and --config, are for --step; the bench of layers has --attention, "
+                               "--width, --heads and --precision");
     static const char layers[] = "attention lengths tokens width heads precision clock bidirectional";
     if (flag_given(call, "peak") && !allow_none(call, "kernels", "--peak measures the machine alone"))
         return OA_ARGUMENT;
@@ -79,6 +103,7 @@ static enum oa_error run(struct call *call)
 
 static const struct flag flags[] = {
     { .name = "peak", .help = "only the machine: arithmetic and memory, one core and all threads" },
+    { .name = "step", .help = "a training step of the run that --config and the options of the sections describe" },
     { .name = "kernels", .help = "every version of every kernel beside the plain C one" },
     { .name = "attention",
       .argument = "SPEC",
@@ -104,17 +129,23 @@ const struct command command_bench = {
     .name = "bench",
     .sentence = "times attention layers and kernels against the peaks of this machine",
     .usage = "[--attention SPEC]... [--lengths LIST] [--precision NAME] [--width N] [--heads N]\n"
+             "--step [--config FILE] [--section.key VALUE]...\n"
              "--peak\n"
              "--kernels",
     .text = "A layer is timed with its projections, forward and backward, as the least of several runs. Its rate is "
             "given as a share of the machine's measured peak and its time as a multiple of softmax attention's; the "
             "last column is the measured exponent: 2 means four times the time for twice the length.\n"
+            "With --step, training steps of a run are timed, by part of the model and by operation: what each takes "
+            "forward and backward, and the floor, the time that its arithmetic or its memory traffic would take at the "
+            "machine's peaks. What is many times its floor is worth a look.\n"
             "Other programs make the numbers worse, never better: run it on an idle machine. Stopped by Ctrl-C, it "
             "prints what it has measured.",
     .examples =
         "$ orthant bench --peak\n"
         "$ orthant bench --attention softmax --attention linear --lengths 512,1024,2048,4096\n"
+        "$ orthant bench --step --model.layers 4 --model.width 128 --train.batch 12 --train.precision bf16\n"
         "$ orthant bench --attention all --lengths 512,32768 --width 512 --heads 8 --threads 1 --clock processor",
+    .sections = "model data train",
     .flags = flags,
     .see = "doctor plan",
     .run = run,

@@ -43,7 +43,7 @@ const struct command command_translate = {
     .name = "translate",
     .sentence = "writes a translation or a summary of each line",
     .usage = "DIR [--beam N] [--nbest N | --scores] [--json] < INPUT > OUTPUT",
-    .text = "Takes runs of the tasks translate and summarize. Line i of the standard output is what the model writes "
+    .text = "Takes runs of the tasks translate, summarize and dialogue. Line i of the standard output is what the model writes "
             "for line i of the standard input, whatever lines stand beside it. An empty line gives an empty line. A "
             "line that is not UTF-8, has a byte 0 in it, or has characters that the vocabulary lacks, is named on "
             "standard error and gives an empty line; one that is longer than the model reads is cut, and counted at "

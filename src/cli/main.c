@@ -23,17 +23,22 @@ void to_stdout_at_once(void *argument, const char *text, size_t length)
     fflush(stdout);
 }
 
+/* Also of what was stopped, where there is more to say than that: how far it came, and what goes on from there. */
+static void say_why(const struct call *call, enum oa_error e)
+{
+    const char *sentence;
+    bool known = oa_last_error(call->context, &sentence) != OA_OK;
+    if (!call->said && (known || e != OA_INTERRUPTED))
+        print_failure(sentence);
+}
+
 static int exit_code(const struct call *call, enum oa_error e, int signal)
 {
     if (e == OA_OK)
         return DONE;
+    say_why(call, e);
     if (e == OA_INTERRUPTED)
         return 128 + (signal ? signal : SIGINT);
-    if (!call->said) {
-        const char *sentence;
-        oa_last_error(call->context, &sentence);
-        print_failure(sentence);
-    }
     return e == OA_ARGUMENT ? USAGE : e == OA_DIVERGED ? DIVERGED : e == OA_DISPROVED ? DISPROVED : FAILED;
 }
 

@@ -1,23 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rows of a text of which a part is hidden: where they begin, and which stream hides. */
+ * Rows of a text of which a part is hidden: where they begin, which stream hides, and which rows a batch has. */
 #include "data/masking.h"
 
-enum oa_error oa_crops_open(oa_context *c, const struct oa_tokens *tokens, int rows, long length, uint64_t seed,
-                            struct oa_crops *out)
+enum oa_error oa_crops_open(oa_context *c, const struct oa_hiding *how, const struct oa_tokens *tokens, int rows,
+                            long length, uint64_t seed, struct oa_crops *out)
 {
-    *out = (struct oa_crops){ c, tokens, rows, length, oa_stream_named(seed, "batch"), oa_stream_named(seed, "mask") };
+    *out = (struct oa_crops){ .context = c,
+                              .how = how,
+                              .tokens = tokens,
+                              .rows = rows,
+                              .length = length,
+                              .places = oa_stream_named(seed, "batch"),
+                              .noise = oa_stream_named(seed, "mask") };
     if (rows < 1 || length < 1)
         return oa_fail(c, OA_ARGUMENT, "a batch of %d rows of %ld tokens of text is empty; both are at least 1", rows,
                        length);
     return OA_OK;
 }
 
+/* ---- training ---- */
+
 static const char *name_of(const struct oa_crops *c)
 {
     return c->tokens->name ? c->tokens->name : "text";
 }
 
-enum oa_error oa_crops_check(const struct oa_crops *c)
+/* Is there a whole row? */
+static enum oa_error check(const struct oa_crops *c)
 {
     if (c->tokens->count >= (size_t)c->length)
         return OA_OK;
@@ -26,26 +35,72 @@ enum oa_error oa_crops_check(const struct oa_crops *c)
                    name_of(c), c->tokens->count, c->length);
 }
 
-struct oa_crop oa_crops_random(const struct oa_crops *c, uint64_t step, uint64_t row)
+static struct oa_crop random_crop(const struct oa_crops *c, uint64_t step, uint64_t row)
 {
     uint64_t starts = c->tokens->count - (size_t)c->length + 1;
     uint64_t start = oa_random_below(oa_stream_child(c->places, step), row, starts);
     return (struct oa_crop){ c->tokens->ids + start, c->length, oa_stream_child(oa_stream_child(c->noise, step), row) };
 }
 
-uint64_t oa_crops_windows(const struct oa_crops *c, long least)
+enum oa_error oa_crops_random(void *self, uint64_t step, long accumulate, long micro, struct oa_batch *out)
+{
+    const struct oa_crops *c = self;
+    (void)accumulate;
+    OA_TRY(check(c));
+    for (int r = 0; r < c->rows; r++) {
+        struct oa_crop crop = random_crop(c, step, (uint64_t)(micro * c->rows + r));
+        c->how->fill_row(c, r, &crop);
+    }
+    *out = c->how->batch_of(c, c->rows);
+    return OA_OK;
+}
+
+/* ---- validation ---- */
+
+static uint64_t count_windows(const struct oa_crops *c)
 {
     uint64_t length = (uint64_t)c->length, whole = c->tokens->count / length, left = c->tokens->count % length;
-    return whole + (left >= (uint64_t)least);
+    return whole + (left >= (uint64_t)c->how->least);
 }
 
 /* Steps of training are numbered from 1: what validation hides is that of a step 0. */
-struct oa_crop oa_crops_window(const struct oa_crops *c, uint64_t i)
+static struct oa_crop window(const struct oa_crops *c, uint64_t i)
 {
     uint64_t start = i * (uint64_t)c->length;
     return (struct oa_crop){ c->tokens->ids + start, oa_min(c->length, (long)(c->tokens->count - start)),
                              oa_stream_child(oa_stream_child(c->noise, 0), i) };
 }
+
+enum oa_error oa_crops_cover(void *self, const struct oa_tokenizer *tok, uint64_t limit, struct oa_cover *out)
+{
+    struct oa_crops *c = self;
+    uint64_t all = count_windows(c), targets = 0;
+    (void)tok;
+    for (c->windows = 0; c->windows < all; c->windows++) {
+        uint64_t more = (uint64_t)c->how->targets(c, window(c, c->windows).count);
+        if (limit && c->windows && targets + more > limit)
+            break;
+        targets += more;
+    }
+    *out = (struct oa_cover){ .batches = oa_blocks((long)c->windows, c->rows), .targets = targets };
+    return OA_OK;
+}
+
+enum oa_error oa_crops_window(void *self, long i, struct oa_batch *out)
+{
+    const struct oa_crops *c = self;
+    long first = i * c->rows, rows = oa_min(c->rows, (long)c->windows - first);
+    if (i < 0 || rows < 1)
+        return oa_fail(c->context, OA_ARGUMENT, "batch %ld: there are %ld", i, oa_blocks((long)c->windows, c->rows));
+    for (int r = 0; r < rows; r++) {
+        struct oa_crop crop = window(c, (uint64_t)(first + r));
+        c->how->fill_row(c, r, &crop);
+    }
+    *out = c->how->batch_of(c, (int)rows);
+    return OA_OK;
+}
+
+/* ---- what both kinds of hiding need ---- */
 
 void oa_choose_places(struct oa_stream s, long n, long count, int32_t *place)
 {

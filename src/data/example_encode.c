@@ -56,19 +56,23 @@ static enum oa_error add_special(struct encoder *e, struct coded *to, size_t sta
     return oa_ids_add(&to->words, to->words.count > start ? to->words.id[to->words.count - 1] + 1 : 0);
 }
 
-/* The first `count` tokens of a text behind what is there of its row, which begins at `start`. */
-static enum oa_error add_text(struct encoder *e, struct coded *to, size_t start, const struct coded *text, size_t count)
+/* The first or the last `count` tokens of a text behind what is there of its row, which begins at `start`. */
+static enum oa_error add_text(struct encoder *e, struct coded *to, size_t start, const struct coded *text, size_t count,
+                              bool last)
 {
     int32_t first = 0;
+    size_t from = last ? text->ids.count - count : 0;
     if (e->layout->words && to->words.count > start)
         first = to->words.id[to->words.count - 1] + 1;
-    for (size_t i = 0; i < count; i++) {
+    if (e->layout->words && from)
+        first -= text->words.id[from];
+    for (size_t i = from; i < from + count; i++) {
         OA_TRY(oa_ids_add(&to->ids, text->ids.id[i]));
         if (e->layout->words)
             OA_TRY(oa_ids_add(&to->words, first + text->words.id[i]));
     }
     if (e->out->patch)
-        oa_text_add(&to->pixels, text->pixels.s, count * e->out->patch);
+        oa_text_add(&to->pixels, text->pixels.s + from * e->out->patch, count * e->out->patch);
     return OA_OK;
 }
 
@@ -144,7 +148,7 @@ static enum oa_error join_source(struct encoder *e, size_t row, int texts)
     OA_TRY(fit_source(e, texts, count));
     OA_TRY(add_special(e, &e->source, start, e->source_begin));
     for (int i = 0; i < texts; i++) {
-        OA_TRY(add_text(e, &e->source, start, &e->text[i], count[i]));
+        OA_TRY(add_text(e, &e->source, start, &e->text[i], count[i], e->layout->keep_end));
         OA_TRY(add_special(e, &e->source, start, e->source_end));
         if (i == 0 && e->out->split)
             e->out->split[row] = (int32_t)(e->source.ids.count - start);
@@ -181,7 +185,7 @@ static enum oa_error add_target(struct encoder *e, size_t row)
     size_t start = e->target.ids.count;
     OA_TRY(encode_cell(e, row, 1, &e->text[0]));
     OA_TRY(add_special(e, &e->target, start, e->target_begin));
-    OA_TRY(add_text(e, &e->target, start, &e->text[0], e->text[0].ids.count));
+    OA_TRY(add_text(e, &e->target, start, &e->text[0], e->text[0].ids.count, false));
     OA_TRY(add_special(e, &e->target, start, e->target_end));
     if (e->target.ids.count < start + 2)
         return oa_fail(e->tok->context, OA_ARGUMENT,

@@ -85,7 +85,7 @@ struct oa_cell oa_cells_join(const struct oa_cells *cells, const struct oa_colum
 /* ---- readers ------------------------------------------------------------------------------------------------- */
 
 typedef enum oa_error oa_rows_reader(struct oa_rows *rows, const char *file, const char *columns);
-oa_rows_reader oa_read_tsv, oa_read_csv, oa_read_jsonl, oa_read_pictures;
+oa_rows_reader oa_read_tsv, oa_read_csv, oa_read_jsonl, oa_read_pictures, oa_read_dialogues;
 enum oa_error oa_read_parallel(struct oa_rows *rows, const char *source, const char *target);
 /* All files of a list, by the names and what is asked for. */
 enum oa_error oa_rows_read(struct oa_rows *rows, const char *files, const char *columns);

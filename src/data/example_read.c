@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A list of files → rows: by the end of a name it is a table, objects or pictures; other files are pairs of parallel
- * ones where targets are asked for, and tables with tabs where labels are.
+ * ones where targets are asked for, or dialogues, and tables with tabs where labels are.
  */
 #include "data/example_parts.h"
 
@@ -47,6 +47,8 @@ static enum oa_error read_all(struct oa_rows *rows, char *list, const char *colu
         if (!*name)
             return oa_fail(rows->context, OA_ARGUMENT,
                            "the list of %s files has an empty name in it (two commas, or one too many)", rows->name);
+        if (!read && rows->dialogues)
+            read = oa_read_dialogues;
         if (!read && rows->answer != OA_ANSWER_TEXT)
             read = oa_read_tsv;
         if (read) {

@@ -158,13 +158,26 @@ static enum oa_error choose(oa_context *c, size_t count, size_t chosen, uint64_t
     return order && mark ? OA_OK : OA_NO_MEMORY;
 }
 
-static enum oa_error divide(const struct oa_rows *rows, const uint8_t *mark, struct oa_rows *rest, struct oa_rows *held)
+/* Rows of one line, such as the turns of a dialogue, are not told apart: group[i] is that of row i, from 0. */
+static size_t group_rows(const struct oa_rows *rows, size_t *group)
+{
+    size_t groups = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct oa_row_place *p = &rows->place[i];
+        groups += i == 0 || p->line != p[-1].line || p->file != p[-1].file;
+        group[i] = groups - 1;
+    }
+    return groups;
+}
+
+static enum oa_error divide(const struct oa_rows *rows, const size_t *group, const uint8_t *mark, struct oa_rows *rest,
+                            struct oa_rows *held)
 {
     for (int i = 0; i < rows->files; i++)
         if (oa_rows_add_file(rest, rows->file[i]) < 0 || oa_rows_add_file(held, rows->file[i]) < 0)
             return OA_NO_MEMORY;
     for (size_t i = 0; i < rows->count; i++)
-        OA_TRY(copy_row(rows, i, mark[i] ? held : rest));
+        OA_TRY(copy_row(rows, i, mark[group[i]] ? held : rest));
     return OA_OK;
 }
 
@@ -181,13 +194,17 @@ static void take_place(struct oa_rows *rows, struct oa_rows *rest)
 enum oa_error oa_rows_divide(const struct oa_rows *rows, double fraction, uint64_t seed, struct oa_rows *rest,
                              struct oa_rows *held)
 {
-    size_t kept = (size_t)floor((double)rows->count * (1 - fraction));
-    uint8_t *mark;
+    uint8_t *mark = NULL;
+    size_t *group = oa_alloc(rows->context, (rows->count + 1) * sizeof *group);
+    if (!group)
+        return OA_NO_MEMORY;
+    size_t groups = group_rows(rows, group), kept = (size_t)floor((double)groups * (1 - fraction));
     held->pictures = rest->pictures = rows->pictures;
-    enum oa_error error = choose(rows->context, rows->count, rows->count - kept, seed, &mark);
+    enum oa_error error = choose(rows->context, groups, groups - kept, seed, &mark);
     if (error == OA_OK)
-        error = divide(rows, mark, rest, held);
+        error = divide(rows, group, mark, rest, held);
     oa_free(mark);
+    oa_free(group);
     return error;
 }
 

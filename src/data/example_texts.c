@@ -157,18 +157,20 @@ static enum oa_error close_if(enum oa_error error, struct oa_example_texts *t)
     return error;
 }
 
-static void init_sides(oa_context *c, enum oa_answer answer, const char *valid, struct oa_example_texts *out)
+static void init_sides(oa_context *c, enum oa_answer answer, bool dialogues, const char *valid,
+                       struct oa_example_texts *out)
 {
     *out = (struct oa_example_texts){ 0 };
     oa_rows_init(&out->train, c, "training", answer);
     oa_rows_init(&out->valid, c, valid, answer);
     oa_rows_init(&out->test, c, "test", answer);
+    out->train.dialogues = out->valid.dialogues = out->test.dialogues = dialogues;
 }
 
 enum oa_error oa_example_texts_open(oa_context *c, const struct oa_example_request *request,
                                     struct oa_example_texts *out)
 {
-    init_sides(c, request->answer, "validation", out);
+    init_sides(c, request->answer, request->dialogues, "validation", out);
     return close_if(open_texts(c, request, out), out);
 }
 
@@ -222,7 +224,7 @@ static enum oa_error open_measured(oa_context *c, const struct oa_example_reques
 enum oa_error oa_example_texts_open_measured(oa_context *c, const struct oa_example_request *request,
                                              const struct oa_labels *classes, struct oa_example_texts *out)
 {
-    init_sides(c, request->answer, "validation", out);
+    init_sides(c, request->answer, request->dialogues, "validation", out);
     return close_if(open_measured(c, request, classes, out), out);
 }
 
@@ -232,7 +234,7 @@ enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, do
                                         struct oa_example_texts *out)
 {
     oa_context *c = whole->train.context;
-    init_sides(c, whole->train.answer, "held-out", out);
+    init_sides(c, whole->train.answer, whole->train.dialogues, "held-out", out);
     enum oa_error e = oa_rows_divide(&whole->train, fraction, seed, &out->train, &out->valid);
     if (e == OA_OK)
         e = oa_labels_copy(c, whole->classes.name, whole->classes.count, &out->classes);

@@ -36,8 +36,9 @@ struct oa_rows {
     oa_context *context;
     const char *name; /* "training", "validation", "test": for messages */
     enum oa_answer answer;
-    bool pictures; /* each text is a picture: a byte a pixel */
-    bool whole;    /* rows with an empty text are kept: a score is of all of a test set */
+    bool pictures;  /* each text is a picture: a byte a pixel */
+    bool dialogues; /* files that are no tables are dialogues */
+    bool whole;     /* rows with an empty text are kept: a score is of all of a test set */
     size_t count;
     struct oa_text pool; /* the cells end to end */
     size_t *cell;        /* cell k: pool.s[cell[k]] … cell[k + 1] - 1 */
@@ -78,8 +79,10 @@ struct oa_example_request {
     const char *train, *valid, *test; /* lists of files; valid and test may be empty or NULL */
     const char *columns;              /* data.columns: names or numbers of columns, keys; empty or NULL: found out */
     enum oa_answer answer;
-    double valid_fraction; /* without valid: so much of the training rows, drawn with split_seed */
+    double valid_fraction; /* without valid: so much of the training rows, drawn with split_seed; those of a line
+                            * stay together */
     uint64_t split_seed;
+    bool dialogues; /* of OA_ANSWER_TEXT: files that are no tables are dialogues, one a line */
 };
 
 /* Rows of a side that are in the training side as well. */
@@ -120,6 +123,7 @@ struct oa_example_layout {
     const char *source_begin, *source_end, *target_begin, *target_end;
     long source_limit, target_limit; /* most tokens that an encoder, a decoder reads; 0: any number */
     bool refuse_long;                /* a row beyond the limit is refused, else cut */
+    bool keep_end;                   /* a source that is too long loses its beginning, else its end */
     bool words;                      /* numbers of words are wanted */
 };
 

@@ -9,19 +9,23 @@ enum { AROUND = 2 }; /* "[CLS]" and "[SEP]" */
 enum { PLACES, FATES, TOKENS };
 
 struct masked_batches {
-    struct oa_crops crops;
+    struct oa_crops crops; /* first: see of() */
     double share;
     long length;
     int32_t cls, sep, mask;
     int32_t *ordinary; /* [ordinaries] tokens that are not special: what a token may be replaced by */
     size_t ordinaries;
-    uint64_t windows; /* of the last cover */
     int32_t *input, *target, *lengths, *place;
 };
 
 long oa_masked_count(double share, long tokens)
 {
     return oa_max(1, (long)nearbyint(share * (double)tokens));
+}
+
+static const struct masked_batches *of(const struct oa_crops *crops)
+{
+    return (const struct masked_batches *)crops;
 }
 
 /* ---- a row ---- */
@@ -34,8 +38,9 @@ static int32_t fate(const struct masked_batches *b, struct oa_stream noise, uint
     return u < 0.9 ? b->ordinary[oa_random_below(oa_stream_child(noise, TOKENS), i, b->ordinaries)] : id;
 }
 
-static void fill_row(const struct masked_batches *b, int r, const struct oa_crop *crop)
+static void fill_row(const struct oa_crops *crops, int r, const struct oa_crop *crop)
 {
+    const struct masked_batches *b = of(crops);
     int32_t *input = b->input + (long)r * b->length, *target = b->target + (long)r * b->length;
     for (long t = 0; t < b->length; t++) {
         input[t] = t >= 1 && t <= crop->count ? crop->ids[t - 1] : 0;
@@ -55,8 +60,9 @@ static void fill_row(const struct masked_batches *b, int r, const struct oa_crop
     }
 }
 
-static struct oa_batch batch_of(const struct masked_batches *b, int rows)
+static struct oa_batch batch_of(const struct oa_crops *crops, int rows)
 {
+    const struct masked_batches *b = of(crops);
     bool whole = true;
     for (int r = 0; r < rows; r++)
         whole = whole && b->lengths[r] == b->length;
@@ -69,6 +75,13 @@ static struct oa_batch batch_of(const struct masked_batches *b, int rows)
 
 /* ---- the kind ---- */
 
+static long targets(const struct oa_crops *crops, long tokens)
+{
+    return oa_masked_count(of(crops)->share, tokens);
+}
+
+static const struct oa_hiding hiding = { 1, targets, fill_row, batch_of };
+
 static void amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
 {
     const struct masked_batches *b = self;
@@ -76,51 +89,6 @@ static void amount(void *self, uint64_t step, long accumulate, struct oa_amount 
     (void)step;
     out->targets = rows * (double)oa_masked_count(b->share, b->crops.length);
     out->tokens = rows * (double)b->length;
-}
-
-static enum oa_error random_rows(void *self, uint64_t step, long accumulate, long micro, struct oa_batch *out)
-{
-    struct masked_batches *b = self;
-    (void)accumulate;
-    OA_TRY(oa_crops_check(&b->crops));
-    for (int r = 0; r < b->crops.rows; r++) {
-        struct oa_crop crop = oa_crops_random(&b->crops, step, (uint64_t)(micro * b->crops.rows + r));
-        fill_row(b, r, &crop);
-    }
-    *out = batch_of(b, b->crops.rows);
-    return OA_OK;
-}
-
-/* Rows are whole: a limit below the targets of one row means one row. Characters are not counted: bits of hidden tokens
- * are no bits of a text. */
-static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t limit, struct oa_cover *out)
-{
-    struct masked_batches *b = self;
-    uint64_t all = oa_crops_windows(&b->crops, 1), targets = 0;
-    (void)tok;
-    for (b->windows = 0; b->windows < all; b->windows++) {
-        uint64_t more = (uint64_t)oa_masked_count(b->share, oa_crops_window(&b->crops, b->windows).count);
-        if (limit && b->windows && targets + more > limit)
-            break;
-        targets += more;
-    }
-    *out = (struct oa_cover){ .batches = oa_blocks((long)b->windows, b->crops.rows), .targets = targets };
-    return OA_OK;
-}
-
-static enum oa_error window(void *self, long i, struct oa_batch *out)
-{
-    struct masked_batches *b = self;
-    long first = i * b->crops.rows, rows = oa_min(b->crops.rows, (long)b->windows - first);
-    if (i < 0 || rows < 1)
-        return oa_fail(b->crops.context, OA_ARGUMENT, "batch %ld: there are %ld", i,
-                       oa_blocks((long)b->windows, b->crops.rows));
-    for (int r = 0; r < rows; r++) {
-        struct oa_crop crop = oa_crops_window(&b->crops, (uint64_t)(first + r));
-        fill_row(b, r, &crop);
-    }
-    *out = batch_of(b, (int)rows);
-    return OA_OK;
 }
 
 static void close(void *self)
@@ -134,7 +102,7 @@ static void close(void *self)
     oa_free(b);
 }
 
-static const struct oa_batches_kind kind = { amount, random_rows, cover, window, NULL, close };
+static const struct oa_batches_kind kind = { amount, oa_crops_random, oa_crops_cover, oa_crops_window, NULL, close };
 
 /* ---- opening ---- */
 
@@ -159,7 +127,7 @@ static enum oa_error make(oa_context *c, const struct oa_tokens *tokens, const s
     size_t places = (size_t)how->rows * (size_t)how->length;
     b->share = how->share;
     b->length = how->length;
-    OA_TRY(oa_crops_open(c, tokens, how->rows, how->length - AROUND, how->seed, &b->crops));
+    OA_TRY(oa_crops_open(c, &hiding, tokens, how->rows, how->length - AROUND, how->seed, &b->crops));
     OA_TRY(find_tokens(c, how->tokenizer, b));
     b->input = oa_alloc(c, places * sizeof *b->input);
     b->target = oa_alloc(c, places * sizeof *b->target);

@@ -14,26 +14,39 @@
 
 /* ---- crops: where rows are taken from ---- */
 
-struct oa_crops {
-    oa_context *context;
-    const struct oa_tokens *tokens; /* borrowed */
-    int rows;                       /* of a batch */
-    long length;                    /* tokens of a row */
-    struct oa_stream places, noise;
-};
 struct oa_crop {
     const int32_t *ids;
     long count;
     struct oa_stream noise; /* of what is hidden in it */
 };
-/* Refuses a text that has not `length` tokens in training, or not `least` at all. */
-enum oa_error oa_crops_open(oa_context *c, const struct oa_tokens *tokens, int rows, long length, uint64_t seed,
-                            struct oa_crops *out);
-enum oa_error oa_crops_check(const struct oa_crops *c); /* is there a whole row? */
-struct oa_crop oa_crops_random(const struct oa_crops *c, uint64_t step, uint64_t row);
-/* Windows end to end; the last one may be shorter, and is left out where it has fewer than `least` tokens. */
-uint64_t oa_crops_windows(const struct oa_crops *c, long least);
-struct oa_crop oa_crops_window(const struct oa_crops *c, uint64_t i);
+struct oa_crops;
+/* What becomes of crops. `b` is the batches' own struct, whose first member is its crops. */
+struct oa_hiding {
+    long least; /* tokens that a window must have */
+    long (*targets)(const struct oa_crops *b, long tokens);
+    void (*fill_row)(const struct oa_crops *b, int row, const struct oa_crop *crop);
+    struct oa_batch (*batch_of)(const struct oa_crops *b, int rows);
+};
+struct oa_crops {
+    oa_context *context;
+    const struct oa_hiding *how;
+    const struct oa_tokens *tokens; /* borrowed */
+    int rows;                       /* of a batch */
+    long length;                    /* tokens of a row */
+    uint64_t windows;               /* of the last cover */
+    struct oa_stream places, noise;
+};
+/* rows and length: at least 1. `how` and the tokens are borrowed. */
+enum oa_error oa_crops_open(oa_context *c, const struct oa_hiding *how, const struct oa_tokens *tokens, int rows,
+                            long length, uint64_t seed, struct oa_crops *out);
+
+/* As a kind of batches has them (struct oa_batches_kind); self begins with its crops. Training: crops from anywhere,
+ * which a text of less than a row is refused for. Covering: windows end to end; the last one may be shorter, and is
+ * left out where it has fewer than `least` tokens. Rows are whole: a limit below the targets of one row means one row.
+ * Characters are not counted: bits of hidden tokens are no bits of a text. */
+enum oa_error oa_crops_random(void *self, uint64_t step, long accumulate, long micro, struct oa_batch *out);
+enum oa_error oa_crops_cover(void *self, const struct oa_tokenizer *tok, uint64_t limit, struct oa_cover *out);
+enum oa_error oa_crops_window(void *self, long i, struct oa_batch *out);
 
 /* `count` of the places 0 … n-1, without replacement, each set as likely: the first `count` of place [n], in the order
  * of drawing (Fisher and Yates). */

@@ -5,11 +5,10 @@
 enum { LEAST = 2 }; /* tokens of which one is hidden */
 
 struct span_batches {
-    struct oa_crops crops;
+    struct oa_crops crops; /* first: see of() */
     double share, mean;
     struct oa_span_counts whole; /* of a row that is no shorter than the others */
     int32_t begin, end, *sentinel;
-    uint64_t windows; /* of the last cover */
     int32_t *source, *input, *target, *source_lengths, *lengths, *work;
     uint8_t *mark;
 };
@@ -17,6 +16,11 @@ struct span_batches {
 static struct oa_span_counts counts_of(const struct span_batches *b, long tokens)
 {
     return oa_span_count(b->share, b->mean, tokens);
+}
+
+static const struct span_batches *of(const struct oa_crops *crops)
+{
+    return (const struct span_batches *)crops;
 }
 
 /* ---- a row ---- */
@@ -49,8 +53,9 @@ static void write_target(const struct span_batches *b, const struct oa_crop *cro
         target[n++] = OA_IGNORED;
 }
 
-static void fill_row(const struct span_batches *b, int r, const struct oa_crop *crop)
+static void fill_row(const struct oa_crops *crops, int r, const struct oa_crop *crop)
 {
+    const struct span_batches *b = of(crops);
     struct oa_span_counts counts = counts_of(b, crop->count);
     int32_t *input = b->input + r * b->whole.target, *target = b->target + r * b->whole.target;
     oa_mark_spans(crop->noise, &counts, crop->count, b->mark, b->work);
@@ -63,8 +68,9 @@ static void fill_row(const struct span_batches *b, int r, const struct oa_crop *
     b->lengths[r] = (int32_t)counts.target;
 }
 
-static struct oa_batch batch_of(const struct span_batches *b, int rows)
+static struct oa_batch batch_of(const struct oa_crops *crops, int rows)
 {
+    const struct span_batches *b = of(crops);
     bool whole = true;
     for (int r = 0; r < rows; r++)
         whole = whole && b->lengths[r] == b->whole.target && b->source_lengths[r] == b->whole.source;
@@ -80,6 +86,14 @@ static struct oa_batch batch_of(const struct span_batches *b, int rows)
 
 /* ---- the kind ---- */
 
+static long targets(const struct oa_crops *crops, long tokens)
+{
+    return counts_of(of(crops), tokens).target;
+}
+
+/* Sentinels are targets, too. */
+static const struct oa_hiding hiding = { LEAST, targets, fill_row, batch_of };
+
 static void amount(void *self, uint64_t step, long accumulate, struct oa_amount *out)
 {
     const struct span_batches *b = self;
@@ -87,50 +101,6 @@ static void amount(void *self, uint64_t step, long accumulate, struct oa_amount 
     (void)step;
     out->targets = rows * (double)b->whole.target;
     out->tokens = rows * (double)(b->whole.source + b->whole.target);
-}
-
-static enum oa_error random_rows(void *self, uint64_t step, long accumulate, long micro, struct oa_batch *out)
-{
-    struct span_batches *b = self;
-    (void)accumulate;
-    OA_TRY(oa_crops_check(&b->crops));
-    for (int r = 0; r < b->crops.rows; r++) {
-        struct oa_crop crop = oa_crops_random(&b->crops, step, (uint64_t)(micro * b->crops.rows + r));
-        fill_row(b, r, &crop);
-    }
-    *out = batch_of(b, b->crops.rows);
-    return OA_OK;
-}
-
-/* Rows are whole, and sentinels are no text: see masked_batches.c. */
-static enum oa_error cover(void *self, const struct oa_tokenizer *tok, uint64_t limit, struct oa_cover *out)
-{
-    struct span_batches *b = self;
-    uint64_t all = oa_crops_windows(&b->crops, LEAST), targets = 0;
-    (void)tok;
-    for (b->windows = 0; b->windows < all; b->windows++) {
-        uint64_t more = (uint64_t)counts_of(b, oa_crops_window(&b->crops, b->windows).count).target;
-        if (limit && b->windows && targets + more > limit)
-            break;
-        targets += more;
-    }
-    *out = (struct oa_cover){ .batches = oa_blocks((long)b->windows, b->crops.rows), .targets = targets };
-    return OA_OK;
-}
-
-static enum oa_error window(void *self, long i, struct oa_batch *out)
-{
-    struct span_batches *b = self;
-    long first = i * b->crops.rows, rows = oa_min(b->crops.rows, (long)b->windows - first);
-    if (i < 0 || rows < 1)
-        return oa_fail(b->crops.context, OA_ARGUMENT, "batch %ld: there are %ld", i,
-                       oa_blocks((long)b->windows, b->crops.rows));
-    for (int r = 0; r < rows; r++) {
-        struct oa_crop crop = oa_crops_window(&b->crops, (uint64_t)(first + r));
-        fill_row(b, r, &crop);
-    }
-    *out = batch_of(b, (int)rows);
-    return OA_OK;
 }
 
 static void close(void *self)
@@ -143,7 +113,7 @@ static void close(void *self)
     oa_free(b);
 }
 
-static const struct oa_batches_kind kind = { amount, random_rows, cover, window, NULL, close };
+static const struct oa_batches_kind kind = { amount, oa_crops_random, oa_crops_cover, oa_crops_window, NULL, close };
 
 /* ---- opening ---- */
 
@@ -171,7 +141,7 @@ static enum oa_error make(oa_context *c, const struct oa_tokens *tokens, const s
     b->share = how->share;
     b->mean = how->mean;
     b->whole = counts_of(b, how->tokens);
-    OA_TRY(oa_crops_open(c, tokens, how->rows, how->tokens, how->seed, &b->crops));
+    OA_TRY(oa_crops_open(c, &hiding, tokens, how->rows, how->tokens, how->seed, &b->crops));
     OA_TRY(find_tokens(c, how->tokenizer, b));
     b->source = numbers(c, how->rows, b->whole.source);
     b->input = numbers(c, how->rows, b->whole.target);

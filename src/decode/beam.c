@@ -2,11 +2,13 @@
  * Beam search (Graves 2012, Sutskever et al. 2014) with length-normalised ranks (Wu et al. 2016; Murray and Chiang
  * 2018, "length reward" apart). Every open sequence of a source is followed by every token; of these candidates the
  * 2·width likeliest are looked at: those that end and stand among the first `width` are finished, and the first `width`
- * that do not end stay open. log p is summed in double from a log-softmax in double. */
+ * that do not end stay open. log p is summed in double. */
 #include "decode/beam.h"
 
 #include <math.h>
 #include <string.h>
+
+enum { BLOCK = 64 }; /* logits */
 
 /* An open sequence: its tokens stand in a row of the ids of its source. */
 struct open {
@@ -38,6 +40,7 @@ struct search {
     int *of, *parent;            /* of the rows of the next call: source, row of the call before */
     int32_t *ids;                /* and what they go on with */
     float *logits;               /* [rows][vocabulary] */
+    double *sums;                /* [rows] log Σ exp of these */
 };
 
 /* ---- ranks ---- */
@@ -84,33 +87,53 @@ static void offer(struct candidate *best, int *count, int room, struct candidate
     best[place] = x;
 }
 
-/* log Σ exp(logits), NaN where that makes no sense. */
-static double log_sum(const float *logits, long n)
+/* Logits up to this one have a place behind the worst of the candidates; a little lower than exact sums would have it,
+ * since those of `offer` are rounded. */
+static float no_better(const struct search *s, int count, double score, double all)
 {
-    double most = (double)-INFINITY, sum = 0;
-    for (long i = 0; i < n; i++) {
-        if (isnan(logits[i]) || (double)logits[i] == (double)INFINITY)
-            return (double)NAN;
-        most = fmax(most, (double)logits[i]);
-    }
+    if (count < 2 * s->how->width)
+        return -INFINITY;
+    double worst = s->candidate[count - 1].score;
+    return nextafterf((float)(worst - score + all - 1e-12 * (fabs(worst) + fabs(score) + fabs(all))), -INFINITY);
+}
+
+static bool some_above(const float *logits, long n, float bound)
+{
+    int some = 0;
     for (long i = 0; i < n; i++)
-        sum += exp((double)logits[i] - most);
-    return isfinite(most) ? most + log(sum) : (double)NAN;
+        some |= !(logits[i] <= bound);
+    return some;
+}
+
+/* Most blocks of logits have none that is likely enough, and are not looked at one by one. False: not all are finite
+ * or −∞. */
+static bool collect_row(struct search *s, const struct open *from, int parent, int *count)
+{
+    const float *logits = s->logits + (size_t)from->row * (size_t)s->how->vocabulary;
+    double all = s->sums[from->row];
+    float bound = no_better(s, *count, from->score, all);
+    for (long first = 0; first < s->how->vocabulary; first += BLOCK) {
+        long n = s->how->vocabulary - first < BLOCK ? s->how->vocabulary - first : BLOCK;
+        if (!(n == BLOCK ? some_above(logits + first, BLOCK, bound) : some_above(logits + first, n, bound)))
+            continue;
+        for (long id = first; id < first + n; id++) {
+            if (isnan(logits[id]) || (double)logits[id] == (double)INFINITY)
+                return false;
+            if (logits[id] > bound)
+                offer(s->candidate, count, 2 * s->how->width,
+                      (struct candidate){ from->score + ((double)logits[id] - all), parent, (int32_t)id });
+        }
+        bound = no_better(s, *count, from->score, all);
+    }
+    return isfinite(all);
 }
 
 static enum oa_error collect(struct search *s, const struct source *x, int *count)
 {
     *count = 0;
-    for (int k = 0; k < x->count; k++) {
-        const float *logits = s->logits + (size_t)x->open[k].row * (size_t)s->how->vocabulary;
-        double all = log_sum(logits, s->how->vocabulary);
-        if (isnan(all))
+    for (int k = 0; k < x->count; k++)
+        if (!collect_row(s, &x->open[k], k, count))
             return oa_fail(s->c, OA_DIVERGED, "the model's log-odds after %d tokens are not finite", s->length);
-        for (long id = 0; id < s->how->vocabulary; id++)
-            if (isfinite((double)logits[id]))
-                offer(s->candidate, count, 2 * s->how->width,
-                      (struct candidate){ x->open[k].score + ((double)logits[id] - all), k, (int32_t)id });
-    }
     return OA_OK;
 }
 
@@ -187,7 +210,7 @@ static enum oa_error run(struct search *s, oa_beam_model *model, void *argument,
     for (int rows; (rows = rows_of(s)) > 0; s->length++) {
         if (oa_stop_requested(s->c))
             return oa_fail(s->c, OA_INTERRUPTED, "stopped by signal %d", oa_stop_requested(s->c));
-        OA_TRY(model(argument, rows, s->of, s->parent, s->ids, s->logits));
+        OA_TRY(model(argument, rows, s->of, s->parent, s->ids, s->logits, s->sums));
         for (int i = 0; i < s->sources; i++) {
             struct source *x = &s->source[i];
             if (x->count)
@@ -221,9 +244,11 @@ static enum oa_error search(struct search *s, const int *longest, oa_beam_model 
     s->parent = oa_alloc(s->c, rows * sizeof *s->parent);
     s->ids = oa_alloc(s->c, rows * sizeof *s->ids);
     s->logits = oa_alloc(s->c, rows * (size_t)s->how->vocabulary * sizeof *s->logits);
+    s->sums = oa_alloc(s->c, rows * sizeof *s->sums);
     s->source = oa_alloc(s->c, (size_t)s->sources * sizeof *s->source);
-    enum oa_error e =
-        open && s->candidate && s->of && s->parent && s->ids && s->logits && s->source ? OA_OK : OA_NO_MEMORY;
+    enum oa_error e = open && s->candidate && s->of && s->parent && s->ids && s->logits && s->sums && s->source
+                          ? OA_OK
+                          : OA_NO_MEMORY;
     for (int i = 0; i < s->sources && e == OA_OK; i++)
         e = open_source(s, &s->source[i], longest[i], out + (size_t)i * (size_t)s->how->best);
     if (e == OA_OK)
@@ -249,6 +274,7 @@ enum oa_error oa_beam_search(oa_context *c, const struct oa_beam *how, int sourc
     oa_free(s.parent);
     oa_free(s.ids);
     oa_free(s.logits);
+    oa_free(s.sums);
     return e;
 }
 

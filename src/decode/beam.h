@@ -24,10 +24,11 @@ struct oa_hypothesis {
     bool cut;     /* the longest that was allowed: it has no end, and score is without one */
 };
 
-/* The model: log-odds [rows, vocabulary] of what follows, real numbers or −∞. Row r goes on with the token ids[r] what
- * row parent[r] of the call before was (−1: a new sequence, of source source[r]). Rows of a source stand together. */
+/* The model: log-odds [rows, vocabulary] of what follows, real numbers or −∞, and sums [rows], log Σ exp of each row.
+ * Row r goes on with the token ids[r] what row parent[r] of the call before was (−1: a new sequence, of source
+ * source[r]). Rows of a source stand together. */
 typedef enum oa_error oa_beam_model(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
-                                    float *logits);
+                                    float *logits, double *sums);
 
 /* out [sources][best], freed by oa_hypotheses_free: best ranked first; a source of which fewer were found has count −1
  * in the rest. longest [sources]: tokens at most, the end apart. The result of a source is a function of its rows of

@@ -108,3 +108,25 @@ double oa_cpu_linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
     }
     return sum;
 }
+
+/* ---- rows of logits alone ---- */
+
+struct log_sums {
+    struct oa_device *d;
+    long cols;
+    const void *x;
+    double *sums;
+};
+
+static void log_sum(void *argument, long i, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct log_sums *l = argument;
+    l->sums[i] = l->d->cpu->kernels.log_sum(l->cols, oa_real_at(l->d, l->x, i * l->cols));
+}
+
+void oa_cpu_log_sums(struct oa_device *d, long rows, long cols, const void *x, double *sums)
+{
+    struct log_sums l = { d, cols, x, sums };
+    oa_parallel(d->context, rows, log_sum, &l);
+}

@@ -31,6 +31,7 @@ struct oa_device {
     double computed;           /* the same FLOPs with the invisible pairs of tiles, which are computed all the same */
     struct oa_cpu_part *cpu;   /* of those that compute on the CPU, or count what it would (cpu.h); NULL elsewhere */
     void *own;                 /* what a device keeps beside */
+    struct oa_meter *meter;    /* counts the operations (meter.h); NULL: nobody does */
 };
 
 struct oa_device_ops {

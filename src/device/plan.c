@@ -538,6 +538,14 @@ static void axpy(struct oa_device *d, long n, double a, const void *x, void *y)
     work(d, 2 * (double)n, real(d, 3 * (double)n));
 }
 
+static void log_sums(struct oa_device *d, long rows, long cols, const void *x, double *sums)
+{
+    (void)x;
+    for (long i = 0; i < rows; i++)
+        sums[i] = 0;
+    work(d, 4 * (double)rows * (double)cols, real(d, (double)rows * (double)cols));
+}
+
 static double sum_squares(struct oa_device *d, long n, const void *x)
 {
     (void)x;
@@ -632,6 +640,7 @@ const struct oa_device_ops oa_device_plan = {
     .sgd = sgd,
     .adafactor = adafactor,
     .axpy = axpy,
+    .log_sums = log_sums,
     .sum_squares = sum_squares,
     .finite = finite,
 };

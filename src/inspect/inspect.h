@@ -38,8 +38,6 @@ double oa_head_covered(const struct oa_head_map *m, const double *fixed);
 
 /* ---- fixed attentions (fixed_maps.c) ---- */
 
-/* The uniform average over all keys that the mode lets a query see. */
-#define OA_UNIFORM_ATTENTION "random(frozen, init=normal, sigma=0)"
 struct oa_fixed_shape {
     long queries, keys;
     bool causal, cross;

@@ -34,6 +34,23 @@ static double cross_entropy_result_magnitude(const problem *p, double *const *b)
     return roundings(p->cols) * (1 + smoothed);
 }
 
+static void log_sum_shape(problem *p)
+{
+    put_row(p, CASE_REAL, CASE_IN, FILL_WIDE);
+}
+
+static double log_sum_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    return k->log_sum(p->cols, x[0]);
+}
+
+static double log_sum_magnitude(const problem *p, double *const *b)
+{
+    (void)b;
+    return roundings(p->cols);
+}
+
 /* ---- update rules ---- */
 
 static void adamw_shape(problem *p)
@@ -115,6 +132,8 @@ static double sum_squares_magnitude(const problem *p, double *const *b)
 static const struct kernel_case cases[] = {
     { CASE(cross_entropy), .variants = 5, .bench_rows = 1, .bench_cols = 50257, .shape = cross_entropy_shape,
       .magnitude = cross_entropy_magnitude, .result_magnitude = cross_entropy_result_magnitude },
+    { CASE(log_sum), .variants = 1, .bench_rows = 1, .bench_cols = 32000, .shape = log_sum_shape,
+      .result_magnitude = log_sum_magnitude },
     { CASE(adamw), .variants = 1, .bear = BEAR_TINY, ROW, .shape = adamw_shape, .magnitude = adamw_magnitude },
     { CASE(sgd), .variants = 1, .bear = ALL, ROW, .shape = sgd_shape, .magnitude = sgd_magnitude },
     { CASE(sum_squares), .variants = 1, .bear = BEAR_TINY | BEAR_HUGE | BEAR_NAN, ROW, .shape = one_real_shape,

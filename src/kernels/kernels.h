@@ -193,6 +193,8 @@ struct oa_kernels {
      * softmax − q, act [n] in `d`, times scale. d may be NULL (no gradient), or the memory of logits. Also accurate for
      * n = 1 and for logits of ±1e4. */
     double (*cross_entropy)(long n, const void *logits, long target, double smoothing, double scale, void *d);
+    /* log Σ e^x of real [n], which are numbers or −∞; −∞ when all are that. */
+    double (*log_sum)(long n, const void *x);
 
     /* ---- optimisers ---- all real [n] */
     void (*adamw)(long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g);

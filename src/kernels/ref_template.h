@@ -774,6 +774,17 @@ static double cross_entropy(long n, const void *logits, long target, double smoo
     return loss;
 }
 
+static double log_sum(long n, const void *logits)
+{
+    const REAL *x = logits;
+    double top = -INFINITY, sum = 0;
+    for (long i = 0; i < n; i++)
+        top = (double)x[i] > top ? (double)x[i] : top;
+    for (long i = 0; i < n && isfinite(top); i++)
+        sum += exp((double)x[i] - top);
+    return isfinite(top) ? top + log(sum) : top;
+}
+
 /* ---- optimisers ---- */
 
 static void adamw(long n, const struct oa_adamw *h, void *w, void *m, void *v, const void *g)
@@ -872,6 +883,7 @@ static const struct oa_kernels table = {
     .power = power,
     .power_gradient = power_gradient,
     .cross_entropy = cross_entropy,
+    .log_sum = log_sum,
     .adamw = adamw,
     .sgd = sgd,
     .sum_squares = sum_squares,

@@ -245,6 +245,21 @@ INLINE float v_sum(v_float x)
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
 
+INLINE __m128 v_half_sum(v_float x)
+{
+    return _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+}
+
+/* sums[i] += v_sum(x[i]), with the bits of that. */
+INLINE void v_add_four_sums(const v_float x[4], float *sums)
+{
+    __m128 a = v_half_sum(x[0]), b = v_half_sum(x[1]), c = v_half_sum(x[2]), d = v_half_sum(x[3]);
+    a = _mm_add_ps(_mm_movelh_ps(a, b), _mm_movehl_ps(b, a));
+    c = _mm_add_ps(_mm_movelh_ps(c, d), _mm_movehl_ps(d, c));
+    a = _mm_add_ps(_mm_shuffle_ps(a, c, 0x88), _mm_shuffle_ps(a, c, 0xdd));
+    _mm_storeu_ps(sums, _mm_add_ps(_mm_loadu_ps(sums), a));
+}
+
 INLINE float v_largest(v_float x)
 {
     __m128 b = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));

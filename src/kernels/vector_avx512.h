@@ -239,6 +239,18 @@ INLINE float v_sum(v_float x)
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
 
+/* sums[i] += v_sum(x[i]), with the bits of that. */
+INLINE void v_add_four_sums(const v_float x[4], float *sums)
+{
+    v_float a = _mm512_add_ps(_mm512_mask_blend_ps(0xff00, x[0], x[1]), _mm512_shuffle_f32x4(x[0], x[1], 0x4e));
+    v_float b = _mm512_add_ps(_mm512_mask_blend_ps(0xff00, x[2], x[3]), _mm512_shuffle_f32x4(x[2], x[3], 0x4e));
+    v_float c = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+    c = _mm512_add_ps(c, _mm512_permute_ps(c, 0x4e));
+    c = _mm512_add_ps(c, _mm512_permute_ps(c, 0xb1));
+    __m128 each = _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, c));
+    _mm_storeu_ps(sums, _mm_add_ps(_mm_loadu_ps(sums), each));
+}
+
 INLINE float v_largest(v_float x) /* no NaN in x */
 {
     __m256 a = _mm256_max_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));

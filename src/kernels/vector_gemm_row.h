@@ -51,7 +51,7 @@ INLINE void gemm_dot_lanes(long at, long lanes, int heights, int rows, const flo
     }
 }
 
-INLINE void gemm_dots(int heights, int rows, long k, const float *a, const ACT *b, long ldb, float *sums, bool add)
+INLINE void gemm_dots(int heights, int rows, long k, const float *a, long lda, const ACT *b, long ldb, float *sums)
 {
     v_float sum[TOGETHER][DOTS];
     for (int r = 0; r < heights; r++)
@@ -59,45 +59,74 @@ INLINE void gemm_dots(int heights, int rows, long k, const float *a, const ACT *
             sum[r][i] = v_set(0);
     long at = 0;
     for (; at + W <= k; at += W)
-        gemm_dot_lanes(at, W, heights, rows, a, k, b, ldb, sum);
+        gemm_dot_lanes(at, W, heights, rows, a, lda, b, ldb, sum);
     if (at < k)
-        gemm_dot_lanes(at, k - at, heights, rows, a, k, b, ldb, sum);
+        gemm_dot_lanes(at, k - at, heights, rows, a, lda, b, ldb, sum);
     for (int r = 0; r < heights; r++)
-        for (int i = 0; i < rows; i++)
-            sums[r * BLOCK_N + i] = (add ? sums[r * BLOCK_N + i] : 0) + v_sum(sum[r][i]);
+        if (rows == DOTS)
+            v_add_four_sums(sum[r], sums + r * BLOCK_N);
+        else
+            sums[r * BLOCK_N] += v_sum(sum[r][0]);
 }
 
-INLINE void gemm_rows_transposed(int heights, long n, long k, const float *a, const ACT *b, long ldb, float *sums,
-                                 bool add)
+/* sums [heights, n] += A [heights, k] Bᵀ */
+INLINE void gemm_rows_transposed(int heights, long n, long k, const float *a, long lda, const ACT *b, long ldb,
+                                 float *sums)
 {
     long j = 0;
     for (; j + DOTS <= n; j += DOTS)
-        gemm_dots(heights, DOTS, k, a, b + j * ldb, ldb, sums + j, add);
+        gemm_dots(heights, DOTS, k, a, lda, b + j * ldb, ldb, sums + j);
     for (; j < n; j++)
-        gemm_dots(heights, 1, k, a, b + j * ldb, ldb, sums + j, add);
+        gemm_dots(heights, 1, k, a, lda, b + j * ldb, ldb, sums + j);
 }
 
-/* A piece of a row of A as floats. */
-static void gemm_row_copy(const struct oa_gemm *g, long depth, const ACT *a, float *out)
+/* The same with a number of rows that the compiler knows. */
+static void gemm_rows_dots(int heights, long n, long k, const float *a, long lda, const ACT *b, long ldb, float *sums)
 {
-    if (!g->ta)
-        gemm_copy(depth, a, out);
-    for (long i = 0; g->ta && i < depth; i++)
-        out[i] = LOAD(a[i * g->lda]);
+#define ROWS(h)                                                                                                        \
+    case h:                                                                                                            \
+        gemm_rows_transposed(h <= TOGETHER ? h : 1, n, k, a, lda, b, ldb, sums);                                       \
+        break;
+    switch (heights) {
+        ROWS(1)
+        ROWS(2)
+        ROWS(3)
+        ROWS(4)
+        ROWS(5)
+        ROWS(6)
+    }
+#undef ROWS
 }
 
-/* 1 or TOGETHER rows of A, which are copied to the room for packed A, a piece of k at a time. */
+/* Pieces of rows of A as floats: where they lie, or copied to the room for packed A. */
+static const float *gemm_left(struct oa_gemm_state *s, const struct oa_gemm *g, int heights, long depth, const ACT *a,
+                              long *lda)
+{
+    *lda = depth;
+    if (sizeof(ACT) == sizeof(float) && !g->ta) {
+        *lda = g->lda;
+        return (const float *)(const void *)a;
+    }
+    for (int r = 0; r < heights; r++) {
+        if (!g->ta)
+            gemm_copy(depth, a + r * g->lda, s->a + r * depth);
+        for (long i = 0; g->ta && i < depth; i++)
+            s->a[r * depth + i] = LOAD(a[r + i * g->lda]);
+    }
+    return s->a;
+}
+
+/* Up to TOGETHER rows of A, a piece of k at a time. */
 static void gemm_row_dots(struct oa_gemm_state *s, const struct oa_gemm *g, int heights, long n, const ACT *a,
                           const ACT *b)
 {
-    for (long p = 0; p == 0 || p < g->k; p += ROW_ROOM) {
+    for (int r = 0; r < heights; r++)
+        memset(s->c + r * BLOCK_N, 0, (size_t)n * sizeof *s->c);
+    for (long p = 0; p < g->k; p += ROW_ROOM) {
         long depth = g->k - p < ROW_ROOM ? g->k - p : ROW_ROOM;
-        for (int r = 0; r < heights; r++)
-            gemm_row_copy(g, depth, a + r * (g->ta ? 1 : g->lda) + p * (g->ta ? g->lda : 1), s->a + r * depth);
-        if (heights == TOGETHER)
-            gemm_rows_transposed(TOGETHER, n, depth, s->a, b + p, g->ldb, s->c, p > 0);
-        else
-            gemm_rows_transposed(1, n, depth, s->a, b + p, g->ldb, s->c, p > 0);
+        long lda;
+        const float *left = gemm_left(s, g, heights, depth, a + p * (g->ta ? g->lda : 1), &lda);
+        gemm_rows_dots(heights, n, depth, left, lda, b + p, g->ldb, s->c);
     }
 }
 
@@ -117,13 +146,14 @@ static void gemm_row(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT
 /* Rows side by side, each with the bits that it has alone: a piece of B that was loaded multiplies several of them. */
 static void gemm_apart(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *a, const ACT *b, void *c)
 {
-    long whole = g->tb && g->k * TOGETHER <= ROW_ROOM ? g->m / TOGETHER * TOGETHER : 0;
-    for (long j = 0; j < g->n && whole; j += BLOCK_N)
-        for (long i = 0; i < whole; i += TOGETHER) {
+    long together = g->tb && g->m > 1 && g->k * TOGETHER <= ROW_ROOM ? g->m : 0;
+    for (long j = 0; j < g->n && together; j += BLOCK_N)
+        for (long i = 0; i < together; i += TOGETHER) {
             long n = g->n - j < BLOCK_N ? g->n - j : BLOCK_N;
-            gemm_row_dots(s, g, TOGETHER, n, a + i * (g->ta ? 1 : g->lda), b + j * g->ldb);
-            gemm_finish(g, TOGETHER, n, s->c, c, i * g->ldc + j);
+            int heights = (int)(together - i < TOGETHER ? together - i : TOGETHER);
+            gemm_row_dots(s, g, heights, n, a + i * (g->ta ? 1 : g->lda), b + j * g->ldb);
+            gemm_finish(g, heights, n, s->c, c, i * g->ldc + j);
         }
-    for (long i = whole; i < g->m; i++)
+    for (long i = together; i < g->m; i++)
         gemm_row(s, g, a + i * (g->ta ? 1 : g->lda), b, c, i * g->ldc);
 }

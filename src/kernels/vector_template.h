@@ -860,6 +860,13 @@ static double cross_entropy(long n, const void *logits, long target, double smoo
     return loss;
 }
 
+static double log_sum(long n, const void *x)
+{
+    float top;
+    double sum = loss_sum(n, x, &top);
+    return top == -INFINITY ? top : (double)top + log(sum);
+}
+
 /* ---- optimisers ---- */
 
 struct adamw_steps {
@@ -965,6 +972,7 @@ static void fill_table(struct oa_kernels *k)
     k->hadamard = hadamard;
     k->mix_runs = mix_runs;
     k->cross_entropy = cross_entropy;
+    k->log_sum = log_sum;
     k->adamw = adamw;
     k->sgd = sgd;
     k->sum_squares = sum_squares;

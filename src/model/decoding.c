@@ -9,6 +9,8 @@
  */
 #include "model/source.h"
 
+#include <string.h>
+
 enum { CHUNK = 128 }; /* tokens read at a time where many wait: enough for the matrix units */
 
 enum oa_error oa_model_reads_on(const struct oa_model *m)
@@ -65,14 +67,18 @@ enum oa_error oa_decoding_copy(const struct oa_decoding *from, struct oa_decodin
  */
 
 enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden, long first, long rows,
-                                 float *logits)
+                                 float *logits, double *sums)
 {
     long count = rows * m->vocabulary;
     const void *made = hidden ? oa_model_logits(t, m, hidden, first, rows) : NULL;
     struct oa_view v;
     OA_TRY(oa_status(m->context));
+    if (sums)
+        m->device->ops->log_sums(m->device, rows, m->vocabulary, made, sums);
     const void *host = oa_view_open(&v, m->device, made, (size_t)count * m->device->numbers.real_size, OA_VIEW_READ);
-    for (long i = 0; host && i < count; i++)
+    if (host && m->device->numbers.real == OA_F32)
+        memcpy(logits, host, (size_t)count * sizeof *logits);
+    for (long i = 0; host && m->device->numbers.real != OA_F32 && i < count; i++)
         logits[i] = (float)oa_real_get(m->device, host, i);
     oa_view_close(&v);
     return oa_status(m->context);
@@ -90,7 +96,7 @@ static enum oa_error read_chunk(struct oa_decoding *s, const int32_t *ids, long 
         oa_model_hidden(&s->tape, s->model, &in, s->model->form.encoder ? &memory : NULL, &s->state);
     OA_TRY(oa_status(s->model->context));
     s->tokens += n;
-    return logits ? oa_decoding_logits(&s->tape, s->model, hidden, hidden->rows - 1, 1, logits) : OA_OK;
+    return logits ? oa_decoding_logits(&s->tape, s->model, hidden, hidden->rows - 1, 1, logits, NULL) : OA_OK;
 }
 
 enum oa_error oa_decoding_read(struct oa_decoding *s, const int32_t *ids, long n, float *logits)

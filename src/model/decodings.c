@@ -90,18 +90,26 @@ enum oa_error oa_decodings_begin(struct oa_decodings *r, int rows, const struct 
 
 /* ---- reading ---- */
 
+/* What is read, and where what follows it is wanted. */
+struct reading {
+    const int32_t *ids;
+    float *logits;
+    double *sums;
+};
+
 /* Rows first … first+count−1; a memory is of one row. */
 static enum oa_error step(struct oa_decodings *r, int first, int count, const struct oa_memory *memory,
-                          const int32_t *ids, float *logits)
+                          const struct reading *what)
 {
-    struct oa_sequences in = { .rows = count, .length = 1, .ids = ids + first };
+    struct oa_sequences in = { .rows = count, .length = 1, .ids = what->ids + first };
     const oa_tensor *hidden = oa_model_hidden_rows(&r->tape, r->model, &in, memory, r->row + first);
     OA_TRY(oa_status(r->model->context));
-    if (!logits)
+    if (!what->logits)
         return OA_OK;
     r->tape.apart = 1;
-    enum oa_error e =
-        oa_decoding_logits(&r->tape, r->model, hidden, 0, count, logits + (size_t)first * (size_t)r->model->vocabulary);
+    enum oa_error e = oa_decoding_logits(&r->tape, r->model, hidden, 0, count,
+                                         what->logits + (size_t)first * (size_t)r->model->vocabulary,
+                                         what->sums ? what->sums + first : NULL);
     r->tape.apart = 0;
     return e;
 }
@@ -111,26 +119,27 @@ static void start(struct oa_decodings *r)
     oa_tape_reset(&r->tape, false, false, (struct oa_stream){ 0 });
 }
 
-static enum oa_error first_step(struct oa_decodings *r, const int32_t *ids, float *logits)
+static enum oa_error first_step(struct oa_decodings *r, const struct reading *what)
 {
     long source = 0;
     for (int i = 0; i < r->rows; i++) {
         struct oa_memory memory;
         start(r);
         OA_TRY(oa_source_read(&r->tape, r->model, &r->source, source, r->source_length[i], &memory));
-        OA_TRY(step(r, i, 1, &memory, ids, logits));
+        OA_TRY(step(r, i, 1, &memory, what));
         source += r->source_length[i];
     }
     return OA_OK;
 }
 
-enum oa_error oa_decodings_read(struct oa_decodings *r, const int32_t *ids, float *logits)
+enum oa_error oa_decodings_read(struct oa_decodings *r, const int32_t *ids, float *logits, double *sums)
 {
+    const struct reading what = { ids, logits, sums };
     start(r);
     if (r->model->form.encoder && r->tokens == 0)
-        OA_TRY(first_step(r, ids, logits));
+        OA_TRY(first_step(r, &what));
     else
-        OA_TRY(step(r, 0, r->rows, NULL, ids, logits));
+        OA_TRY(step(r, 0, r->rows, NULL, &what));
     r->tokens++;
     return OA_OK;
 }

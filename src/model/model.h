@@ -182,13 +182,15 @@ enum oa_error oa_decodings_open(struct oa_model *m, int most, struct oa_decoding
 void oa_decodings_close(struct oa_decodings *r);
 /* `rows` new sequences without tokens, one for each source; of a decoder alone, without (source NULL). */
 enum oa_error oa_decodings_begin(struct oa_decodings *r, int rows, const struct oa_sequences *source);
-/* One more token of each row, ids [rows]; logits [rows, vocabulary] (may be NULL). */
-enum oa_error oa_decodings_read(struct oa_decodings *r, const int32_t *ids, float *logits);
+/* One more token of each row, ids [rows]; logits [rows, vocabulary], and sums [rows], log Σ e^logit of each row (both
+ * may be NULL; sums only with logits). */
+enum oa_error oa_decodings_read(struct oa_decodings *r, const int32_t *ids, float *logits, double *sums);
 /* Row i becomes what row from[i] is, for i = 0 … rows−1; a row may go on as several, or not at all. */
 enum oa_error oa_decodings_choose(struct oa_decodings *r, const int *from, int rows);
-/* For those who read on: logits [rows, vocabulary] of the hidden states from row `first` on. */
+/* For those who read on: logits [rows, vocabulary] of the hidden states from row `first` on, and sums [rows], log Σ
+ * e^logit of each row (may be NULL). */
 enum oa_error oa_decoding_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden, long first, long rows,
-                                 float *logits);
+                                 float *logits, double *sums);
 
 /* What mechanisms do after optimiser step number `step` (features drawn again). */
 enum oa_error oa_model_after_step(const struct oa_model *m, long step);

@@ -268,7 +268,10 @@ static enum oa_error copy_in(const struct oa_model *m, const char *path, const s
         return compare_matrix(m, path, a, p);
     struct oa_view v;
     void *host = oa_view_open(&v, m->device, p->value, (size_t)p->count * m->device->numbers.real_size, OA_VIEW_WRITE);
-    for (long i = 0; host && i < p->count; i++)
+    bool same = a->type == m->device->numbers.real;
+    if (host && same)
+        memcpy(host, a->data, a->bytes);
+    for (long i = 0; host && !same && i < p->count; i++)
         oa_real_set(m->device, host, i, oa_array_value(a, (size_t)i));
     oa_view_close(&v);
     return oa_status(m->context);
@@ -289,8 +292,18 @@ static enum oa_error draw_from_other_seeds(struct oa_model *m, const struct oa_t
     return e;
 }
 
+/* What the file holds needs no first values. Those that are drawn again while training keep their room for it. */
+static void expect_values(const struct oa_model *m, const struct oa_tensors *f)
+{
+    for (int i = 0; i < m->store.count; i++) {
+        struct oa_parameter *p = m->store.parameter[i];
+        p->given = stored(f, p) && !p->expand && !p->redrawn;
+    }
+}
+
 static enum oa_error copy_values(struct oa_model *m, const char *path, const struct oa_tensors *f)
 {
+    expect_values(m, f);
     OA_TRY(oa_store_allocate(&m->store, oa_chance_seed(&m->options, OA_CHANCE_INIT), false));
     OA_TRY(draw_from_other_seeds(m, f));
     for (int i = 0; i < m->store.count; i++) {

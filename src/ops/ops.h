@@ -29,6 +29,7 @@ struct oa_parameter {
     bool kept;             /* frozen, but not to be made again from the seed alone: always saved */
     bool moving;           /* kept, and changed by training otherwise than by a gradient: part of checkpoints */
     bool redrawn;          /* moving, by oa_store_redraw */
+    bool given;            /* its values will come from a file: oa_store_allocate draws none */
     enum oa_init init;
     double scale; /* NORMAL: standard deviation; UNIFORM: limit */
     /* CUSTOM: writes `count` doubles, and may use `fill_room` more behind them as scratch; called when the store is

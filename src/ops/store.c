@@ -225,8 +225,11 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
     place(s, training);
     s->allocated = true;
     s->seed = seed;
-    for (int i = 0; i < s->count; i++)
-        OA_TRY(oa_store_draw_from(s, s->parameter[i], seed));
+    for (int i = 0; i < s->count; i++) {
+        s->parameter[i]->seed = seed;
+        if (!s->parameter[i]->given)
+            OA_TRY(oa_store_draw_from(s, s->parameter[i], seed));
+    }
     oa_store_refresh_all(s);
     return oa_status(s->context);
 }

@@ -8,6 +8,8 @@
  */
 #include "ops/tape.h"
 
+#include "device/meter.h"
+
 /* Memory of a matrix that nothing reads any more. */
 struct oa_spare {
     struct oa_spare *next;
@@ -55,6 +57,7 @@ void oa_tape_at(oa_tape *t, const char *stack, const char *place, int layer)
     t->stack = stack;
     t->place = place;
     t->layer = layer;
+    oa_meter_at(t->device, stack, place, false);
 }
 
 void *oa_tape_take(oa_tape *t, size_t bytes)
@@ -166,6 +169,7 @@ static void give_made(oa_tape *t, oa_tensor *newest)
 
 void oa_node_run(oa_tape *t, struct oa_node *n)
 {
+    oa_meter_at(t->device, n->trace.stack, n->trace.place, true);
     n->backward(t, n->saved);
     give_made(t, n->made);
 }

@@ -99,7 +99,7 @@ static const char *const page_style[] = {
     ".v0{background:#136c3c;border-color:#136c3c;color:#fff}.v1{border-color:var(--c0);color:var(--ink)}"
     ".v2{color:var(--soft)}.v3,.v4,.v6,.v7{border-style:dashed;border-color:var(--soft)}"
     ".v8{color:var(--soft);border-style:dotted;border-color:var(--soft)}.v5{border-color:#c2331f;color:var(--ink)}"
-    ".v9{border-color:#136c3c;color:var(--ink)}\n"
+    ".v9{border-color:#136c3c;color:var(--ink)}.v10{border-color:var(--c0);color:var(--ink)}\n"
     ".pairs td,.pairs th{text-align:center}.pairs tbody th{text-align:left;white-space:normal;min-width:9em}\n"
     ".pairs .better{background:color-mix(in srgb,#136c3c 20%,var(--panel))}"
     ".pairs .worse{background:color-mix(in srgb,#c2331f 16%,var(--panel))}"

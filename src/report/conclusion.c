@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a contest says, in a few sentences, made from the verdicts alone. */
+#include "report/adjusted.h"
 #include "report/metric_words.h"
 #include "report/tuning.h"
 
@@ -58,24 +59,36 @@ static void add_amount(double x, struct oa_text *out)
     oa_text_printf(out, "%s", oa_number(number, x, 2));
 }
 
+/* The first in the order that takes part; there is one where there is a reference. */
+static int first_contestant(const struct oa_summary *s)
+{
+    int o = 0;
+    while (s->order[o] == s->floor || s->entries[s->order[o]].failed)
+        o++;
+    return s->order[o];
+}
+
 /* ---- sentences ---- */
 
-/* ", by 0.05 nats a token" or ", by 1.2 to 3.4 % points": differences of costs, so that worse is above 0. */
+/* ", by 0.05 nats a token" or ", by 1.2 to 3.4 % points": differences of costs, so that worse is above 0. Not where
+ * what is worse than another has a lower adjusted cost than the leader. */
 static void add_margin(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     double least = INFINITY, most = 0;
     for (int i = 0; i < s->count; i++)
         if (s->entries[i].verdict == OA_VERDICT_WORSE) {
-            least = fmin(least, s->entries[i].difference.mean);
-            most = fmax(most, s->entries[i].difference.mean);
+            least = fmin(least, oa_to_reference(k, s, i).mean);
+            most = fmax(most, oa_to_reference(k, s, i).mean);
         }
-    oa_text_printf(out, ", by ");
-    add_amount(least, out);
-    if (most > least) {
-        oa_text_printf(out, " to ");
-        add_amount(most, out);
+    if (least >= 0) {
+        oa_text_printf(out, ", by ");
+        add_amount(least, out);
+        if (most > least) {
+            oa_text_printf(out, " to ");
+            add_amount(most, out);
+        }
+        oa_add_unit(oa_difference_unit(k), out);
     }
-    oa_add_unit(oa_difference_unit(k), out);
     oa_text_printf(out, " (%s)",
                    k->any_looks ? "95 % intervals of all pairs, at any number of looks" : "Holm-corrected p < 0.05");
 }
@@ -140,10 +153,21 @@ static void say_worse(const struct oa_contest *k, const struct oa_summary *s, st
     oa_text_printf(out, ".");
 }
 
+/* "a has the lowest loss", or "a leads" where what was shown to be worse than another has a lower adjusted one. */
+static void say_leader(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    const char *name = k->entries[s->reference].attention;
+    if (s->entries[s->reference].verdict == OA_VERDICT_LEADS)
+        oa_text_printf(out, "%s leads", name);
+    else
+        oa_text_printf(out, "%s has the %s %s%s", name, oa_metric_best(k), s->uneven ? "adjusted " : "",
+                       oa_metric_word(k));
+}
+
 static void say_unresolved(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_text_printf(out, "%s has the %s %s, but ", k->entries[s->reference].attention, oa_metric_best(k),
-                   oa_metric_word(k));
+    say_leader(k, s, out);
+    oa_text_printf(out, ", but ");
     add_names(k, s, OA_VERDICT_UNRESOLVED, out);
     oa_text_printf(out, " cannot be told from it with ");
     add_seeds(s, out);
@@ -154,10 +178,9 @@ static void say_unresolved(const struct oa_contest *k, const struct oa_summary *
 
 static void say_one_seed(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_text_printf(out,
-                   "%s has the %s %s, but one seed cannot tell quality from luck: no verdict. "
-                   "Three seeds are the least that give an interval worth reading.",
-                   k->entries[s->reference].attention, oa_metric_best(k), oa_metric_word(k));
+    say_leader(k, s, out);
+    oa_text_printf(out, ", but one seed cannot tell quality from luck: no verdict. "
+                        "Three seeds are the least that give an interval worth reading.");
 }
 
 static void say_alone(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
@@ -165,7 +188,7 @@ static void say_alone(const struct oa_contest *k, const struct oa_summary *s, st
     char number[OA_NUMBER];
     const struct oa_measure *m = oa_metric(k);
     const char *name = k->entries[s->reference].attention;
-    oa_number(number, oa_standing_score(k, &s->entries[s->reference])->mean, 5);
+    oa_number(number, s->entries[s->reference].adjusted, 5);
     if (oa_about_loss(k))
         oa_text_printf(out, "%s reached a validation loss of %s", name, number);
     else
@@ -176,8 +199,18 @@ static void say_alone(const struct oa_contest *k, const struct oa_summary *s, st
 
 static void say_lowest(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_text_printf(out, "%s has the %s %s.", k->entries[s->reference].attention, oa_metric_best(k), oa_metric_word(k));
+    say_leader(k, s, out);
+    oa_text_printf(out, ".");
     say_worse(k, s, out);
+}
+
+/* Why another one with a lower adjusted cost does not lead. */
+static void say_undercut(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    if (s->entries[s->reference].verdict != OA_VERDICT_LEADS)
+        return;
+    oa_text_printf(out, " %s has a %s adjusted %s, but was shown to be worse than another on the seeds that both have.",
+                   k->entries[first_contestant(s)].attention, oa_metric_better(k), oa_metric_word(k));
 }
 
 static void say_identical(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
@@ -248,48 +281,6 @@ static void say_failures(const struct oa_contest *k, const struct oa_summary *s,
     oa_text_printf(out, " did not finish every run and cannot be judged.");
 }
 
-static const struct oa_run *run_at(const struct oa_contest *k, int i)
-{
-    return &k->entries[i / k->seeds].runs[i % k->seeds];
-}
-
-/* Where the threads begin in "processor, instruction set, 1 of 2 threads": runs of one machine may have had any number
- * of them. Of one that was begun elsewhere all is its name. */
-static size_t name_length(const char *machine)
-{
-    size_t whole = strlen(machine);
-    for (const char *at = machine; !strstr(machine, "begun on") && (at = strstr(at, ", ")); at += 2)
-        if (strspn(at + 2, "0123456789") > 0 && strstr(at, " threads"))
-            return (size_t)(at - machine);
-    return whole;
-}
-
-static bool same_machine(const char *a, const char *b)
-{
-    size_t n = name_length(a);
-    return n == name_length(b) && strncmp(a, b, n) == 0;
-}
-
-/* Is this the first run, in the order of the file, of the machine that trained it? */
-static bool first_of_machine(const struct oa_contest *k, int run)
-{
-    const struct oa_run *it = run_at(k, run);
-    for (int i = 0; i < run; i++)
-        if (!run_at(k, i)->absent && same_machine(run_at(k, i)->machine, it->machine))
-            return false;
-    return !it->absent;
-}
-
-static void say_machines(const struct oa_contest *k, struct oa_text *out)
-{
-    int machines = 0;
-    for (int i = 0; i < k->count * k->seeds; i++)
-        machines += first_of_machine(k, i);
-    if (machines > 1)
-        oa_text_printf(out, " The runs were trained on %d machines: their %s compare, their %s do not.", machines,
-                       oa_about_loss(k) ? "losses" : "scores", k->rounds ? "times" : "speeds and times");
-}
-
 static const struct oa_against *against(const struct oa_standing *e, bool baseline)
 {
     return baseline ? &e->baseline : &e->floor;
@@ -337,15 +328,10 @@ static void say_baseline(const struct oa_contest *k, const struct oa_summary *s,
         oa_text_printf(out, " %s not resolved from the baseline, %s.", n == 1 ? "is" : "are", name);
 }
 
-static double cost_of(const struct oa_contest *k, const struct oa_summary *s, int entry)
-{
-    return oa_cost(oa_metric(k), oa_standing_score(k, &s->entries[entry])->mean);
-}
-
 /* What is no better than an average is named in full: it is what a reader must not miss. */
 static void say_floor(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    if (s->floor >= 0 && cost_of(k, s, s->floor) < cost_of(k, s, s->reference))
+    if (s->floor >= 0 && oa_adjusted_cost(k, s, s->floor) < oa_adjusted_cost(k, s, first_contestant(s)))
         oa_text_printf(out, " The floor, which is no contestant, has a %s %s than all of them.", oa_metric_better(k),
                        oa_metric_word(k));
     if (s->floor < 0 || s->seeds < 2)
@@ -380,6 +366,7 @@ char *oa_conclusion(oa_context *c, const struct oa_contest *k, const struct oa_s
     else
         say_alone(k, s, &out);
     if (s->reference >= 0) {
+        say_undercut(k, s, &out);
         say_equivalent(k, s, &out);
         say_identical(k, s, &out);
         say_unjudged(k, s, &out);
@@ -390,6 +377,6 @@ char *oa_conclusion(oa_context *c, const struct oa_contest *k, const struct oa_s
         oa_tuning_sentence(k, &out);
     }
     say_ending(k, s, &out);
-    say_machines(k, &out);
+    oa_machines_sentence(k, &out);
     return out.s;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The charts of a contest that have one mark an attention: differences with their intervals, quality against cost. */
+#include "report/adjusted.h"
 #include "report/metric_words.h"
 #include "report/page.h"
 
@@ -8,11 +9,10 @@
 /* ---- differences ---- */
 
 /* "+0.0353  [+0.0192, +0.0513]" and "not resolved", "failed 1 of 3": two texts for each span. */
-static void add_notes(const struct oa_contest *k, const struct oa_standing *e, struct oa_text *note,
-                      struct oa_text *verdict)
+static void add_notes(const struct oa_contest *k, const struct oa_standing *e, struct oa_estimate d,
+                      struct oa_text *note, struct oa_text *verdict)
 {
     char a[OA_NUMBER], b[OA_NUMBER], says[OA_VERDICT];
-    struct oa_estimate d = oa_shown(k, e->difference);
     int decimals = oa_decimals(k);
     oa_text_printf(note, "%s", oa_number_signed(a, d.mean, decimals));
     if (isfinite(d.half))
@@ -30,11 +30,11 @@ static int collect_spans(const struct oa_contest *k, const struct oa_summary *s,
     int n = 0;
     for (int o = 0; o < s->count; o++) {
         int i = s->order[o];
-        struct oa_estimate d = oa_shown(k, s->entries[i].difference);
+        struct oa_estimate d = oa_shown(k, oa_to_reference(k, s, i));
         if (i == s->reference || d.n == 0)
             continue;
         struct oa_text *note = &notes[2 * n], *verdict = note + 1;
-        add_notes(k, &s->entries[i], note, verdict);
+        add_notes(k, &s->entries[i], d, note, verdict);
         spans[n++] = (struct oa_span){ oa_entry_name(&k->entries[i]), note->s, verdict->s, d.mean, d.half, i };
     }
     return n;
@@ -57,7 +57,7 @@ static void name_axis(const struct oa_contest *k, char out[OA_LABEL])
 static struct oa_interval_chart differences_chart(const struct oa_contest *k, const struct oa_summary *s,
                                                   const struct oa_span *spans, int n, struct titles *titles)
 {
-    snprintf(titles->title, OA_LABEL, "Differences of %s to the %s", oa_metric_long(k), oa_metric_best(k));
+    snprintf(titles->title, OA_LABEL, "Differences of %s to the %s", oa_metric_long(k), oa_best_word(k, s));
     name_axis(k, titles->x);
     return (struct oa_interval_chart){ .title = titles->title,
                                        .description = s->conclusion,
@@ -79,9 +79,11 @@ static void add_figure(const struct oa_contest *k, const struct oa_summary *s, c
     oa_text_printf(out, "?</b>Difference of ");
     oa_html_text(out, oa_metric_long(k));
     oa_text_printf(out, "%s</figcaption>\n",
-                   s->seeds > 1 ? ", taken seed by seed, with the 95 % interval of its "
-                                  "mean. A bar that reaches 0 leaves the order open."
-                                : ". One seed gives no interval.");
+                   s->uneven      ? ", between the means that are adjusted for missing seeds. The intervals of pairs "
+                                    "stand below."
+                   : s->seeds > 1 ? ", taken seed by seed, with the 95 % interval of its "
+                                    "mean. A bar that reaches 0 leaves the order open."
+                                  : ". One seed gives no interval.");
     oa_text_printf(out, "<div class=\"wide\">");
     oa_svg_intervals(&chart, out);
     oa_text_printf(out, "</div>\n<div class=\"narrow\">");
@@ -146,13 +148,14 @@ static int collect_points(const struct oa_contest *k, const struct oa_summary *s
     for (int o = 0; o < s->count; o++) {
         int i = s->order[o];
         const struct oa_standing *e = &s->entries[i];
+        struct oa_estimate score = oa_shown_score(k, e);
         if (e->failed == 0)
             points[n++] = (struct oa_point){ .name = oa_entry_name(&k->entries[i]),
                                              .x = cost_of(k, s, i, speed),
                                              .x_low = speed ? e->tokens / e->steps / e->step.high : NAN,
                                              .x_high = speed ? e->tokens / e->steps / e->step.low : NAN,
-                                             .y = oa_standing_score(k, e)->mean,
-                                             .half = oa_standing_score(k, e)->half,
+                                             .y = score.mean,
+                                             .half = score.half,
                                              .color = i,
                                              .front = speed ? e->front_speed : e->front_parameters };
     }

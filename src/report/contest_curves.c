@@ -276,6 +276,13 @@ static void add_views(const struct oa_contest *k, struct oa_text *out)
     }
 }
 
+static const char *what_lines_are(const struct oa_summary *s)
+{
+    return s->uneven      ? "Bold: the plain mean over its own seeds. Thin: each seed."
+           : s->seeds > 1 ? "Bold: the mean over the seeds. Thin: each seed."
+                          : "One seed.";
+}
+
 /* A line has two points at least. */
 static bool was_measured(const struct oa_contest *k, int measure)
 {
@@ -294,8 +301,7 @@ void oa_page_metric_curves(const struct oa_contest *k, const struct oa_summary *
                       .measure = k->metric };
     oa_text_printf(out, "<section id=\"metric-curves\">\n<h2>");
     oa_html_text(out, title);
-    oa_text_printf(out, "</h2>\n<figure>\n<figcaption>%s</figcaption>\n",
-                   s->seeds > 1 ? "Bold: the mean over the seeds. Thin: each seed." : "One seed.");
+    oa_text_printf(out, "</h2>\n<figure>\n<figcaption>%s</figcaption>\n", what_lines_are(s));
     add_legend(k, s, out);
     add_view(k, &v, out);
     add_table(k, s, k->metric, out);
@@ -305,8 +311,7 @@ void oa_page_metric_curves(const struct oa_contest *k, const struct oa_summary *
 void oa_page_curves(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     oa_text_printf(out, "<section id=\"curves\">\n<h2>Learning curves</h2>\n<figure class=\"curves\">\n<figcaption>");
-    oa_text_printf(out, s->seeds > 1 ? "Bold: the mean over the seeds. Thin: each seed. " : "One seed. ");
-    oa_text_printf(out, "The first steep fall may be cut off above.");
+    oa_text_printf(out, "%s The first steep fall may be cut off above.", what_lines_are(s));
     if (k->eval_tokens < oa_validation_used(k)) {
         oa_text_printf(out, " Validations before the end are on ");
         oa_validation_text(k, k->eval_tokens, out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * report.html: the order of the page, its head, and the table of results. */
+#include "report/adjusted.h"
 #include "report/metric_words.h"
 #include "report/page.h"
 #include "report/tuning.h"
@@ -170,11 +171,28 @@ static void score_cell(const struct oa_estimate *e, int decimals, struct oa_text
     oa_text_printf(out, "</td>");
 }
 
-/* Behind a difference in % points percents of a percentage would be read wrongly. */
-static void difference_cell(const struct oa_contest *k, const struct oa_standing *e, bool reference,
-                            struct oa_text *out)
+/* An adjusted mean has the plain one, with its interval, below it. */
+static void metric_cell(const struct oa_contest *k, const struct oa_standing *e, struct oa_text *out)
 {
-    struct oa_estimate d = oa_shown(k, e->difference);
+    char mean[OA_NUMBER], half[OA_NUMBER];
+    const struct oa_estimate *own = oa_standing_score(k, e);
+    if (e->plain) {
+        score_cell(own, oa_decimals(k), out);
+        return;
+    }
+    begin_cell(e->adjusted, out);
+    oa_text_printf(out, "%s", oa_number_fixed(mean, e->adjusted, oa_decimals(k)));
+    oa_text_printf(out, "<small>%s", oa_number_fixed(mean, own->mean, oa_decimals(k)));
+    if (isfinite(own->half))
+        oa_text_printf(out, " ± %s", oa_number_fixed(half, own->half, oa_decimals(k)));
+    oa_text_printf(out, "</small><small>over its %d seed%s</small></td>", own->n, own->n == 1 ? "" : "s");
+}
+
+/* Behind a difference in % points percents of a percentage would be read wrongly. */
+static void difference_cell(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+{
+    bool reference = entry == s->reference;
+    struct oa_estimate d = oa_shown(k, oa_to_reference(k, s, entry));
     int decimals = oa_decimals(k);
     char a[OA_NUMBER], b[OA_NUMBER];
     begin_cell(d.mean, out);
@@ -183,7 +201,8 @@ static void difference_cell(const struct oa_contest *k, const struct oa_standing
     else if (strcmp(oa_metric(k)->unit, "%") == 0)
         oa_text_printf(out, "%s", oa_number_signed(a, d.mean, decimals));
     else
-        oa_text_printf(out, "%s (%s %%)", oa_number_signed(a, d.mean, decimals), oa_number_signed(b, e->percent, 2));
+        oa_text_printf(out, "%s (%s %%)", oa_number_signed(a, d.mean, decimals),
+                       oa_number_signed(b, oa_percent_to_reference(s, entry), 2));
     if (!reference && isfinite(d.half))
         oa_text_printf(out, "<small>%s … %s</small>", oa_number_signed(a, d.mean - d.half, decimals),
                        oa_number_signed(b, d.mean + d.half, decimals));
@@ -207,7 +226,7 @@ static void verdict_cell(const struct oa_contest *k, const struct oa_summary *s,
         oa_text_printf(out, "<small>p &lt; 0.0001</small>");
     else if (!isnan(e->holm))
         oa_text_printf(out, "<small>p = %.4f</small>", e->holm);
-    if (e->made < s->seeds)
+    if (e->plain && e->made < s->seeds)
         oa_text_printf(out, "<small>%d seeds</small>", e->made);
     if (e->seeds_range.low) {
         oa_text_printf(out, "<small>");
@@ -234,8 +253,8 @@ static void beside_cells(const struct oa_contest *k, const struct oa_standing *e
 {
     char above[OA_NUMBER], below[OA_NUMBER];
     if (oa_about_loss(k))
-        pair_cell(e->perplexity, oa_number(above, e->perplexity, 4), oa_number(below, e->bits_per_character, 4),
-                  " bits/char", out);
+        pair_cell(oa_shown_perplexity(e), oa_number(above, oa_shown_perplexity(e), 4),
+                  oa_number(below, oa_shown_bits(e), 4), " bits/char", out);
     for (int i = 0; oa_contest_measure(k, i); i++)
         if (i != k->metric)
             score_cell(oa_standing_measured(e, i), oa_contest_measure(k, i)->decimals, out);
@@ -262,8 +281,8 @@ static void add_row(const struct oa_contest *k, const struct oa_summary *s, int 
     if (k->tuning.grid.options)
         oa_text_printf(out, "<small>%s</small>", oa_tuned_values(k, i, tuned));
     oa_text_printf(out, "</th>");
-    score_cell(oa_standing_score(k, e), oa_decimals(k), out);
-    difference_cell(k, e, i == s->reference, out);
+    metric_cell(k, e, out);
+    difference_cell(k, s, i, out);
     verdict_cell(k, s, i, out);
     beside_cells(k, e, out);
     cost_cells(&k->entries[i], e, out);
@@ -277,13 +296,13 @@ static void add_column(const char *title, bool number, struct oa_text *out)
     oa_text_printf(out, "</th>");
 }
 
-static void add_heads(const struct oa_contest *k, struct oa_text *out)
+static void add_heads(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     char label[OA_LABEL];
     oa_text_printf(out, "<thead><tr>");
     add_column("attention", false, out);
     add_column(oa_heading(oa_metric(k), oa_metric_word(k), label), true, out);
-    add_column(oa_to_the_best(k, label), true, out);
+    add_column(oa_to_the_best(k, s, label), true, out);
     add_column("verdict", false, out);
     if (oa_about_loss(k))
         add_column("perplexity", true, out);
@@ -314,14 +333,17 @@ static void page_results(const struct oa_contest *k, const struct oa_summary *s,
     oa_text_printf(out, "<section id=\"results\">\n<h2>Results</h2>\n<p>");
     oa_html_text(out, oa_about_loss(k) ? "Validation loss" : oa_metric(k)->title);
     oa_text_printf(out, " after the same %s, %s first.", oa_budget_name(k->equal), oa_metric_best(k));
-    if (k->any_looks)
+    if (s->uneven)
+        oa_text_printf(out, " Small: the plain mean over an attention’s own seeds with its 95 %% interval.");
+    else if (k->any_looks)
         oa_text_printf(out, " Small: 95 %% intervals, of differences at any number of looks.");
     else if (s->seeds > 1)
         oa_text_printf(out, " Small: 95 %% intervals over %d seeds, Holm-corrected p.", s->seeds);
+    oa_adjusted_sentences(k, s, out);
     oa_validation_sentence(k, out);
     oa_text_printf(out, "</p>\n<div class=\"panel results\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
                         "aria-label=\"Results\"><table class=\"sortable\">\n");
-    add_heads(k, out);
+    add_heads(k, s, out);
     oa_text_printf(out, "<tbody>\n");
     for (int i = 0; i < s->count; i++)
         add_row(k, s, s->order[i], out);

@@ -3,6 +3,7 @@
  * A contest as a table for the terminal and as Markdown. Attentions stand by rising cost; the conclusion comes first in
  * Markdown and last in the terminal, where the eye is.
  */
+#include "report/adjusted.h"
 #include "report/metric_words.h"
 #include "report/page.h"
 #include "report/tuning.h"
@@ -16,8 +17,9 @@ static const struct oa_column attention_column = { "attention", false, true }, p
                               verdict = { "verdict", false, false };
 static const struct oa_column against_baseline = { "against\nthe baseline", false, false },
                               against_floor = { "against\nthe floor", false, false },
+                              own_mean = { "over its\nown seeds", true, false },
                               seeds_made = { "\nseeds", true, false }, tuned = { "\ntuned", false, false };
-enum { MOST_COLUMNS = 10 + OA_MEASURES };
+enum { MOST_COLUMNS = 11 + OA_MEASURES };
 
 /* The columns of the results and what their titles are printed into. */
 struct columns {
@@ -85,8 +87,8 @@ static void add_against(const struct oa_contest *k, struct oa_table *t, const st
         oa_table_cell(t, "%s %s", oa_number_signed(mean, d.mean, decimals), oa_against_name(a->verdict));
 }
 
-/* Do attentions have different numbers of seeds? */
-static bool uneven(const struct oa_summary *s)
+/* Are there different numbers of runs, those of the floor and failed ones too? */
+static bool seeds_differ(const struct oa_summary *s)
 {
     return oa_fewest_seeds(s, true) < s->seeds;
 }
@@ -96,8 +98,8 @@ static void add_beside(const struct oa_contest *k, const struct oa_standing *e, 
 {
     char number[OA_NUMBER];
     if (oa_about_loss(k)) {
-        oa_table_cell(t, "%s", oa_number(number, e->perplexity, 4));
-        oa_table_cell(t, "%s", oa_number(number, e->bits_per_character, 4));
+        oa_table_cell(t, "%s", oa_number(number, oa_shown_perplexity(e), 4));
+        oa_table_cell(t, "%s", oa_number(number, oa_shown_bits(e), 4));
     }
     for (int i = 0; oa_contest_measure(k, i); i++)
         if (i != k->metric)
@@ -108,9 +110,9 @@ static void add_row(const struct oa_contest *k, const struct oa_summary *s, int 
 {
     char values[OA_GRID_NAME];
     const struct oa_standing *e = &s->entries[i];
-    struct oa_estimate difference = oa_shown(k, e->difference);
+    struct oa_estimate score = oa_shown_score(k, e), difference = oa_shown(k, oa_to_reference(k, s, i));
     oa_table_cell(t, "%s", oa_entry_name(&k->entries[i]));
-    add_estimate(t, oa_standing_score(k, e), oa_decimals(k), false);
+    add_estimate(t, &score, oa_decimals(k), false);
     add_beside(k, e, t);
     if (i == s->reference)
         oa_table_cell(t, "–");
@@ -118,7 +120,9 @@ static void add_row(const struct oa_contest *k, const struct oa_summary *s, int 
         add_estimate(t, &difference, oa_decimals(k), true);
     add_p(t, e->holm);
     add_verdict(k, t, e);
-    if (uneven(s))
+    if (s->uneven)
+        add_estimate(t, oa_standing_score(k, e), oa_decimals(k), false);
+    if (seeds_differ(s))
         oa_table_cell(t, "%d", e->made);
     if (k->baseline)
         add_against(k, t, &e->baseline);
@@ -154,10 +158,12 @@ static void choose_columns(const struct oa_contest *k, const struct oa_summary *
     to->column[to->count++] = attention_column;
     add_number_column(to, oa_heading(m, m->title, to->score));
     add_beside_columns(k, to);
-    add_number_column(to, oa_to_the_best(k, to->best));
+    add_number_column(to, oa_to_the_best(k, s, to->best));
     to->column[to->count++] = holm;
     to->column[to->count++] = verdict;
-    if (uneven(s))
+    if (s->uneven)
+        to->column[to->count++] = own_mean;
+    if (seeds_differ(s))
         to->column[to->count++] = seeds_made;
     if (k->baseline)
         to->column[to->count++] = against_baseline;
@@ -255,15 +261,14 @@ static void add_seeds_needed(const struct oa_contest *k, const struct oa_summary
 
 static void add_notes(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    if (uneven(s))
-        oa_text_printf(out,
-                       "±: half of the 95 %% interval of the mean over the seeds; differences are over the seeds that "
-                       "two have in common, and the order is theirs. ");
+    if (s->uneven)
+        oa_text_printf(out, "±: half of the 95 %% interval, of a plain mean over the attention's own seeds.");
     else if (s->seeds > 1)
-        oa_text_printf(out, "±: half of the 95 %% interval of the mean over %d seeds. ", s->seeds);
+        oa_text_printf(out, "±: half of the 95 %% interval of the mean over %d seeds.", s->seeds);
     else
-        oa_text_printf(out, "One seed: no interval. ");
-    oa_text_printf(out, "Every run got the same %s.", oa_budget_name(k->equal));
+        oa_text_printf(out, "One seed: no interval.");
+    oa_adjusted_sentences(k, s, out);
+    oa_text_printf(out, " Every run got the same %s.", oa_budget_name(k->equal));
     oa_validation_sentence(k, out);
     oa_text_printf(out, "\n");
     if (k->baseline)

@@ -110,8 +110,14 @@ const char *oa_axis_of_difference(const struct oa_contest *k, char out[OA_LABEL]
     return join("difference", ", ", shorten(oa_difference_unit(k), unit), out);
 }
 
-const char *oa_to_the_best(const struct oa_contest *k, char out[OA_LABEL])
+const char *oa_best_word(const struct oa_contest *k, const struct oa_summary *s)
 {
-    snprintf(out, OA_LABEL, "difference\nto the %s", oa_metric_best(k));
+    bool leads = s->reference >= 0 && s->entries[s->reference].verdict == OA_VERDICT_LEADS;
+    return leads ? "leader" : oa_metric_best(k);
+}
+
+const char *oa_to_the_best(const struct oa_contest *k, const struct oa_summary *s, char out[OA_LABEL])
+{
+    snprintf(out, OA_LABEL, "difference\nto the %s", oa_best_word(k, s));
     return out;
 }

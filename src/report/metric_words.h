@@ -31,6 +31,9 @@ const char *oa_heading(const struct oa_measure *m, const char *title, char out[O
 /* "validation loss, nats/token": an axis. */
 const char *oa_axis_of(const struct oa_measure *m, const char *what, char out[OA_LABEL]);
 const char *oa_axis_of_difference(const struct oa_contest *k, char out[OA_LABEL]); /* "difference, nats/token" */
-const char *oa_to_the_best(const struct oa_contest *k, char out[OA_LABEL]);        /* "difference\nto the lowest" */
+/* What differences are to: "lowest", "highest", or "leader", where another one has a lower adjusted cost. */
+const char *oa_best_word(const struct oa_contest *k, const struct oa_summary *s);
+/* "difference\nto the lowest" */
+const char *oa_to_the_best(const struct oa_contest *k, const struct oa_summary *s, char out[OA_LABEL]);
 
 #endif

@@ -8,9 +8,10 @@
  *     fewer parameters  they are counted
  *
  * and "not worse" is: not shown to be. Where no interval can be given (one seed, fewer than six rounds, speeds that
- * were not measured apart), the numbers themselves are compared. Intervals are those of single comparisons.
+ * were not measured apart), the numbers themselves are compared: means that are adjusted for missing seeds
+ * (adjusted.c). Intervals are those of single comparisons.
  */
-#include "report/report.h"
+#include "report/adjusted.h"
 
 #include <math.h>
 
@@ -27,11 +28,11 @@ static enum order compare_interval(double low, double high, double alike)
     return high < alike ? BETTER : low > alike ? WORSE : OPEN;
 }
 
-static enum order by_cost(const struct oa_contest *k, int a, int b, double *scratch)
+static enum order by_cost(const struct oa_contest *k, const struct oa_summary *s, int a, int b, double *scratch)
 {
     struct oa_estimate d = oa_paired(k, a, b, k->seeds, scratch);
     if (!isfinite(d.half))
-        return compare(d.mean, 0);
+        return compare(oa_adjusted_cost(k, s, a), oa_adjusted_cost(k, s, b));
     return compare_interval(d.mean - d.half, d.mean + d.half, 0);
 }
 
@@ -63,7 +64,7 @@ static bool on_front(const struct oa_contest *k, const struct oa_summary *s, int
             continue;
         enum order cost =
             speed ? by_speed(k, s, i, entry) : compare(k->entries[i].trainable, k->entries[entry].trainable);
-        if (beats(by_cost(k, i, entry, scratch), cost))
+        if (beats(by_cost(k, s, i, entry, scratch), cost))
             return false;
     }
     return true;

@@ -19,7 +19,7 @@
 #include "statistics/statistics.h"
 #include "train/contest.h"
 
-/* ---- the summary of a contest (summary.c, against.c, pairs.c, conclusion.c) ---- */
+/* ---- the summary of a contest (summary.c, adjusted.c, against.c, pairs.c, conclusion.c) ---- */
 
 enum oa_verdict {
     OA_VERDICT_BEST,       /* lowest cost, and every other attention without failures is worse */
@@ -31,7 +31,9 @@ enum oa_verdict {
     OA_VERDICT_IDENTICAL,  /* every run has exactly the loss of another attention's: the same model; not tested */
     OA_VERDICT_UNJUDGED,   /* the difference is the same with every seed, as no luck makes it; not tested */
     OA_VERDICT_FLOOR,      /* the uniform average: shown, and no contestant */
-    OA_VERDICT_EQUIVALENT  /* within the margin of the lowest cost (only where any number of looks is allowed) */
+    OA_VERDICT_EQUIVALENT, /* within the margin of the lowest cost (only where any number of looks is allowed) */
+    OA_VERDICT_LEADS       /* in the place of the two above where one that was shown to be worse than another on the
+                            * seeds of both has a lower adjusted cost */
 };
 const char *oa_verdict_name(enum oa_verdict v); /* "best", "lowest loss", "worse", "not resolved", … */
 enum { OA_VERDICT = 64 };
@@ -82,11 +84,14 @@ enum oa_error oa_compare_pairs(oa_context *c, const struct oa_contest *k, const 
                                struct oa_against *out);
 int oa_pairs_of(const struct oa_summary *s); /* so many pairs of contestants there are */
 
-/* What is said about one attention. Means are over its runs that did not fail, NaN when there are none. */
+/* What is said about one attention. Means are over its runs that did not fail, NaN when there are none. What of it is
+ * read beside other attentions: adjusted.h. */
 struct oa_standing {
     enum oa_verdict verdict;
     int twin;                /* the first entry with exactly the same losses (verdict identical); -1: none */
     int made, failed;        /* runs */
+    double adjusted;         /* its mean in what the contest is about, were all seeds its own (adjusted.c) */
+    bool plain;              /* it has all of them: adjusted is the mean, and its difference is the adjusted one */
     struct oa_estimate loss; /* validation loss */
     struct oa_estimate scores[OA_MEASURES]; /* the task's other measures, in their own direction; [0] is not used */
     struct oa_estimate difference; /* of costs, to the reference, over the seeds that both finished; n = 0: none */
@@ -107,10 +112,12 @@ struct oa_standing {
 
 struct oa_summary {
     struct oa_standing *entries; /* in the order of the contest's entries */
-    int *order;                  /* entry numbers by rising cost; entries with failures come last */
+    int *order;                  /* entry numbers by rising adjusted cost; entries with failures come last */
     struct oa_against *pairs;    /* [entries][entries]: the row against the column */
     int count, seeds;
-    int reference;    /* the contestant with the lowest mean cost of those without failures; -1: all failed */
+    bool uneven;      /* contestants have different numbers of seeds */
+    int reference;    /* the contestant with the lowest adjusted cost of those without failures; -1: all failed. Where
+                       * any number of looks is allowed, of those not shown to be worse than another, if there are any */
     int floor;        /* the entry that is the floor, or -1 */
     char *conclusion; /* one or two sentences of plain text */
 };
@@ -157,6 +164,8 @@ double oa_validation_used(const struct oa_contest *k); /* tokens that the final 
 void oa_validation_text(const struct oa_contest *k, double used, struct oa_text *out);
 /* " The same with every seed: …" of a source of chance that was held (held_chance.c); nothing where none was. */
 void oa_held_sentence(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
+/* " The runs were trained on 2 machines: …" (machines.c); nothing where one trained them all. */
+void oa_machines_sentence(const struct oa_contest *k, struct oa_text *out);
 void oa_validation_sentence(const struct oa_contest *k, struct oa_text *out); /* " Losses are on …"; none: nothing */
 
 /* ---- a contest as text (contest_table.c, results_write.c, contest_page.c) -------------------- */

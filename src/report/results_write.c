@@ -3,6 +3,7 @@
  * results.json: the whole contest, every run with its curve, and what the statistics say. docs/results.md describes it.
  * Statistics are written for other programs; all else is enough to compute them again.
  */
+#include "report/adjusted.h"
 #include "report/metric_words.h"
 #include "report/results.h"
 #include "report/results_values.h"
@@ -181,8 +182,10 @@ static json_t *scores_json(oa_context *c, const struct oa_contest *k, const stru
     return scores;
 }
 
-static json_t *standing_json(oa_context *c, const struct oa_contest *k, const struct oa_standing *s)
+static json_t *standing_json(oa_context *c, const struct oa_contest *k, const struct oa_summary *summary, int entry)
 {
+    const struct oa_standing *s = &summary->entries[entry];
+    struct oa_estimate adjusted = oa_shown(k, oa_to_reference(k, summary, entry));
     json_t *object = json_object();
     char says[OA_VERDICT];
     set(c, object, "verdict", oa_json_string(oa_verdict_says(k, s->verdict, says)));
@@ -192,6 +195,8 @@ static json_t *standing_json(oa_context *c, const struct oa_contest *k, const st
     set(c, object, "loss", estimate_json(c, &s->loss));
     if (oa_contest_measure(k, 1))
         set(c, object, "scores", scores_json(c, k, s));
+    set(c, object, "adjusted", number(s->adjusted));
+    set(c, object, "adjusted_difference", number(adjusted.mean));
     set(c, object, "difference", s->difference.n ? difference_json(c, k, &s->difference) : json_null());
     set(c, object, "difference_percent", number(s->percent));
     set(c, object, "p", number(s->p));
@@ -243,7 +248,7 @@ static json_t *entry_json(oa_context *c, const struct oa_contest *k, const struc
     set(c, entry, "trainable", number(k->entries[i].trainable));
     set(c, entry, "frozen", number(k->entries[i].frozen));
     set(c, entry, "step_seconds", rounds_json(c, k->entries[i].step_seconds, k->rounds));
-    set(c, entry, "statistics", standing_json(c, k, &s->entries[i]));
+    set(c, entry, "statistics", standing_json(c, k, s, i));
     set(c, entry, "trajectory", trajectory_json(c, k, s, i));
     for (int r = 0; r < s->entries[i].made; r++)
         append(c, runs, run_json(c, k, &k->entries[i].runs[r]));

@@ -12,15 +12,17 @@
  * protect from errors that cost nobody anything.
  *
  * Where any number of looks is allowed nothing is tested: verdicts come from the anytime-valid intervals of all pairs
- * (pairs.c), which hold for whichever attention leads. Attentions may then have different numbers of seeds, so that
- * means say less than differences over the seeds that two have in common: the order is that of the differences.
+ * (pairs.c), which hold for whichever attention leads. Attentions may then have different numbers of seeds: order and
+ * leader are those of the means that are adjusted for seeds that are missing (adjusted.c). Who was shown to be worse
+ * than another by more than the margin does not lead, however low its adjusted mean: the leader is then said to lead,
+ * and not to have the lowest cost.
  *
  * The floor (contest.h) is no contestant: it is in the order and has a difference, and takes no part in the tests of
  * the others; against.c compares them with it, and with a baseline.
  *
  * An attention with a failed run takes no part in the tests: the seeds it survived are not a fair sample.
  */
-#include "report/report.h"
+#include "report/adjusted.h"
 #include "report/standing.h"
 
 #include <math.h>
@@ -29,10 +31,17 @@ static const double level = 0.05;
 
 const char *oa_verdict_name(enum oa_verdict v)
 {
-    static const char *const names[] = { "best",         "lowest loss",           "worse",
-                                         "not resolved", "one seed: no interval", "failed",
-                                         "identical",    "cannot be judged",      "floor",
-                                         "as good" };
+    static const char *const names[] = { "best",
+                                         "lowest loss",
+                                         "worse",
+                                         "not resolved",
+                                         "one seed: no interval",
+                                         "failed",
+                                         "identical",
+                                         "cannot be judged",
+                                         "floor",
+                                         "as good",
+                                         "leads" };
     return names[v];
 }
 
@@ -100,13 +109,19 @@ static bool beaten(const struct oa_summary *s, int i)
     return false;
 }
 
-/* Who has a lower cost than the one before, on the seeds of both, takes its place. Where all have the same seeds that
- * is the lowest mean. */
-static int lowest(const struct oa_summary *s, bool of_all)
+/* Does i have a lower cost than j? Where all have the same seeds the paired difference says it best. */
+static bool lower(const struct oa_contest *k, const struct oa_summary *s, int i, int j)
+{
+    if (s->uneven)
+        return oa_adjusted_cost(k, s, i) < oa_adjusted_cost(k, s, j);
+    return pair(s, i, j)->difference.mean < 0;
+}
+
+static int lowest(const struct oa_contest *k, const struct oa_summary *s, bool of_all)
 {
     int best = -1;
     for (int i = 0; i < s->count; i++)
-        if (contestant(s, i) && (of_all || !beaten(s, i)) && (best < 0 || pair(s, i, best)->difference.mean < 0))
+        if (contestant(s, i) && (of_all || !beaten(s, i)) && (best < 0 || lower(k, s, i, best)))
             best = i;
     return best;
 }
@@ -145,19 +160,24 @@ static bool takes_part(const struct oa_summary *s, int i)
     return contestant(s, i) && i != s->reference && s->entries[i].twin < 0;
 }
 
-static void crown(struct oa_summary *s)
+static void crown(const struct oa_contest *k, struct oa_summary *s)
 {
     int others = 0, worse = 0;
     for (int i = 0; i < s->count; i++) {
         others += takes_part(s, i);
         worse += takes_part(s, i) && s->entries[i].verdict == OA_VERDICT_WORSE;
     }
-    bool alone_at_the_top = others > 0 && worse == others;
-    s->entries[s->reference].verdict = alone_at_the_top ? OA_VERDICT_BEST : OA_VERDICT_LOWEST;
+    bool by_right = !k->any_looks || !beaten(s, s->reference);
+    bool alone_at_the_top = others > 0 && worse == others && by_right;
+    bool undercut = s->uneven && lowest(k, s, true) != s->reference;
+    s->entries[s->reference].verdict = undercut           ? OA_VERDICT_LEADS
+                                       : alone_at_the_top ? OA_VERDICT_BEST
+                                                          : OA_VERDICT_LOWEST;
 }
 
 /* p[i], holm[i], factor[i] belong to entry i against the reference. */
-static void judge(struct oa_summary *s, const double *p, const double *holm, const int *factor)
+static void judge(const struct oa_contest *k, struct oa_summary *s, const double *p, const double *holm,
+                  const int *factor)
 {
     for (int i = 0; i < s->count; i++) {
         struct oa_standing *e = &s->entries[i];
@@ -171,7 +191,7 @@ static void judge(struct oa_summary *s, const double *p, const double *holm, con
         e->seeds_needed = oa_seeds_needed(e->difference.mean, e->difference.sd, level / factor[i]);
         e->seeds_range = oa_seeds_range(&e->difference, level / factor[i]);
     }
-    crown(s);
+    crown(k, s);
 }
 
 /* ---- the same at any number of looks ---- */
@@ -189,7 +209,7 @@ static enum oa_verdict verdict_at_any_look(const struct oa_summary *s, int i)
                                       : OA_VERDICT_UNRESOLVED;
 }
 
-static void judge_at_any_look(struct oa_summary *s)
+static void judge_at_any_look(const struct oa_contest *k, struct oa_summary *s)
 {
     for (int i = 0; i < s->count; i++) {
         struct oa_standing *e = &s->entries[i];
@@ -199,10 +219,10 @@ static void judge_at_any_look(struct oa_summary *s)
             e->difference = pair(s, i, s->reference)->difference;
         e->verdict = i == s->floor && !e->failed ? OA_VERDICT_FLOOR : verdict_at_any_look(s, i);
     }
-    crown(s);
+    crown(k, s);
 }
 
-static enum oa_error test_all(oa_context *c, struct oa_summary *s)
+static enum oa_error test_all(oa_context *c, const struct oa_contest *k, struct oa_summary *s)
 {
     size_t count = (size_t)s->count;
     double *p = oa_alloc(c, count * sizeof *p), *holm = oa_alloc(c, count * sizeof *holm);
@@ -211,7 +231,7 @@ static enum oa_error test_all(oa_context *c, struct oa_summary *s)
         for (int i = 0; i < s->count; i++)
             p[i] = takes_part(s, i) ? oa_t_test(&s->entries[i].difference) : NAN;
         oa_holm(p, s->count, holm, factor);
-        judge(s, p, holm, factor);
+        judge(k, s, p, holm, factor);
     }
     oa_free(p);
     oa_free(holm);
@@ -223,8 +243,8 @@ static enum oa_error compare_all(oa_context *c, const struct oa_contest *k, doub
 {
     set_differences(k, scratch, s);
     if (!k->any_looks)
-        return test_all(c, s);
-    judge_at_any_look(s);
+        return test_all(c, k, s);
+    judge_at_any_look(k, s);
     return OA_OK;
 }
 
@@ -236,11 +256,10 @@ static void all_failed(struct oa_summary *s)
 
 /* ---- the order ---- */
 
-/* By the cost on seeds that are shared with the reference; where there is none, by the cost. */
+/* By the difference to the reference; where there is none, by the cost. */
 static double place(const struct oa_contest *k, const struct oa_summary *s, int i)
 {
-    const struct oa_standing *e = &s->entries[i];
-    return s->reference < 0 ? oa_cost(oa_metric(k), oa_standing_score(k, e)->mean) : e->difference.mean;
+    return s->reference < 0 ? oa_adjusted_cost(k, s, i) : oa_to_reference(k, s, i).mean;
 }
 
 static bool before(const struct oa_contest *k, const struct oa_summary *s, int a, int b)
@@ -318,10 +337,11 @@ static enum oa_error fill(oa_context *c, const struct oa_contest *k, double *scr
     for (int i = 0; i < s->count; i++)
         s->floor = k->entries[i].floor ? i : s->floor;
     find_twins(k, s);
+    OA_TRY(oa_adjust_means(c, k, s));
     OA_TRY(oa_compare_pairs(c, k, s, s->pairs));
-    s->reference = lowest(s, !k->any_looks);
+    s->reference = lowest(k, s, !k->any_looks);
     if (s->reference < 0)
-        s->reference = lowest(s, true); /* each is beaten by another: rare, and then nobody leads by right */
+        s->reference = lowest(k, s, true); /* each is beaten by another: rare, and then nobody leads by right */
     if (s->reference >= 0)
         OA_TRY(compare_all(c, k, scratch, s));
     else

@@ -52,6 +52,14 @@ struct oa_seeds_range {
 };
 struct oa_seeds_range oa_seeds_range(const struct oa_estimate *e, double level);
 
+/* ---- tables with empty cells (two_way.c) ---------------------------------------------------------------------- */
+
+/* Least squares of y[i][s] = a[i] + b[s] over the cells of y [rows][columns] that are not NaN, with b of mean 0 over
+ * the columns that have any cell: a[i] is then the mean that row i would have without empty cells (least-squares mean).
+ * Every row must have a cell and all must hang together, by rows that share a column, as when all have the first one;
+ * otherwise nothing can be said and a is NaN. a [rows] and b [columns] are set; b is NaN where a column is empty. */
+enum oa_error oa_fit_two_way(oa_context *c, const double *y, int rows, int columns, double *a, double *b);
+
 /* ---- looking after every seed (anytime.c) -------------------------------------------------------------------- */
 
 /* Half the width of the interval around e->mean, such that the intervals at *all* numbers of seeds together cover the

@@ -18,6 +18,7 @@ static struct oa_example_request request_of(const struct oa_options *o, const st
                                         .test = o->data_test,
                                         .columns = o->data_columns,
                                         .answer = task->answer,
+                                        .dialogues = task->dialogues,
                                         .valid_fraction = o->data_valid_fraction,
                                         .split_seed = oa_chance_seed(o, OA_CHANCE_SPLIT) };
 }

@@ -36,9 +36,10 @@ struct oa_written {
 };
 enum oa_error oa_write_side(const struct oa_judging *j, struct oa_written *out);
 void oa_written_free(struct oa_written *w);
-/* Scores of such texts by a metric of segments, against all references of each row, times `factor`. */
+/* Scores of such texts by a metric of segments, against all references of each row, times `factor`. options: NULL =
+ * what the packages do. */
 enum oa_error oa_written_score(const struct oa_judging *j, const struct oa_written *w, const struct oa_metric *metric,
-                               double factor, double *score);
+                               const struct oa_metric_options *options, double factor, double *score);
 /* Parts by length, in that measure, and examples, where they are asked for. */
 enum oa_error oa_written_details(const struct oa_judging *j, const struct oa_written *w, const struct oa_metric *metric,
                                  double factor, const char *measure);

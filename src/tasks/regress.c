@@ -6,7 +6,8 @@
 
 static const struct oa_example_layout layout = { .source_begin = "[CLS]", .source_end = "[SEP]", .words = true };
 
-/* Where a side is constant no correlation is defined: 0, as where the model says the same of all. */
+/* Where a side is constant, or a single example, no correlation is defined: 0, as where the model says the same of all.
+ */
 static double percent(double r)
 {
     return isnan(r) ? 0 : 100 * r;
@@ -57,9 +58,9 @@ static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES
     struct oa_outputs o;
     double pearson = (double)NAN, spearman = (double)NAN;
     enum oa_error e = oa_example_outputs(j, 1, &o);
-    if (e == OA_OK)
+    if (e == OA_OK && o.rows > 1)
         e = oa_pearson(j->context, o.out, o.value, o.rows, &pearson);
-    if (e == OA_OK)
+    if (e == OA_OK && o.rows > 1)
         e = oa_spearman(j->context, o.out, o.value, o.rows, &spearman);
     if (e == OA_OK)
         e = add_details(j, &o);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Summaries of texts, and replies in dialogues: a long source, a short target, and n-grams in common (Lin 2004). */
+ * Summaries of texts: a long source, a short target, and n-grams in common (Lin 2004). */
 #include "tasks/example_task.h"
 
 static const struct oa_example_layout layout = {
@@ -12,7 +12,7 @@ static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES
     struct oa_written w;
     enum oa_error e = oa_write_side(j, &w);
     for (int i = 0; e == OA_OK && i < 4; i++)
-        e = oa_written_score(j, &w, metrics[i], i < 3 ? 100 : 1, &scores[1 + i]);
+        e = oa_written_score(j, &w, metrics[i], NULL, i < 3 ? 100 : 1, &scores[1 + i]);
     if (e == OA_OK)
         e = oa_written_details(j, &w, &oa_rouge1, 100, "rouge1");
     oa_written_free(&w);
@@ -28,7 +28,7 @@ static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a to
 
 const struct oa_task oa_task_summarize = {
     .name = "summarize",
-    .what = "summaries, or replies in a dialogue: a short text from a long one",
+    .what = "summaries: a short text from a long one",
     .citation = "Rush et al. 2015, arXiv 1509.00685",
     .stacks = OA_STACK(OA_STACK_ENCODER) | OA_STACK(OA_STACK_DECODER) | OA_STACK(OA_STACK_CROSS),
     .measures = measures,

@@ -69,7 +69,8 @@ struct oa_task {
     /* Scores of the measures but the first, by their number. NULL: there are none. */
     enum oa_error (*judge)(const struct oa_judging *j, double scores[OA_MEASURES]);
     enum oa_answer answer;
-    bool slow; /* judge takes long: it is asked at the end alone, unless a choice depends on it */
+    bool dialogues; /* files that are no tables are dialogues, one a line */
+    bool slow;      /* judge takes long: it is asked at the end alone, unless a choice depends on it */
 };
 
 const struct oa_task *oa_task_at(int i);              /* in the order of tasks.def; NULL past the end */

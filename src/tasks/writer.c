@@ -42,7 +42,7 @@ void oa_writer_close(struct oa_writer *w)
 /* ---- the model as beam search asks it ---- */
 
 static enum oa_error next(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
-                          float *logits)
+                          float *logits, double *sums)
 {
     struct oa_writer *w = argument;
     oa_context *c = w->model->context;
@@ -53,7 +53,7 @@ static enum oa_error next(void *argument, int rows, const int *source, const int
         OA_TRY(oa_decodings_begin(&w->rows, rows, &w->sources));
     else
         OA_TRY(oa_decodings_choose(&w->rows, parent, rows));
-    return oa_decodings_read(&w->rows, ids, logits);
+    return oa_decodings_read(&w->rows, ids, logits, sums);
 }
 
 static void fill_row(int32_t *to, const int32_t *from, size_t count, size_t length)

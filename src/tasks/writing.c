@@ -113,6 +113,7 @@ struct scoring {
     const struct oa_judging *j;
     const struct oa_written *w;
     const struct oa_metric *metric;
+    struct oa_metric_options options;
     double factor;
     const struct oa_rows *rows;
     const uint32_t *row; /* NULL: row i is the i-th */
@@ -147,14 +148,13 @@ static int most_references(const struct oa_rows *rows)
 static enum oa_error take(const struct scoring *s, struct oa_line *lines, const struct oa_line **reference,
                           int references, double *score)
 {
-    struct oa_metric_options options;
     struct oa_statistics statistics = { 0 };
-    oa_metric_defaults(&options);
     for (int r = 0; r < references; r++)
         reference[r] = lines + (r + 1) * s->count;
     for (long i = 0; i < s->count; i++)
         lines[i] = (struct oa_line){ s->w->text[row_at(s, i)], strlen(s->w->text[row_at(s, i)]) };
-    OA_TRY(oa_statistics_take(s->j->context, s->metric, &options, lines, reference, references, s->count, &statistics));
+    OA_TRY(
+        oa_statistics_take(s->j->context, s->metric, &s->options, lines, reference, references, s->count, &statistics));
     *score = s->factor * oa_statistics_score(&statistics);
     oa_statistics_free(&statistics);
     return OA_OK;
@@ -179,13 +179,17 @@ static struct scoring scoring_of(const struct oa_judging *j, const struct oa_wri
                                  double factor)
 {
     const struct oa_rows *rows = oa_workload_examples(j->workload, j->side)->rows;
-    return (struct scoring){ .j = j, .w = w, .metric = metric, .factor = factor, .rows = rows, .count = w->count };
+    struct scoring s = { .j = j, .w = w, .metric = metric, .factor = factor, .rows = rows, .count = w->count };
+    oa_metric_defaults(&s.options);
+    return s;
 }
 
 enum oa_error oa_written_score(const struct oa_judging *j, const struct oa_written *w, const struct oa_metric *metric,
-                               double factor, double *score)
+                               const struct oa_metric_options *options, double factor, double *score)
 {
     struct scoring s = scoring_of(j, w, metric, factor);
+    if (options)
+        s.options = *options;
     return score_rows(&s, score);
 }
 

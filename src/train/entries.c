@@ -5,9 +5,6 @@
 
 #include <string.h>
 
-/* Logits that are 0 and stay so: the softmax over what is visible is its plain average, exactly. */
-#define FLOOR "random(frozen, init=normal, sigma=0)"
-
 static enum oa_error canonical(struct contest *t, const char *text, char **out)
 {
     OA_TRY(oa_stacks_canonical(t->c, text, t->workload.task->stacks, out));
@@ -33,7 +30,7 @@ static bool wants_floor(struct contest *t)
         char *spec = NULL;
         if (canonical(t, t->r->attentions[i], &spec) != OA_OK)
             return false; /* oa_contest_entries says what is wrong with it */
-        given = given || strcmp(spec, FLOOR) == 0;
+        given = given || strcmp(spec, OA_UNIFORM_ATTENTION) == 0;
         oa_free(spec);
     }
     return t->r->options->compare_floor && !given;
@@ -105,9 +102,9 @@ enum oa_error oa_contest_entries(struct contest *t)
             return OA_NO_MEMORY;
         for (int s = 0; s < seeds; s++)
             e->runs[s] = (struct oa_run){ .seed = (uint64_t)(o->train_seed + s), .absent = true };
-        OA_TRY(canonical(t, i < t->r->count ? t->r->attentions[i] : FLOOR, &e->attention));
+        OA_TRY(canonical(t, i < t->r->count ? t->r->attentions[i] : OA_UNIFORM_ATTENTION, &e->attention));
         OA_TRY(check_distinct(t, i));
-        e->floor = o->compare_floor && count > 1 && strcmp(e->attention, FLOOR) == 0;
+        e->floor = o->compare_floor && count > 1 && strcmp(e->attention, OA_UNIFORM_ATTENTION) == 0;
         t->steps[i] = o->train_steps;
         t->ffn[i] = o->model_ffn ? o->model_ffn : 4 * o->model_width;
     }

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a run will cost: training steps on the plan device, which computes nothing. */
+#include "device/meter.h"
 #include "train/train.h"
 
 #include <string.h>
 
-static void one_step(struct oa_device *d, struct oa_model *m, const struct oa_options *o, const struct oa_batch *batch,
-                     oa_tape *t)
+void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct oa_batch *batch, double scale,
+                  oa_tape *t)
 {
+    struct oa_device *d = m->device;
+    oa_meter_at(d, NULL, OA_OPTIMISER, false);
     oa_store_zero_gradients(&m->store);
     for (long i = 0; i < o->train_accumulate; i++) {
         oa_tape_reset(t, true, true, (struct oa_stream){ 0 });
-        oa_model_loss(t, m, batch, 1);
+        oa_model_loss(t, m, batch, scale);
         oa_tape_backward(t);
     }
+    oa_meter_at(d, NULL, OA_OPTIMISER, false);
     d->ops->sum_squares(d, m->store.updated, m->store.gradients);
     oa_optimizer_step(&m->store, o, 1, 1);
     oa_model_after_step(m, 1);
@@ -22,7 +26,7 @@ static void count(struct oa_device *d, struct oa_model *m, const struct oa_optio
                   const struct oa_step_shape *shape, oa_tape *t, struct oa_plan *out)
 {
     d->flops = d->bytes = d->computed = 0;
-    one_step(d, m, o, &shape->typical, t);
+    oa_step_once(m, o, &shape->typical, 1, t);
     *out = (struct oa_plan){ .vocabulary = m->vocabulary,
                              .trainable = (double)m->store.trainable,
                              .frozen = (double)m->store.frozen,
@@ -31,7 +35,7 @@ static void count(struct oa_device *d, struct oa_model *m, const struct oa_optio
                              .computed = d->computed,
                              .tokens = shape->tokens };
     if (memcmp(&shape->typical, &shape->largest, sizeof shape->typical) != 0)
-        one_step(d, m, o, &shape->largest, t);
+        oa_step_once(m, o, &shape->largest, 1, t);
     out->memory_parameters = (double)m->store.arena.peak;
     out->memory_activations = (double)t->arena.peak;
     out->memory_scratch = (double)d->scratch.peak;

@@ -74,6 +74,29 @@ struct oa_train_request {
 enum oa_error oa_train_run(oa_context *c, const struct oa_train_request *r, struct oa_run *out);
 void oa_run_free(struct oa_run *run);
 
+/* A training step by itself, with one batch for each micro-batch and the learning rate of step 1: what plans count and
+ * profiles time. scale: of the loss. */
+#define OA_OPTIMISER "optimiser" /* where a meter finds what is done once a step */
+void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct oa_batch *batch, double scale,
+                  oa_tape *t);
+
+/* Where the time of training steps goes (profile.c). Steps of the first batches are made, some to warm up, then for
+ * two seconds, but 5 to 50 of them. Seconds are medians over the steps; counts are means over the same steps on the
+ * plan device. */
+struct oa_metered;
+struct oa_profile {
+    int steps;
+    double seconds, tokens; /* of a step */
+    struct oa_metered *row; /* [rows] operations at places, in the order of their first call */
+    int rows;
+    bool stopped; /* before there were as many steps as wanted */
+};
+/* clock: seconds. A stop that is asked for ends it early; OA_INTERRUPTED where nothing was measured yet. To be
+ * closed. */
+enum oa_error oa_profile_make(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                              double (*clock)(void), struct oa_profile *out);
+void oa_profile_close(struct oa_profile *p);
+
 /* What a run will cost, from one step on the plan device. */
 struct oa_plan {
     long vocabulary;          /* rows of the embedding */

@@ -185,7 +185,7 @@ static void read_rows(struct oa_model_case *m, struct oa_decodings *d, int first
         int32_t next[OA_CASE_ROWS];
         for (int r = 0; r < rows; r++)
             next[r] = m->input[(first + r) * OA_CASE_LENGTH + t];
-        if (oa_decodings_read(d, next, out + t * rows * V) != OA_OK)
+        if (oa_decodings_read(d, next, out + t * rows * V, NULL) != OA_OK)
             return;
     }
 }

@@ -134,6 +134,18 @@ cut -f 2 similar.tsv | "$orthant" classify r >out 2>err || fail "halves of pairs
 says err '200 of 200 lines could not be read'
 says err 'line 1: 1 column, and a pair of texts is 2'
 
+head -n 1 similar.tsv >one.tsv
+expect 0 eval r --data one.tsv
+says out 'pearson  *0.00 %'
+awk -F '\t' '{ print $2 "\t" $3 "\t" $1 }' similar.tsv >turned.tsv
+expect 0 eval r --data similar.tsv
+grep pearson out >straight
+expect 0 eval r --data turned.tsv --columns 3,1,2
+grep pearson out >turned
+same straight turned
+expect 2 eval r --columns 3,1,2
+says err 'would do nothing: it says which columns of --data are read'
+
 # Pictures.
 i=0
 while [ $i -lt 12 ]; do

@@ -77,10 +77,14 @@ stopped() { # FILE WORD...: when something is in FILE
     status=0
     wait $pid || status=$?
     [ $status -eq 143 ] || fail "orthant $* ended with $status instead of 143"
+    [ "$(grep -c '^orthant: .*stopped' err)" = 1 ] || fail "orthant $* does not say once that it was stopped: $(cat err)"
 }
 stopped err train --config tiny.yaml --train.steps 100000 --out stopped
 stopped err compare --config tiny.yaml --train.steps 100000 --out stopped-contest
 stopped err verify
 stopped err theory
 stopped err bench
+for copy in $(seq 100); do cat text.txt; done >long.txt
+stopped err eval run --data long.txt
+says err 'stopped by signal 15 before the whole text was read'
 stopped out generate run --tokens 100000000

@@ -28,6 +28,30 @@ both 'GFLOP/s' bench --peak
 both 'softmax' bench --attention softmax --attention linear --lengths 16,32,64 --tokens 128 --width 32 --heads 2 --quiet
 says out '"interrupted": false'
 
+# Where a step's time goes: parts and what is between them are the whole, and a floor is that of its operations.
+both 'decoder..attention\|"decoder: attention"' bench --step --config tiny.yaml --quiet
+says out '"schema": "orthant.step/1"'
+if command -v python3 >/dev/null; then
+    python3 - <<'EOF' || fail "the parts of a step are not the step"
+import json
+s = json.load(open("out"))
+time = lambda rows: sum(p["forward"] + p["backward"] for p in rows)
+close = lambda a, b: abs(a - b) <= 1e-9 * abs(b)
+assert close(time(s["parts"]), time(s["operations"]))
+assert close(max(0, s["seconds"] - time(s["parts"])) + 1, s["between"] + 1)
+assert close(sum(p["floor"] for p in s["parts"]), s["floor"])
+assert close(sum(p["traffic"] for p in s["parts"]), sum(p["bytes"] for p in s["parts"]) / s["peak_bytes"])
+for p in s["operations"]:
+    assert max(p["arithmetic"], p["traffic"]) <= p["floor"] * (1 + 1e-9) <= (p["arithmetic"] + p["traffic"]) * (1 + 2e-9)
+EOF
+fi
+expect 2 bench --model.layers 2
+says err 'are for --step'
+expect 2 bench --step --width 64
+says err 'would do nothing: --step times what the options of a run say'
+expect 0 bench --step --config tiny.yaml --clock processor --train.precision f64 --quiet
+says out 'processor time'
+
 # A bench that is stopped shows what it has, be it nothing yet, and says that it is not all.
 stopped_bench() { # SIGNAL CODE SECONDS WORD...
     signal=$1 code=$2 delay=$3

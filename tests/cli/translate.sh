@@ -141,3 +141,25 @@ done
 expect 0 train --task summarize --data.train copy.tsv $model --train.steps 20 --out s
 "$orthant" translate s <lines >out 2>err || fail "translate of a run of summarize"
 [ "$(wc -l <out)" -eq 75 ] || fail "not a summary for each line"
+
+# ---- dialogues: what eval says of the next turns is what score says of those that translate writes
+awk 'BEGIN { srand(5); for (i = 0; i < 300; i++) { s = ""; for (j = 0; j < 2 + i % 3; j++) { t = "";
+    for (k = 0; k < 3 + int(rand() * 3); k++) t = t (k ? " " : "") sprintf("%c%c", 97 + j % 2, 97 + int(rand() * 3)); s = s t " __eou__ " } print s } }' >talk.txt
+head -n 260 talk.txt >talk.train.txt
+tail -n 40 talk.txt >talk.valid.txt
+expect 0 train --task dialogue --data.train talk.train.txt --data.valid talk.valid.txt $model --model.source_context 100 --train.steps 150 --out d
+awk -F ' __eou__ ' '{ s = $1; for (i = 2; i < NF; i++) { print s; print $i >"turns"; s = s " __eou__ " $i } }' talk.valid.txt >before
+"$orthant" translate d <before >after 2>err || fail "translate of a run of dialogue"
+expect 0 eval d --data talk.valid.txt --json
+cp out said
+same_score() { # MEASURE PARTS WORD...: of the measure's 100 the score has so many
+    measure=$1 parts=$2
+    shift 2
+    "$orthant" score "$@" --ref turns --hyp after --decimals 4 >out 2>err || fail "score $*"
+    got=$(sed -n "s/.*\"$measure\": \([0-9.]*\).*/\1/p" said | head -n 1)
+    [ -n "$got" ] || fail "eval says no $measure"
+    grep -q -F "= $(awk -v x="$got" -v parts="$parts" 'BEGIN { printf "%.4f", x * parts / 100 }')" out || fail "eval: $measure is $got"
+}
+same_score bleu1 100 bleu --max-order 1
+same_score bleu 100 bleu
+same_score rougeL 1 rouge

@@ -297,27 +297,31 @@ static enum oa_error check_input(const struct oa_layer *l, const struct oa_layer
     return first_state(in) ? oa_layer_state_check(l, in) : OA_OK;
 }
 
-static oa_tensor *rows_of(oa_tape *t, const oa_tensor *x, long sequence, long count)
+oa_tensor *oa_sequence_rows(oa_tape *t, const oa_tensor *x, long sequence, long count)
 {
     return x ? oa_tensor_from(t, oa_act_at(t->device, x->data, sequence * count * x->ld), count, x->cols, x->ld, false)
              : NULL;
 }
 
-/* Sequences side by side: each with its states, one after the other. What they share counts a step once. */
+/* Sequences side by side: each with its states, one after the other. What they share counts a step once, and is
+ * projected at once. */
 static void run_rows(oa_tape *t, const struct oa_group *g, int index, const struct oa_layer_input *in, oa_tensor *v,
                      oa_tensor *o)
 {
     long before = in->rows[0].state[index].tokens;
+    struct oa_shared_rows shared = { .x = in->x };
     for (long b = 0; b < in->batch && oa_status(t->context) == OA_OK; b++) {
         struct oa_layer_input one = *in;
         one.batch = 1;
-        one.x = rows_of(t, in->x, b, in->queries);
+        one.x = oa_sequence_rows(t, in->x, b, in->queries);
         one.rows = NULL;
+        one.shared = &shared;
+        shared.sequence = b;
         one.state = in->rows[b].state;
         one.keys = in->memory || !g->shape.cross ? in->keys : in->rows[b].keys;
-        oa_tensor *values = in->memory || !v ? v : rows_of(t, v, b, in->queries);
+        oa_tensor *values = in->memory || !v ? v : oa_sequence_rows(t, v, b, in->queries);
         oa_state_begin(t, &one.state[index]);
-        g->mechanism->forward(t, g, &one, values, rows_of(t, o, b, in->queries));
+        g->mechanism->forward(t, g, &one, values, oa_sequence_rows(t, o, b, in->queries));
     }
     for (long b = 0; b < in->batch; b++)
         in->rows[b].state[index].tokens = before + in->queries;

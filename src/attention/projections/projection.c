@@ -209,10 +209,36 @@ static oa_tensor *turn(oa_tape *t, const struct oa_group *g, const struct oa_lay
     return in->cosine ? oa_rotate(t, x, length, g->shape.heads, in->cosine, in->sine) : x;
 }
 
-static oa_tensor *project_rows(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b)
+static oa_tensor *project_alone(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b)
 {
     struct oa_chain chain;
     return w && chain_of(w, &chain) ? oa_transform_op(t, x, w, &chain) : oa_linear(t, x, w, b);
+}
+
+/* Of all sequences, by the first that asks; NULL after a failure. */
+static const oa_tensor *project_all(oa_tape *t, struct oa_shared_rows *s, struct oa_parameter *w,
+                                    struct oa_parameter *b)
+{
+    struct oa_shared_projection *p = s->first;
+    while (p && p->w != w)
+        p = p->next;
+    if (p)
+        return p->y;
+    p = oa_tape_note(t, sizeof *p);
+    if (!p)
+        return NULL;
+    *p = (struct oa_shared_projection){ .w = w, .y = project_alone(t, s->x, w, b), .next = s->first };
+    s->first = p;
+    return p->y;
+}
+
+/* A row of weights is read from memory once for all sequences side by side. */
+static oa_tensor *project_rows(oa_tape *t, const struct oa_layer_input *in, oa_tensor *x, struct oa_parameter *w,
+                               struct oa_parameter *b)
+{
+    struct oa_shared_rows *s = in->shared;
+    bool theirs = s && x && w && x->data == oa_act_at(t->device, s->x->data, s->sequence * in->queries * s->x->ld);
+    return theirs ? oa_sequence_rows(t, project_all(t, s, w, b), s->sequence, in->queries) : project_alone(t, x, w, b);
 }
 
 /* Rotation happens in place. Under `tie` queries and keys come from one product; when the queries alone have factors,
@@ -223,8 +249,9 @@ void oa_project(oa_tape *t, const struct oa_group *g, const struct oa_layer_inpu
     long H = g->shape.heads, keys = elsewhere ? in->keys : in->queries;
     bool tie = g->key == NULL, one = tie && !elsewhere, factors = g->temperature || g->diagonal;
     double s = oa_atom_is(g->atom, "scale", "jl") ? sqrt((double)g->shape.width / (double)g->shape.head_width) : 1;
-    *q = project_rows(t, in->x, g->query, g->query_bias);
-    *k = one ? *q : project_rows(t, oa_key_input(g, in), tie ? g->query : g->key, tie ? g->query_bias : g->key_bias);
+    *q = project_rows(t, in, in->x, g->query, g->query_bias);
+    *k =
+        one ? *q : project_rows(t, in, oa_key_input(g, in), tie ? g->query : g->key, tie ? g->query_bias : g->key_bias);
     if (s != 1 || (one && factors && in->cosine))
         *k = oa_scale_heads(t, *k, H, s, NULL, NULL);
     if (one && !factors) {

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * bench --step: where the time of a training step goes, and how far each part is from what the machine could do. */
+#include "api/api.h"
+#include "device/meter.h"
+#include "kernels/kernel_bench.h"
+#include "print/print.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_PARTS = 64, SHOWN = 12, NAME = 64 };
+
+/* What ran at one place of the model, or one operation wherever it ran. */
+struct part {
+    char name[NAME];
+    long calls;
+    double forward, backward; /* seconds */
+    double flops, bytes, arithmetic,
+        traffic;  /* the last two: seconds that computed FLOPs and bytes take at the peaks */
+    double floor; /* the larger of the two, operation by operation */
+};
+
+struct report {
+    oa_context *c;
+    const struct oa_options *options;
+    struct oa_peak peak;
+    double arithmetic, traffic; /* FLOP/s, bytes/s */
+    bool processor;
+    struct oa_profile profile;
+    struct part part[MOST_PARTS], operation[MOST_PARTS], all;
+    int parts, operations;
+};
+
+/* ---- making ---- */
+
+static void measure_machine(struct report *r)
+{
+    oa_kernels_peak(r->c, &r->peak);
+    const struct oa_peak *p = &r->peak;
+    const struct oa_peak_rate *rate = r->options->train_precision == OA_PRECISION_BF16 ? &p->bf16 : &p->f32;
+    r->arithmetic = 1e9 * (r->processor ? rate->one : rate->all);
+    r->traffic = 1e9 * (r->processor ? p->copy.one : p->copy.all);
+}
+
+static struct part *find(struct part *list, int *count, const char *name)
+{
+    for (int i = 0; i < *count; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return &list[i];
+    struct part *p = &list[*count < MOST_PARTS ? (*count)++ : MOST_PARTS - 1];
+    *p = (struct part){ .calls = 0 };
+    snprintf(p->name, sizeof p->name, "%s", name);
+    return p;
+}
+
+static void add(const struct report *r, const struct oa_metered *row, struct part *p)
+{
+    double arithmetic = row->computed / r->arithmetic, traffic = row->bytes / r->traffic;
+    *(row->backward ? &p->backward : &p->forward) += row->seconds;
+    p->calls += row->calls;
+    p->flops += row->flops;
+    p->bytes += row->bytes;
+    p->arithmetic += arithmetic;
+    p->traffic += traffic;
+    p->floor += fmax(arithmetic, traffic);
+}
+
+static void add_row(struct report *r, const struct oa_metered *row)
+{
+    char name[NAME];
+    snprintf(name, sizeof name, "%s%s%s", row->stack ? row->stack : "", row->stack ? ": " : "",
+             row->place ? row->place : "what is done before");
+    add(r, row, find(r->part, &r->parts, name));
+    add(r, row, find(r->operation, &r->operations, row->op));
+    add(r, row, &r->all);
+}
+
+static double seconds(const struct part *p)
+{
+    return p->forward + p->backward;
+}
+
+/* Those that take longest first. */
+static void sort_operations(struct report *r)
+{
+    for (int i = 1; i < r->operations; i++)
+        for (int j = i; j > 0 && seconds(&r->operation[j]) > seconds(&r->operation[j - 1]); j--) {
+            struct part swap = r->operation[j];
+            r->operation[j] = r->operation[j - 1];
+            r->operation[j - 1] = swap;
+        }
+}
+
+static void sum_up(struct report *r)
+{
+    for (int i = 0; i < r->profile.rows; i++)
+        add_row(r, &r->profile.row[i]);
+    sort_operations(r);
+}
+
+/* ---- as text ---- */
+
+static const struct oa_column part_columns[] = { { .title = "part" },
+                                                 { .title = "time:\nforward", .right = true },
+                                                 { .title = "\nbackward", .right = true },
+                                                 { .title = "share", .right = true },
+                                                 { .title = "FLOPs", .right = true },
+                                                 { .title = "bytes", .right = true },
+                                                 { .title = "floor", .right = true },
+                                                 { .title = "times\nthe floor", .right = true },
+                                                 { .title = "set by" } };
+static const struct oa_column operation_columns[] = { { .title = "operation" },
+                                                      { .title = "calls", .right = true },
+                                                      { .title = "time", .right = true },
+                                                      { .title = "share", .right = true },
+                                                      { .title = "FLOPs", .right = true },
+                                                      { .title = "bytes", .right = true },
+                                                      { .title = "floor", .right = true },
+                                                      { .title = "times\nthe floor", .right = true },
+                                                      { .title = "set by" } };
+enum { COLUMNS = sizeof part_columns / sizeof *part_columns };
+
+static const char *bound(const struct part *p)
+{
+    return p->floor <= 0 ? "–" : p->arithmetic >= p->traffic ? "arithmetic" : "memory";
+}
+
+static void add_costs(const struct report *r, const struct part *p, struct oa_table *t)
+{
+    char number[OA_NUMBER];
+    oa_table_cell(t, "%.1f %%", 100 * seconds(p) / r->profile.seconds);
+    oa_table_cell(t, "%s", oa_number_si(number, p->flops));
+    oa_table_cell(t, "%s", oa_number_bytes(number, p->bytes));
+    oa_table_cell(t, "%s", p->floor > 0 ? oa_number_seconds(number, p->floor) : "–");
+    oa_table_cell(t, "%s", p->floor > 0 ? oa_number(number, seconds(p) / p->floor, 3) : "–");
+    oa_table_cell(t, "%s", bound(p));
+}
+
+static void add_part(const struct report *r, const struct part *p, struct oa_table *t)
+{
+    char number[OA_NUMBER];
+    oa_table_cell(t, "%s", p->name);
+    oa_table_cell(t, "%s", p->forward > 0 ? oa_number_seconds(number, p->forward) : "–");
+    oa_table_cell(t, "%s", p->backward > 0 ? oa_number_seconds(number, p->backward) : "–");
+    add_costs(r, p, t);
+}
+
+/* What no operation took: batches, the tape, the ends of parallel loops. */
+static struct part between(const struct report *r)
+{
+    struct part p = { .name = "between operations", .forward = fmax(0, r->profile.seconds - seconds(&r->all)) };
+    return p;
+}
+
+static void parts_text(const struct report *r, int width, struct oa_text *out)
+{
+    struct oa_table t;
+    struct part rest = between(r), all = r->all;
+    snprintf(all.name, sizeof all.name, "all");
+    all.forward += rest.forward;
+    oa_table_init(&t, r->c, part_columns, COLUMNS);
+    for (int i = 0; i < r->parts; i++)
+        add_part(r, &r->part[i], &t);
+    add_part(r, &rest, &t);
+    add_part(r, &all, &t);
+    oa_table_text(&t, width, out);
+    oa_table_free(&t);
+}
+
+static void operations_text(const struct report *r, int width, struct oa_text *out)
+{
+    struct oa_table t;
+    char number[OA_NUMBER];
+    oa_table_init(&t, r->c, operation_columns, COLUMNS);
+    for (int i = 0; i < r->operations && i < SHOWN; i++) {
+        const struct part *p = &r->operation[i];
+        oa_table_cell(&t, "%s", p->name);
+        oa_table_cell(&t, "%ld", p->calls);
+        oa_table_cell(&t, "%s", oa_number_seconds(number, seconds(p)));
+        add_costs(r, p, &t);
+    }
+    oa_table_text(&t, width, out);
+    oa_table_free(&t);
+    if (r->operations > SHOWN)
+        oa_text_printf(out, "and %d more\n", r->operations - SHOWN);
+}
+
+static void text(const struct report *r, int width, struct oa_text *out)
+{
+    const struct oa_profile *p = &r->profile;
+    char time[OA_NUMBER], tokens[OA_NUMBER], rate[OA_NUMBER];
+    oa_text_printf(out, "%s, %s, %d thread%s: a step of %s tokens takes %s (median of %d%s), %s tokens/s\n\n",
+                   r->options->model_attention, oa_precision_name(r->options->train_precision), oa_thread_count(r->c),
+                   oa_thread_count(r->c) == 1 ? "" : "s", oa_number_si(tokens, p->tokens),
+                   oa_number_seconds(time, p->seconds), p->steps, r->processor ? ", processor time" : "",
+                   oa_number_si(rate, p->tokens / p->seconds));
+    parts_text(r, width, out);
+    oa_text_printf(out, "\n");
+    operations_text(r, width, out);
+    oa_text_printf(out,
+                   "\nFloor: of each operation the longer of its arithmetic, with the masked pairs of tiles, at the "
+                   "measured peak (%.0f GFLOP/s) and of its memory traffic at the measured bandwidth (%.1f GB/s); what "
+                   "stays in the cache can be below it. Products stand where their operands are made: the output layer "
+                   "makes its gradients in its forward pass.\n",
+                   r->arithmetic / 1e9, r->traffic / 1e9);
+    if (r->options->train_precision == OA_PRECISION_BF16 && *oa_peak_state(&r->peak))
+        oa_text_printf(out, "AMX was in its %s state before the steps.\n", oa_peak_state(&r->peak));
+}
+
+/* ---- as JSON ---- */
+
+static json_t *part_json(const struct part *p)
+{
+    return json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "name", p->name, "calls", (json_int_t)p->calls,
+                     "forward", p->forward, "backward", p->backward, "flops", p->flops, "bytes", p->bytes, "arithmetic",
+                     p->arithmetic, "traffic", p->traffic, "floor", p->floor);
+}
+
+static json_t *list_json(const struct part *list, int count)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(array, part_json(&list[i]));
+    return array;
+}
+
+static json_t *report_json(const struct report *r)
+{
+    json_t *root =
+        json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f}", "schema", "orthant.step/1", "attention",
+                  r->options->model_attention, "precision", oa_precision_name(r->options->train_precision), "clock",
+                  r->processor ? "processor" : "wall", "threads", oa_thread_count(r->c), "steps", r->profile.steps,
+                  "seconds", r->profile.seconds, "tokens", r->profile.tokens, "peak_flops", r->arithmetic, "peak_bytes",
+                  r->traffic, "floor", r->all.floor);
+    json_object_set_new(root, "between", json_real(between(r).forward));
+    json_object_set_new(root, "parts", list_json(r->part, r->parts));
+    json_object_set_new(root, "operations", list_json(r->operation, r->operations));
+    return root;
+}
+
+/* ---- all of it ---- */
+
+static enum oa_error profile(struct report *r)
+{
+    struct oa_workload w;
+    enum oa_error e = oa_workload_open(r->c, r->options, &w);
+    if (e == OA_OK)
+        measure_machine(r);
+    if (e == OA_OK)
+        e = oa_profile_make(r->c, r->options, &w, r->processor ? oa_processor_clock : oa_clock, &r->profile);
+    oa_workload_close(&w);
+    return e;
+}
+
+enum oa_error oa_bench_step(const oa_config *config, int processor_time, const struct oa_output *out)
+{
+    struct report r = { .c = config->context, .options = &config->options, .processor = processor_time != 0 };
+    struct oa_text t;
+    OA_TRY(oa_status(r.c));
+    enum oa_error e = profile(&r);
+    bool stopped = r.profile.stopped;
+    oa_text_init(&t, r.c);
+    if (e == OA_OK) {
+        sum_up(&r);
+        if (oa_wants_json(out))
+            oa_json_add(&t, report_json(&r));
+        else
+            text(&r, out ? out->width : 0, &t);
+    }
+    oa_profile_close(&r.profile);
+    e = oa_emit(out, &t);
+    return e == OA_OK && stopped ? oa_fail(r.c, OA_INTERRUPTED, "the bench was stopped") : e;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Dialogues in the layout of DailyDialog (Li et al. 2017, arXiv 1710.03957): one a line, "__eou__" between turns and,
+ * as it was published, behind the last one. Every turn but the first is an answer to all before it.
+ */
+#include "data/example_parts.h"
+
+#define END_OF_TURN "__eou__"
+
+struct turn {
+    const char *s;
+    size_t length;
+};
+
+static struct turn trim(const char *s, const char *end)
+{
+    for (; s < end && *s == ' '; s++)
+        ;
+    for (; end > s && end[-1] == ' '; end--)
+        ;
+    return (struct turn){ s, (size_t)(end - s) };
+}
+
+/* The turn that begins at *at, which moves behind it; false: there is none with a text. */
+static bool next_turn(const char **at, const char *end, struct turn *out)
+{
+    while (*at < end) {
+        const char *mark = memmem(*at, (size_t)(end - *at), END_OF_TURN, strlen(END_OF_TURN));
+        *out = trim(*at, mark ? mark : end);
+        *at = mark ? mark + strlen(END_OF_TURN) : end;
+        if (out->length)
+            return true;
+    }
+    return false;
+}
+
+/* What was said so far, turns with the mark between, and what follows. */
+static enum oa_error add_answers(struct oa_rows *rows, int file, uint64_t line, const char *s, size_t length,
+                                 struct oa_text *said)
+{
+    struct turn turn;
+    const char *at = s, *end = s + length;
+    oa_text_cut(said, 0);
+    for (int turns = 0; next_turn(&at, end, &turn); turns++) {
+        if (turns) {
+            OA_TRY(oa_rows_add_cell(rows, said->s, said->length));
+            OA_TRY(oa_rows_add_cell(rows, turn.s, turn.length));
+            OA_TRY(oa_rows_end(rows, file, line));
+            oa_text_printf(said, " %s ", END_OF_TURN);
+        }
+        oa_text_add(said, turn.s, turn.length);
+    }
+    if (said->length == 0)
+        oa_rows_leave_out(rows, line);
+    return oa_status(rows->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
+}
+
+/* Lines with a tab: annotations of emotions and acts stand behind it. */
+static size_t without_notes(const char *line, size_t length, uint64_t *noted)
+{
+    const char *tab = memchr(line, '\t', length);
+    *noted += tab != NULL;
+    return tab ? (size_t)(tab - line) : length;
+}
+
+enum oa_error oa_read_dialogues(struct oa_rows *rows, const char *name, const char *columns)
+{
+    struct oa_text_file f;
+    struct oa_text said;
+    char *line;
+    size_t length;
+    uint64_t noted = 0;
+    if (columns && columns[strspn(columns, " ")])
+        return oa_fail(rows->context, OA_ARGUMENT, "%s: dialogues have no columns; leave data.columns out", name);
+    oa_text_init(&said, rows->context);
+    int file = oa_rows_add_file(rows, name);
+    enum oa_error error = file < 0 ? OA_NO_MEMORY : oa_text_file_open(rows->context, name, &f);
+    bool opened = error == OA_OK;
+    while (error == OA_OK && oa_text_file_line(&f, &line, &length)) {
+        length = without_notes(line, length, &noted);
+        error = add_answers(rows, file, f.line - 1, line, length, &said);
+    }
+    if (error == OA_OK && noted)
+        oa_log(rows->context, 0, "%s: of %llu dialogues what stands behind a tab was not read", name,
+               (unsigned long long)noted);
+    if (opened) {
+        rows->carriage_returns += f.carriage_returns;
+        oa_text_file_close(&f);
+    }
+    oa_text_free(&said);
+    return error;
+}

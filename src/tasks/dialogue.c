@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Dialogues: the next turn from those before it. Of a source that is too long the end is read. */
+#include "tasks/example_task.h"
+
+static const struct oa_example_layout layout = {
+    .source_end = "</s>", .target_begin = "<s>", .target_end = "</s>", .words = true, .keep_end = true
+};
+
+static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES])
+{
+    struct oa_metric_options unigrams;
+    struct oa_written w;
+    oa_metric_defaults(&unigrams);
+    unigrams.bleu_order = 1;
+    enum oa_error e = oa_write_side(j, &w);
+    if (e == OA_OK)
+        e = oa_written_score(j, &w, &oa_bleu, &unigrams, 1, &scores[1]);
+    if (e == OA_OK)
+        e = oa_written_score(j, &w, &oa_bleu, NULL, 1, &scores[2]);
+    if (e == OA_OK)
+        e = oa_written_score(j, &w, &oa_rouge_l, NULL, 100, &scores[3]);
+    if (e == OA_OK)
+        e = oa_written_details(j, &w, &oa_rouge_l, 100, "rougeL");
+    oa_written_free(&w);
+    return e;
+}
+
+static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false },
+                                              { "bleu1", "BLEU-1", "BLEU", 2, true },
+                                              { "bleu", "BLEU-4", "BLEU", 2, true },
+                                              { "rougeL", "ROUGE-L", "F x 100", 2, true },
+                                              { .name = NULL } };
+
+const struct oa_task oa_task_dialogue = {
+    .name = "dialogue",
+    .what = "dialogue: the next turn from those before it",
+    .citation = "Li et al. 2017, arXiv 1710.03957",
+    .stacks = OA_STACK(OA_STACK_ENCODER) | OA_STACK(OA_STACK_DECODER) | OA_STACK(OA_STACK_CROSS),
+    .measures = measures,
+    .metric = "bleu",
+    .layout = &layout,
+    .open = oa_example_task_open,
+    .open_measured = oa_example_task_open_measured,
+    .batches = oa_example_task_batches,
+    .hold_out = oa_example_task_hold_out,
+    .shape = oa_example_task_shape,
+    .answer = OA_ANSWER_TEXT,
+    .dialogues = true,
+    .judge = judge,
+    .slow = true,
+};

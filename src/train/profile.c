@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Steps on the real device for their time, and the same steps on the plan device for what they have to do. */
+#include "device/meter.h"
+#include "statistics/statistics.h"
+#include "train/train.h"
+
+enum { WARM_UP = 2, LEAST_STEPS = 5, MOST_STEPS = 50 };
+static const double enough = 2; /* seconds */
+
+/* A model on one of the two devices. */
+struct side {
+    struct oa_device *device;
+    struct oa_model *model;
+    oa_tape tape;
+    struct oa_meter meter;
+};
+
+struct profiling {
+    oa_context *context;
+    const struct oa_options *options;
+    const struct oa_workload *workload;
+    struct oa_batches *batches;
+    double (*clock)(void);
+    struct side real, plan;
+    double step[MOST_STEPS];               /* seconds */
+    double sample[OA_METERED][MOST_STEPS]; /* seconds of each row of the real meter */
+    int steps;
+    double tokens;
+};
+
+static double no_clock(void)
+{
+    return 0;
+}
+
+static enum oa_error open_side(struct profiling *p, bool dry, struct side *s)
+{
+    OA_TRY(oa_device_open(p->context, p->options->train_precision, dry, &s->device));
+    OA_TRY(oa_model_open(s->device, p->options, &p->workload->form, true, &s->model));
+    oa_tape_init(&s->tape, s->device);
+    oa_meter_open(&s->meter, s->device, dry ? no_clock : p->clock);
+    return oa_status(p->context);
+}
+
+static void close_side(struct side *s)
+{
+    if (s->device && s->device->meter) {
+        oa_meter_close(&s->meter);
+        oa_tape_free(&s->tape);
+    }
+    oa_model_close(s->model);
+    oa_device_close(s->device);
+}
+
+static void take_sample(struct profiling *p, double seconds)
+{
+    for (int i = 0; i < p->real.meter.rows; i++)
+        p->sample[i][p->steps] = p->real.meter.row[i].seconds;
+    p->step[p->steps++] = seconds;
+}
+
+static enum oa_error one_step(struct profiling *p, long number, bool measured)
+{
+    struct oa_batch batch;
+    struct oa_amount amount;
+    const struct oa_options *o = p->options;
+    if (oa_stop_requested(p->context))
+        return oa_fail(p->context, OA_INTERRUPTED, "stopped by signal %d", oa_stop_requested(p->context));
+    oa_batches_amount(p->batches, (uint64_t)number, o->train_accumulate, &amount);
+    OA_TRY(oa_batches_random(p->batches, (uint64_t)number, o->train_accumulate, 0, &batch));
+    oa_meter_clear(&p->real.meter);
+    double start = p->clock();
+    oa_step_once(p->real.model, o, &batch, 1 / amount.targets, &p->real.tape);
+    p->real.device->ops->sync(p->real.device);
+    double seconds = p->clock() - start;
+    OA_TRY(oa_status(p->context));
+    if (!measured)
+        return OA_OK;
+    take_sample(p, seconds);
+    p->tokens += amount.tokens;
+    oa_step_once(p->plan.model, o, &batch, 1, &p->plan.tape);
+    return oa_status(p->context);
+}
+
+static bool wanted(const struct profiling *p, double used)
+{
+    return p->steps < LEAST_STEPS || (p->steps < MOST_STEPS && used < enough);
+}
+
+static enum oa_error measure(struct profiling *p)
+{
+    struct oa_bar bar;
+    double used = 0;
+    oa_bar_open(&bar, p->context, "timing steps");
+    for (long i = 0; i < WARM_UP; i++) {
+        OA_TRY(one_step(p, i + 1, false));
+        oa_device_settle(p->real.device);
+    }
+    while (wanted(p, used)) {
+        OA_TRY(one_step(p, WARM_UP + 1 + p->steps, true));
+        used += p->step[p->steps - 1];
+        oa_bar_say(&bar, p->steps, p->steps < LEAST_STEPS ? LEAST_STEPS : p->steps + 1);
+    }
+    return OA_OK;
+}
+
+/* ---- what came of it ---- */
+
+static bool same_place(const struct oa_metered *a, const struct oa_metered *b)
+{
+    return a->op == b->op && a->stack == b->stack && a->place == b->place && a->backward == b->backward;
+}
+
+/* Of a row of the real device what the plan device counted there in all. */
+static void take_counts(const struct oa_meter *plan, struct oa_metered *row)
+{
+    for (int i = 0; i < plan->rows; i++)
+        if (same_place(&plan->row[i], row)) {
+            row->flops = plan->row[i].flops;
+            row->computed = plan->row[i].computed;
+            row->bytes = plan->row[i].bytes;
+        }
+}
+
+static enum oa_error gather(const struct profiling *p, struct oa_profile *out)
+{
+    const struct oa_meter *real = &p->real.meter;
+    double steps = p->steps;
+    *out = (struct oa_profile){ .steps = p->steps,
+                                .seconds = oa_median_of(p->step, p->steps).value,
+                                .tokens = p->tokens / steps,
+                                .rows = real->rows };
+    out->row = oa_alloc(p->context, (size_t)real->rows * sizeof *out->row);
+    for (int i = 0; out->row && i < real->rows; i++) {
+        struct oa_metered *row = &out->row[i];
+        *row = real->row[i];
+        row->seconds = oa_median_of(p->sample[i], p->steps).value;
+        take_counts(&p->plan.meter, row);
+        row->flops /= steps;
+        row->computed /= steps;
+        row->bytes /= steps;
+    }
+    return oa_status(p->context);
+}
+
+static enum oa_error profile(struct profiling *p, struct oa_profile *out)
+{
+    const struct oa_options *o = p->options;
+    OA_TRY(open_side(p, false, &p->real));
+    OA_TRY(oa_task_check_model(p->real.model));
+    OA_TRY(open_side(p, true, &p->plan));
+    OA_TRY(p->workload->task->batches(p->context, o, p->workload, OA_TRAINING, oa_chance_seed(o, OA_CHANCE_ORDER),
+                                      &p->batches));
+    enum oa_error e = measure(p);
+    bool stopped = e == OA_INTERRUPTED && p->steps;
+    if (e != OA_OK && !stopped)
+        return e;
+    oa_clear_error(p->context);
+    OA_TRY(gather(p, out));
+    out->stopped = stopped;
+    return OA_OK;
+}
+
+enum oa_error oa_profile_make(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                              double (*clock)(void), struct oa_profile *out)
+{
+    *out = (struct oa_profile){ 0 };
+    struct profiling *p = oa_alloc(c, sizeof *p);
+    if (!p)
+        return OA_NO_MEMORY;
+    p->context = c;
+    p->options = o;
+    p->workload = w;
+    p->clock = clock;
+    enum oa_error e = profile(p, out);
+    oa_batches_close(p->batches);
+    close_side(&p->real);
+    close_side(&p->plan);
+    oa_free(p);
+    return e;
+}
+
+void oa_profile_close(struct oa_profile *p)
+{
+    oa_free(p->row);
+    *p = (struct oa_profile){ 0 };
+}
