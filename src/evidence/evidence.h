@@ -143,6 +143,7 @@ enum oa_error oa_judge(oa_context *c, const struct oa_experiment *e, const char 
 enum oa_held oa_prediction_held(const struct oa_judged *j, int prediction);
 int oa_judged_count(const struct oa_judged *j, enum oa_held held); /* predictions */
 int oa_judged_records(const struct oa_judged *j);                  /* contests that came to their end */
+const char *oa_judged_says(const struct oa_judged *j); /* as oa_held_name; "not finished" when it was begun */
 struct oa_record_cost oa_judged_cost(const struct oa_judged *j);
 void oa_judged_free(struct oa_judged *j);
 

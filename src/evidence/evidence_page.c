@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-const char *oa_judged_says(const struct oa_judged *j)
-{
-    return j->held == OA_HELD_NOT_RUN && oa_judged_records(j) > 0 ? "not finished" : oa_held_name(j->held);
-}
-
 static void add_text(struct oa_text *out, const char *before, const char *text, const char *after)
 {
     oa_text_printf(out, "%s", before);
@@ -117,7 +112,7 @@ static void add_experiment(const struct oa_judged *j, const char *charts, struct
         oa_evidence_numbers(j, out);
         add_cost(j, out);
     } else {
-        oa_text_printf(out, "\nNot run. ");
+        oa_text_printf(out, "%s", *j->declared ? "\nNo contest of it has ended. " : "\nNot run. ");
     }
     oa_text_printf(out, "%s%s%s`orthant evidence %s --data FOLDER` runs it.\n", *j->declared ? "Declared on " : "",
                    j->declared, *j->declared ? ". " : "", e->name);

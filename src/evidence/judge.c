@@ -23,6 +23,11 @@ const char *oa_held_name(enum oa_held h)
     return names[h];
 }
 
+const char *oa_judged_says(const struct oa_judged *j)
+{
+    return j->held == OA_HELD_NOT_RUN && *j->declared ? "not finished" : oa_held_name(j->held);
+}
+
 /* ---- one answer ---- */
 
 static bool as_good(const struct oa_against *a)

@@ -5,8 +5,6 @@
 
 #include "evidence/evidence.h"
 
-/* "holds here", and "not finished" where some of its contests ended. */
-const char *oa_judged_says(const struct oa_judged *j);
 /* "+0.0123 ±0.0045": of a difference, with a sign; "–" where there is none. */
 void oa_add_difference(const struct oa_estimate *e, int decimals, struct oa_text *out);
 /* The contest that a finding is read from, "small", or "small, large"; "" where there are no variants. */

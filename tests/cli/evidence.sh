@@ -106,3 +106,7 @@ expect 2 evidence --list --page x.md
 expect 2 evidence --no-run tiny
 expect 1 evidence --experiments data
 says err 'holds no experiments'
+
+# The project's own experiments can be read.
+expect 0 evidence --list --experiments "$source/experiments"
+[ "$(grep -c ' not run$' out)" = "$(ls "$source/experiments" | wc -l)" ] || fail "not every experiment is listed"
