@@ -240,6 +240,23 @@ OA_API enum oa_error oa_compare(const oa_config *config, const char *const *atte
 OA_API enum oa_error oa_plan(const oa_config *config, const char *const *attentions, int count,
                              const struct oa_output *out);
 
+/* Published claims, held against contests: experiments are files *.yaml (docs/evidence-experiments.md). */
+struct oa_evidence_request {
+    const char *const *name; /* experiments to run, by file name without .yaml; none: all */
+    int names;
+    const char *experiments; /* their folder; NULL = "experiments" */
+    const char *data;        /* the folder in which they name their files; NULL = "data" */
+    const char *folder;      /* of the runs and records; NULL = "evidence" */
+    const char *page;        /* Markdown; .json and a folder of charts go beside it; NULL = "docs/evidence.md" */
+    int list;                /* 1: run and write nothing */
+    int no_run;              /* 1: run nothing, write the page */
+    long reserved[4];        /* 0 */
+};
+/* Runs what has not come to its end, judges all, writes the page. The text is a table of verdicts. When a stop was
+ * asked for, OA_INTERRUPTED; the next call goes on. Data that are not there: OA_IO where the experiment was named,
+ * otherwise a notice. */
+OA_API enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request *r, const struct oa_output *out);
+
 /* All mechanisms; one attention at the shape model.* of the config: formulas, parameters, FLOPs, modes, caveats. */
 OA_API enum oa_error oa_list(oa_context *c, const struct oa_output *out);
 /* The language and the mechanisms as Markdown: docs/attention.md. */

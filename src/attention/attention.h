@@ -113,6 +113,8 @@ void oa_stacks_free(struct oa_stack_specs *s);
 /* Canonical form: encoder, decoder, cross; stacks that are plain softmax are left out, labels too where the model has
  * one stack, or where nothing is left to label ("softmax"). */
 void oa_stacks_print(const struct oa_stack_specs *s, struct oa_text *out);
+/* A text in that form, to be freed; NULL after an error. */
+enum oa_error oa_stacks_canonical(oa_context *c, const char *text, unsigned has, char **out);
 /* Parses the attention of a model with one stack, labelled or not. Free with oa_spec_free (also after an error). */
 enum oa_error oa_stack_parse(oa_context *c, const char *text, enum oa_stack_role only, struct oa_spec *out);
 

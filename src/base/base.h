@@ -328,7 +328,9 @@ void oa_options_default(struct oa_options *o);
  * Truth values are true, yes, on, 1 and false, no, off, 0. */
 enum oa_error oa_options_set(oa_context *c, struct oa_options *o, const char *key, const char *value);
 enum oa_error oa_options_get(oa_context *c, const struct oa_options *o, const char *key, struct oa_text *value);
-/* YAML (libyaml): sections are maps, `model: {layers: 4}` or `model.layers: 4`. Errors name file and line. */
+/* YAML (libyaml): sections are maps, `model: {layers: 4}` or `model.layers: 4`. Errors name file and line. The section
+ * OA_CLAIM_SECTION, which is no option's, is passed over. */
+#define OA_CLAIM_SECTION "claim"
 enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *path);
 void oa_options_yaml(const struct oa_options *o, struct oa_text *out); /* complete, with the help as comments */
 void oa_options_json(const struct oa_options *o, struct oa_text *out); /* {"model": {"layers": 4, …}, …} */

@@ -7,7 +7,8 @@
  *     compare:
  *       attentions: [softmax, "local(window=16)"]     a list, for the options that are written so: one item a line
  *
- * Whatever else stands in the file is refused with its line: an option that is spelled wrong must not be ignored.
+ * Whatever else stands in the file is refused with its line: an option that is spelled wrong must not be ignored. One
+ * section is passed over: `claim`, a map, says of an experiment what its contests are to answer (evidence/evidence.h).
  */
 #include "base/context.h"
 
@@ -128,6 +129,8 @@ static enum oa_error apply_map(struct reading *r, const yaml_node_t *map, const 
         if (!text || strlen(text) > 120)
             return refuse(r, name, OA_FORMAT, "the name of an option or a section was expected here");
         snprintf(key, sizeof key, "%s%s%s", section ? section : "", section ? "." : "", text);
+        if (!section && value->type == YAML_MAPPING_NODE && strcmp(text, OA_CLAIM_SECTION) == 0)
+            continue;
         if (!section && value->type == YAML_MAPPING_NODE)
             OA_TRY(apply_map(r, value, text));
         else

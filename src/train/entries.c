@@ -7,22 +7,11 @@
 
 static enum oa_error canonical(struct contest *t, const char *text, char **out)
 {
-    struct oa_stack_specs stacks;
-    struct oa_text printed;
-    enum oa_error e = oa_stacks_parse(t->c, text, t->workload.task->stacks, &stacks);
-    oa_text_init(&printed, t->c);
-    if (e == OA_OK) {
-        oa_stacks_print(&stacks, &printed);
-        *out = oa_copy_text(t->c, printed.s ? printed.s : "");
-        if (!*out)
-            e = OA_NO_MEMORY;
-        else if (strlen(*out) >= OA_OPTION_TEXT)
-            e = oa_fail(t->c, OA_ARGUMENT, "the attention \"%.60s…\" is longer than %d characters", *out,
-                        OA_OPTION_TEXT - 1);
-    }
-    oa_text_free(&printed);
-    oa_stacks_free(&stacks);
-    return e;
+    OA_TRY(oa_stacks_canonical(t->c, text, t->workload.task->stacks, out));
+    if (strlen(*out) < OA_OPTION_TEXT)
+        return OA_OK;
+    return oa_fail(t->c, OA_ARGUMENT, "the attention \"%.60s…\" is longer than %d characters", *out,
+                   OA_OPTION_TEXT - 1);
 }
 
 static enum oa_error check_distinct(struct contest *t, int last)

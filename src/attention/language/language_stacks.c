@@ -175,3 +175,20 @@ void oa_stacks_print(const struct oa_stack_specs *s, struct oa_text *out)
     oa_text_printf(out, "%s", all.length ? all.s : "softmax");
     oa_text_free(&all);
 }
+
+enum oa_error oa_stacks_canonical(oa_context *c, const char *text, unsigned has, char **out)
+{
+    struct oa_stack_specs stacks;
+    struct oa_text printed;
+    *out = NULL;
+    oa_text_init(&printed, c);
+    enum oa_error e = oa_stacks_parse(c, text, has, &stacks);
+    if (e == OA_OK) {
+        oa_stacks_print(&stacks, &printed);
+        *out = oa_copy_text(c, printed.s ? printed.s : "");
+        e = oa_status(c);
+    }
+    oa_text_free(&printed);
+    oa_stacks_free(&stacks);
+    return e;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * evidence: experiments are run, one after the other, and the page is made of what was found. */
+#include "api/api.h"
+
+#include "evidence/evidence.h"
+
+#include <string.h>
+
+/* One call. */
+struct gathering {
+    oa_context *c;
+    const struct oa_evidence_request *r;
+    struct oa_experiments experiments;
+    struct oa_judged *judged; /* [experiments] */
+};
+
+static const char *given(const char *value, const char *usual)
+{
+    return value ? value : usual;
+}
+
+static enum oa_error folder_of(const struct gathering *g, const struct oa_experiment *e, char out[OA_PATH])
+{
+    return oa_path(g->c, out, given(g->r->folder, "evidence"), e->name);
+}
+
+static bool wanted(const struct gathering *g, const struct oa_experiment *e)
+{
+    for (int i = 0; i < g->r->names; i++)
+        if (strcmp(g->r->name[i], e->name) == 0)
+            return true;
+    return g->r->names == 0;
+}
+
+/* A name that no experiment has must not be passed over. */
+static enum oa_error check_names(const struct gathering *g)
+{
+    const char *known[256];
+    int count = 0;
+    for (; count < g->experiments.count && count < 256; count++)
+        known[count] = g->experiments.at[count].name;
+    for (int i = 0; i < g->r->names; i++) {
+        bool found = false;
+        for (int k = 0; k < g->experiments.count; k++)
+            found = found || strcmp(g->r->name[i], g->experiments.at[k].name) == 0;
+        const char *near = oa_nearest(g->r->name[i], known, count);
+        if (!found)
+            return oa_fail(g->c, OA_ARGUMENT, "there is no experiment \"%.60s\" in %s%s%s%s; --list shows them",
+                           g->r->name[i], given(g->r->experiments, "experiments"), near ? "; did you mean \"" : "",
+                           near ? near : "", near ? "\"?" : "");
+    }
+    return OA_OK;
+}
+
+/* ---- the page ---- */
+
+static enum oa_error write_text(oa_context *c, const char *path, struct oa_text *text)
+{
+    enum oa_error e = oa_status(c);
+    if (e == OA_OK)
+        e = oa_file_write(c, path, text->s, text->length);
+    oa_text_free(text);
+    return e;
+}
+
+/* "docs/evidence.md" without its ending: beside it are .json, and the folder of the charts. */
+static void base_of(const char *page, char out[OA_PATH])
+{
+    snprintf(out, OA_PATH, "%s", page);
+    char *dot = strrchr(out, '.'), *slash = strrchr(out, '/');
+    if (dot && (!slash || dot > slash + 1))
+        *dot = 0;
+}
+
+static enum oa_error write_charts(oa_context *c, const struct oa_judged *j, const char *charts)
+{
+    char path[OA_PATH], name[96];
+    struct oa_text svg;
+    for (int over = 0; over <= 1; over++) {
+        oa_text_init(&svg, c);
+        snprintf(name, sizeof name, "%.70s%s.svg", j->experiment->name, over ? "-over" : "");
+        OA_TRY(oa_path(c, path, charts, name));
+        bool drawn = over ? oa_evidence_lines(j, &svg) : oa_evidence_intervals(j, &svg);
+        if (drawn)
+            OA_TRY(write_text(c, path, &svg));
+    }
+    return oa_status(c);
+}
+
+static enum oa_error write_json(const struct gathering *g, const char *path)
+{
+    struct oa_text text;
+    json_t *root = oa_evidence_json(g->judged, g->experiments.count);
+    oa_text_init(&text, g->c);
+    if (!root)
+        return oa_fail(g->c, OA_NO_MEMORY, "%s: out of memory", path);
+    oa_json_add(&text, root);
+    return write_text(g->c, path, &text);
+}
+
+static void forget(struct gathering *g)
+{
+    for (int i = 0; g->judged && i < g->experiments.count; i++)
+        oa_judged_free(&g->judged[i]);
+}
+
+static enum oa_error judge(struct gathering *g)
+{
+    forget(g);
+    for (int i = 0; i < g->experiments.count; i++) {
+        char folder[OA_PATH];
+        OA_TRY(folder_of(g, &g->experiments.at[i], folder));
+        OA_TRY(oa_judge(g->c, &g->experiments.at[i], folder, &g->judged[i]));
+    }
+    return OA_OK;
+}
+
+static enum oa_error write_page(struct gathering *g)
+{
+    const char *page = given(g->r->page, "docs/evidence.md");
+    char base[OA_PATH], path[OA_PATH + 8];
+    struct oa_text text;
+    OA_TRY(judge(g));
+    base_of(page, base);
+    const char *slash = strrchr(base, '/');
+    OA_TRY(oa_directory_make(g->c, base));
+    for (int i = 0; i < g->experiments.count; i++)
+        OA_TRY(write_charts(g->c, &g->judged[i], base));
+    snprintf(path, sizeof path, "%s.json", base);
+    OA_TRY(write_json(g, path));
+    oa_text_init(&text, g->c);
+    oa_evidence_markdown(g->judged, g->experiments.count, slash ? slash + 1 : base, &text);
+    return write_text(g->c, page, &text);
+}
+
+/* ---- running ---- */
+
+/* A contest in which nothing can be judged is a result. */
+static enum oa_error hold(const struct gathering *g, const struct oa_options *o, const char *folder)
+{
+    struct oa_config config = { .context = g->c, .options = *o };
+    enum oa_error e = oa_compare(&config, NULL, 0, folder, NULL);
+    if (e != OA_DIVERGED)
+        return e;
+    oa_clear_error(g->c);
+    return OA_OK;
+}
+
+static enum oa_error has_ended(const struct gathering *g, const struct oa_variant *v, const char *folder, bool *ended)
+{
+    json_t *record;
+    OA_TRY(oa_record_read(g->c, folder, v, &record));
+    *ended = record && oa_record_complete(record, &v->options);
+    json_decref(record);
+    return OA_OK;
+}
+
+static enum oa_error run_variant(const struct gathering *g, const struct oa_experiment *e, const struct oa_variant *v,
+                                 const char *folder)
+{
+    struct oa_options o;
+    char contest[OA_PATH];
+    bool ended;
+    OA_TRY(has_ended(g, v, folder, &ended));
+    if (ended)
+        return OA_OK;
+    OA_TRY(oa_variant_options(g->c, e, v, given(g->r->data, "data"), &o));
+    OA_TRY(oa_path(g->c, contest, folder, v->name));
+    oa_log(g->c, 0, "%s: %s", e->name, oa_experiment_plain(e) ? "its contest" : v->name);
+    OA_TRY(hold(g, &o, contest));
+    return oa_record_write(g->c, folder, v);
+}
+
+static enum oa_error run_locked(const struct gathering *g, const struct oa_experiment *e, const char *folder)
+{
+    OA_TRY(oa_declare(g->c, e, folder));
+    for (int v = 0; v < e->variant_count; v++)
+        OA_TRY(run_variant(g, e, &e->variants[v], folder));
+    return OA_OK;
+}
+
+/* Before anything is declared: is all of it there that will be read? */
+static enum oa_error check_data(const struct gathering *g, const struct oa_experiment *e)
+{
+    struct oa_options o;
+    char folder[OA_PATH];
+    OA_TRY(folder_of(g, e, folder));
+    for (int v = 0; v < e->variant_count; v++) {
+        bool ended;
+        OA_TRY(has_ended(g, &e->variants[v], folder, &ended));
+        if (!ended)
+            OA_TRY(oa_variant_options(g->c, e, &e->variants[v], given(g->r->data, "data"), &o));
+    }
+    return OA_OK;
+}
+
+static enum oa_error run_experiment(const struct gathering *g, const struct oa_experiment *e)
+{
+    char folder[OA_PATH];
+    struct oa_lock *lock;
+    OA_TRY(folder_of(g, e, folder));
+    OA_TRY(oa_directory_check(g->c, folder));
+    OA_TRY(oa_folder_lock(g->c, folder, &lock));
+    enum oa_error code = run_locked(g, e, folder);
+    oa_folder_unlock(lock);
+    return code;
+}
+
+/* What was asked for by name must be there; of all experiments those are run that can be, and the others are said. */
+static enum oa_error pass_over(const struct gathering *g, const struct oa_experiment *e, bool *passed)
+{
+    const char *sentence;
+    enum oa_error code = check_data(g, e);
+    *passed = code == OA_IO && g->r->names == 0;
+    if (!*passed)
+        return code;
+    oa_last_error(g->c, &sentence);
+    oa_log(g->c, 0, "not run: %s", sentence);
+    oa_clear_error(g->c);
+    return OA_OK;
+}
+
+static enum oa_error run_all(struct gathering *g)
+{
+    for (int i = 0; i < g->experiments.count; i++) {
+        const struct oa_experiment *e = &g->experiments.at[i];
+        bool passed;
+        if (!wanted(g, e))
+            continue;
+        OA_TRY(pass_over(g, e, &passed));
+        if (passed)
+            continue;
+        OA_TRY(run_experiment(g, e));
+        OA_TRY(write_page(g));
+    }
+    return OA_OK;
+}
+
+/* ---- what is printed ---- */
+
+static void add_table(const struct gathering *g, int limit, struct oa_text *out)
+{
+    static const struct oa_column columns[] = { { .title = "experiment" },
+                                                { .title = "claim", .shorten = true },
+                                                { .title = "contests", .right = true },
+                                                { .title = "processor time", .right = true },
+                                                { .title = "verdict" } };
+    struct oa_table t;
+    char time[OA_NUMBER];
+    oa_table_init(&t, out->context, columns, 5);
+    for (int i = 0; i < g->experiments.count; i++) {
+        const struct oa_judged *j = &g->judged[i];
+        oa_table_cell(&t, "%s", j->experiment->name);
+        oa_table_cell(&t, "%s", oa_claim_text(j->experiment, "title"));
+        oa_table_cell(&t, "%d of %d", oa_judged_records(j), j->experiment->variant_count);
+        oa_table_cell(&t, "%s", oa_number_seconds(time, oa_judged_cost(j).processor_seconds));
+        oa_table_cell(&t, "%s", oa_judged_says(j));
+    }
+    oa_table_text(&t, limit, out);
+    oa_table_free(&t);
+}
+
+static enum oa_error print(const struct gathering *g, const struct oa_output *out)
+{
+    struct oa_text text;
+    oa_text_init(&text, g->c);
+    if (oa_wants_json(out)) {
+        oa_json_add(&text, oa_evidence_json(g->judged, g->experiments.count));
+    } else if (oa_wants_text(out)) {
+        add_table(g, out->width, &text);
+        if (!g->r->list)
+            oa_text_printf(&text, "\npage     %s\n", given(g->r->page, "docs/evidence.md"));
+    }
+    return oa_emit(out, &text);
+}
+
+static enum oa_error gather(struct gathering *g, const struct oa_output *out)
+{
+    OA_TRY(oa_experiments_read(g->c, given(g->r->experiments, "experiments"), &g->experiments));
+    OA_TRY(check_names(g));
+    g->judged = oa_alloc(g->c, (size_t)g->experiments.count * sizeof *g->judged);
+    if (!g->judged)
+        return OA_NO_MEMORY;
+    if (!g->r->list) {
+        OA_TRY(oa_file_check(g->c, given(g->r->page, "docs/evidence.md")));
+        if (!g->r->no_run)
+            OA_TRY(run_all(g));
+        OA_TRY(write_page(g));
+    } else {
+        OA_TRY(judge(g));
+    }
+    return print(g, out);
+}
+
+enum oa_error oa_evidence(oa_context *c, const struct oa_evidence_request *r, const struct oa_output *out)
+{
+    struct gathering g = { .c = c, .r = r };
+    OA_TRY(oa_status(c));
+    OA_TRY(oa_check_reserved(c, "oa_evidence_request", r->reserved, 4));
+    enum oa_error e = gather(&g, out);
+    forget(&g);
+    oa_free(g.judged);
+    oa_experiments_free(&g.experiments);
+    return e;
+}

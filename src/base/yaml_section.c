@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One section of a YAML file as a tree, for what is no option. */
+#include "base/yaml_section.h"
+
+#include <string.h>
+#include <yaml.h>
+
+enum { DEEPEST = 16 };
+
+struct tree {
+    oa_context *context;
+    const char *path;
+    yaml_document_t document;
+};
+
+static enum oa_error refuse(struct tree *t, const yaml_node_t *at, const char *sentence)
+{
+    return oa_fail(t->context, OA_FORMAT, "%s:%zu:%zu: %s", t->path, at->start_mark.line + 1, at->start_mark.column + 1,
+                   sentence);
+}
+
+static json_t *scalar(struct tree *t, const yaml_node_t *n)
+{
+    const char *text = (const char *)n->data.scalar.value;
+    if (strlen(text) == n->data.scalar.length)
+        return json_pack("{s:s, s:i}", OA_YAML_TEXT, text, OA_YAML_LINE, (int)n->start_mark.line + 1);
+    refuse(t, n, "a text holds a byte that is zero");
+    return NULL;
+}
+
+static json_t *node(struct tree *t, const yaml_node_t *n, int depth);
+
+static json_t *list(struct tree *t, const yaml_node_t *n, int depth)
+{
+    json_t *out = json_array();
+    const yaml_node_item_t *item = n->data.sequence.items.start;
+    for (; item < n->data.sequence.items.top; item++)
+        json_array_append_new(out, node(t, yaml_document_get_node(&t->document, *item), depth + 1));
+    return out;
+}
+
+static void add_pair(struct tree *t, const yaml_node_t *key, json_t *value, json_t *out)
+{
+    const char *name = key->type == YAML_SCALAR_NODE ? (const char *)key->data.scalar.value : NULL;
+    if (!name || !*name)
+        refuse(t, key, "a name was expected here");
+    else if (json_object_get(out, name))
+        refuse(t, key, "this name is given a second time");
+    else
+        json_object_set(out, name, value);
+    json_decref(value);
+}
+
+static json_t *map(struct tree *t, const yaml_node_t *n, int depth)
+{
+    json_t *out = json_object();
+    const yaml_node_pair_t *pair = n->data.mapping.pairs.start;
+    for (; pair < n->data.mapping.pairs.top; pair++)
+        add_pair(t, yaml_document_get_node(&t->document, pair->key),
+                 node(t, yaml_document_get_node(&t->document, pair->value), depth + 1), out);
+    return out;
+}
+
+/* An alias makes one node a child of several, and of itself: the depth ends that. */
+static json_t *node(struct tree *t, const yaml_node_t *n, int depth)
+{
+    if (depth > DEEPEST) {
+        refuse(t, n, "lists and maps are nested too deeply here");
+        return NULL;
+    }
+    return n->type == YAML_SCALAR_NODE     ? scalar(t, n)
+           : n->type == YAML_SEQUENCE_NODE ? list(t, n, depth)
+                                           : map(t, n, depth);
+}
+
+static const yaml_node_t *find(struct tree *t, const char *section)
+{
+    const yaml_node_t *root = yaml_document_get_root_node(&t->document);
+    if (!root || root->type != YAML_MAPPING_NODE)
+        return NULL;
+    const yaml_node_pair_t *pair = root->data.mapping.pairs.start;
+    for (; pair < root->data.mapping.pairs.top; pair++) {
+        const yaml_node_t *key = yaml_document_get_node(&t->document, pair->key);
+        if (key->type == YAML_SCALAR_NODE && strcmp((const char *)key->data.scalar.value, section) == 0)
+            return yaml_document_get_node(&t->document, pair->value);
+    }
+    return NULL;
+}
+
+static enum oa_error read_section(struct tree *t, yaml_parser_t *p, const char *section, json_t **out)
+{
+    if (!yaml_parser_load(p, &t->document))
+        return oa_fail(t->context, OA_FORMAT, "%s:%zu:%zu: not valid YAML: %s", t->path, p->problem_mark.line + 1,
+                       p->problem_mark.column + 1, p->problem ? p->problem : "out of memory");
+    const yaml_node_t *found = find(t, section);
+    if (found)
+        *out = node(t, found, 0);
+    yaml_document_delete(&t->document);
+    return oa_status(t->context);
+}
+
+enum oa_error oa_yaml_section(oa_context *c, const char *path, const char *section, json_t **out)
+{
+    struct tree t = { .context = c, .path = path };
+    yaml_parser_t parser;
+    char *text;
+    size_t length;
+    *out = NULL;
+    OA_TRY(oa_file_read(c, path, &text, &length));
+    if (!yaml_parser_initialize(&parser)) {
+        oa_free(text);
+        return oa_fail(c, OA_NO_MEMORY, "out of memory for reading %s", path);
+    }
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
+    enum oa_error e = read_section(&t, &parser, section, out);
+    yaml_parser_delete(&parser);
+    oa_free(text);
+    return e;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * evidence: published claims, held against contests. An experiment is a YAML file: the configuration of a contest (as
+ * `orthant compare --config` reads it) and a section `claim`, which says what was published and what should follow from
+ * it here. It is written down before anything is run (declared.c). What contests found is kept without curves in sealed
+ * files (record.c), from which verdicts (judge.c) and pages (evidence_page.c, evidence_json.c) are made.
+ *
+ *     experiment.c: file ──> struct oa_experiment ┐
+ *     record.c: results.json ──> sealed record ───┴─ judge.c ──> struct oa_judged ──> page, charts, JSON
+ *
+ *     claim:
+ *       title, question, source, scale: texts; scale: what a contest of this size can show and what it cannot
+ *       published: list of texts, the numbers
+ *       data: {name, get, licence}
+ *       predicts: list of "ATTENTION RELATION ATTENTION"; RELATION is `better than`, `worse than`, `as good as` (within
+ *         compare.margin) or `at least as good as`. An ATTENTION takes part in the contest, or is `floor`. With
+ *         variants it may name one, "softmax @ small"; without, the prediction is held in each variant.
+ *       variants: list of {name, at, set: {option: value}}; each is a contest of its own. Optional.
+ *       axis: what `at`, a number, is of: the x axis of a chart over the variants. Optional, with `at`.
+ *
+ * Nothing here trains: api/api_evidence.c does, by oa_compare.
+ */
+#ifndef ORTHANT_EVIDENCE_H
+#define ORTHANT_EVIDENCE_H
+
+#include "report/report.h"
+#include "train/train.h"
+
+#include <jansson.h>
+
+/* ---- experiments (experiment.c, prediction.c) ---- */
+
+enum oa_relation { OA_BETTER_THAN, OA_WORSE_THAN, OA_AS_GOOD_AS, OA_AT_LEAST_AS_GOOD_AS, OA_RELATIONS };
+const char *oa_relation_words(enum oa_relation r); /* "better than" */
+
+#define OA_CLAIMED_FLOOR "floor"
+struct oa_claimed {
+    char *attention; /* canonical, or OA_CLAIMED_FLOOR */
+    int variant;     /* -1: each */
+};
+struct oa_prediction {
+    char *text; /* as it was written */
+    enum oa_relation relation;
+    struct oa_claimed left, right; /* both or none name a variant */
+};
+struct oa_variant {
+    char *name;                /* "contest" where the file has no variants */
+    double at;                 /* NaN: not given */
+    struct oa_options options; /* files as the experiment names them, relative to the folder of the data */
+    char **attention;          /* canonical; [attentions] */
+    int attentions;
+};
+struct oa_experiment {
+    char *name, *path; /* the file, and its name without folder and .yaml */
+    json_t *claim;     /* the section */
+    struct oa_variant *variants;
+    int variant_count;
+    struct oa_prediction *predictions;
+    int prediction_count;
+};
+/* Refused with file and line: what is missing or unknown, an attention that takes no part, a prediction that needs a
+ * margin that there is not. Free it also after an error. */
+enum oa_error oa_experiment_read(oa_context *c, const char *path, struct oa_experiment *out);
+void oa_experiment_free(struct oa_experiment *e);
+/* "title", "source" …, or a member of `data`; "" where it was not given. */
+const char *oa_claim_text(const struct oa_experiment *e, const char *key);
+const char *oa_claim_data(const struct oa_experiment *e, const char *key);
+const char *oa_claim_published(const struct oa_experiment *e, int i); /* NULL past the end */
+bool oa_experiment_plain(const struct oa_experiment *e);              /* one contest, no variants */
+/* The options of a variant with its files in the folder `data`; names that begin with / or data/ stay. OA_IO when one
+ * is not there: the sentence says where to get it. */
+enum oa_error oa_variant_options(oa_context *c, const struct oa_experiment *e, const struct oa_variant *v,
+                                 const char *data, struct oa_options *out);
+
+/* All files *.yaml of a folder, by name. */
+struct oa_experiments {
+    struct oa_experiment *at;
+    int count;
+};
+enum oa_error oa_experiments_read(oa_context *c, const char *folder, struct oa_experiments *out);
+void oa_experiments_free(struct oa_experiments *e);
+
+/* ---- what was declared before the first run (declared.c) ---- */
+
+/* Writes folder/declared.json, or compares it with the experiment: predictions and options that decide a number or a
+ * verdict must be those that were declared. */
+enum oa_error oa_declare(oa_context *c, const struct oa_experiment *e, const char *folder);
+/* The same without writing. *date: when, "2025-01-31"; "" when nothing was declared. */
+enum oa_error oa_declared_check(oa_context *c, const struct oa_experiment *e, const char *folder, char date[16]);
+
+/* ---- records of contests (record.c) ---- */
+
+/* Makes of folder/NAME/results.json the sealed folder/NAME.json, without curves, texts and trials. */
+enum oa_error oa_record_write(oa_context *c, const char *folder, const struct oa_variant *v);
+/* *out NULL: there is none. */
+enum oa_error oa_record_read(oa_context *c, const char *folder, const struct oa_variant *v, json_t **out);
+/* Is it of as many seeds as the options ask for, or did it end by itself? */
+bool oa_record_complete(const json_t *record, const struct oa_options *o);
+int oa_record_entry(const json_t *record, const char *attention); /* -1: there is none; OA_CLAIMED_FLOOR: the floor */
+
+/* What the contest is about. */
+struct oa_record_measure {
+    const char *name, *unit; /* unit of a difference: "nats a token", "% points" */
+    int decimals;
+    bool higher;
+};
+struct oa_record_measure oa_record_measure(const json_t *record);
+struct oa_estimate oa_record_score(const json_t *record, int entry);
+/* The score of a run; NaN when it failed. *seed is set. */
+double oa_record_run(const json_t *record, int entry, int run, json_int_t *seed);
+int oa_record_runs(const json_t *record, int entry);
+/* Entry a against entry b, by the contest's own statistics: against the baseline or the floor where b or a is it, else
+ * as a pair. The difference is of scores, a minus b. Verdict NONE: they were not compared. */
+struct oa_against oa_record_against(const json_t *record, int a, int b);
+struct oa_record_cost {
+    double runs, flops, processor_seconds; /* with those of the tuning */
+};
+struct oa_record_cost oa_record_cost(const json_t *record);
+
+/* ---- verdicts (judge.c) ---- */
+
+enum oa_held { OA_HELD_NOT_RUN, OA_HELD_HOLDS, OA_HELD_FAILS, OA_HELD_OPEN, OA_HELD_UNJUDGED };
+const char *oa_held_name(enum oa_held h); /* "holds here", … */
+
+/* A prediction in one variant, or between two. */
+struct oa_finding {
+    int prediction, left, right; /* variants */
+    enum oa_held held;
+    struct oa_against against; /* the left one against the right one; the difference is of scores */
+};
+struct oa_judged {
+    const struct oa_experiment *experiment;
+    json_t **record; /* [variants]; NULL: that contest has not come to its end */
+    struct oa_finding *findings;
+    int count;
+    enum oa_held held; /* of all predictions together */
+    char declared[16]; /* date; "": nothing was begun */
+};
+/* What an answer says of a prediction; margin: within which a difference does not matter. */
+enum oa_held oa_held_of(enum oa_relation relation, const struct oa_against *a, double margin);
+/* From the records in the folder. Free it also after an error. */
+enum oa_error oa_judge(oa_context *c, const struct oa_experiment *e, const char *folder, struct oa_judged *out);
+enum oa_held oa_prediction_held(const struct oa_judged *j, int prediction);
+int oa_judged_count(const struct oa_judged *j, enum oa_held held); /* predictions */
+int oa_judged_records(const struct oa_judged *j);                  /* contests that came to their end */
+const char *oa_judged_says(const struct oa_judged *j); /* as oa_held_name; "not finished" when it was begun */
+struct oa_record_cost oa_judged_cost(const struct oa_judged *j);
+void oa_judged_free(struct oa_judged *j);
+
+/* ---- pages ---- */
+
+/* Markdown; charts: the folder of the charts as the page names it. */
+void oa_evidence_markdown(const struct oa_judged *j, int count, const char *charts, struct oa_text *out);
+json_t *oa_evidence_json(const struct oa_judged *j, int count); /* NULL: no memory */
+/* A row for each prediction with its difference; false: there is nothing to draw. */
+bool oa_evidence_intervals(const struct oa_judged *j, struct oa_text *out);
+/* Scores over `at`, a line for each attention; false: the experiment has no axis, or too few contests ended. */
+bool oa_evidence_lines(const struct oa_judged *j, struct oa_text *out);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * evidence.json: what the page says, for programs. docs/results.md describes it. */
+#include "evidence/pages.h"
+
+#include <math.h>
+
+#define SCHEMA "orthant.evidence/1"
+
+static json_t *real(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *estimate(const struct oa_estimate *e)
+{
+    return json_pack("{s:i, s:o, s:o, s:o}", "n", e->n, "mean", real(e->mean), "low", real(e->mean - e->half), "high",
+                     real(e->mean + e->half));
+}
+
+static json_t *finding(const struct oa_judged *j, const struct oa_finding *f)
+{
+    const struct oa_variant *v = j->experiment->variants;
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "left", v[f->left].name, "right", v[f->right].name,
+                     "verdict", oa_held_name(f->held), "found", oa_against_name(f->against.verdict), "difference",
+                     estimate(&f->against.difference), "p_holm", real(f->against.holm), "p_equivalence",
+                     real(f->against.equivalence));
+}
+
+static json_t *predictions(const struct oa_judged *j)
+{
+    json_t *list = json_array();
+    for (int p = 0; p < j->experiment->prediction_count; p++) {
+        json_t *found = json_array();
+        for (const struct oa_finding *f = j->findings; f < j->findings + j->count; f++)
+            if (f->prediction == p)
+                json_array_append_new(found, finding(j, f));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "prediction", j->experiment->predictions[p].text,
+                                              "verdict", oa_held_name(oa_prediction_held(j, p)), "findings", found));
+    }
+    return list;
+}
+
+static json_t *entries(const json_t *record)
+{
+    json_t *list = json_array(), *entry;
+    size_t i;
+    json_array_foreach(json_object_get(record, "entries"), i, entry)
+    {
+        struct oa_estimate score = oa_record_score(record, (int)i);
+        json_t *tuned = json_object_get(json_object_get(entry, "tuning"), "values");
+        json_array_append_new(
+            list, json_pack("{s:O, s:O, s:O, s:O, s:o, s:o}", "attention", json_object_get(entry, "attention"), "floor",
+                            json_object_get(entry, "floor"), "trainable", json_object_get(entry, "trainable"), "frozen",
+                            json_object_get(entry, "frozen"), "score", estimate(&score), "tuned",
+                            tuned ? json_incref(tuned) : json_null()));
+    }
+    return list;
+}
+
+static json_t *cost_json(struct oa_record_cost cost)
+{
+    return json_pack("{s:f, s:f, s:f}", "runs", cost.runs, "flops", cost.flops, "processor_seconds",
+                     cost.processor_seconds);
+}
+
+static json_t *contests(const struct oa_judged *j)
+{
+    json_t *list = json_array();
+    for (int v = 0; v < j->experiment->variant_count; v++)
+        if (j->record[v])
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:s, s:O, s:o, s:o}", "name", j->experiment->variants[v].name,
+                                            "measure", oa_record_measure(j->record[v]).name, "conclusion",
+                                            json_object_get(j->record[v], "conclusion"), "entries",
+                                            entries(j->record[v]), "cost", cost_json(oa_record_cost(j->record[v]))));
+    return list;
+}
+
+static json_t *experiment(const struct oa_judged *j)
+{
+    const struct oa_experiment *e = j->experiment;
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "name", e->name, "title", oa_claim_text(e, "title"),
+                     "source", oa_claim_text(e, "source"), "verdict", oa_judged_says(j), "declared", j->declared,
+                     "predictions", predictions(j), "contests", contests(j), "cost", cost_json(oa_judged_cost(j)));
+}
+
+json_t *oa_evidence_json(const struct oa_judged *j, int count)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, experiment(&j[i]));
+    return json_pack("{s:s, s:o}", "schema", SCHEMA, "experiments", list);
+}

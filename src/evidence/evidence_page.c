@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The page of evidence as Markdown: an overview, and for each experiment what was claimed, what was run, what it says.
+ */
+#include "evidence/pages.h"
+
+#include <string.h>
+
+static void add_text(struct oa_text *out, const char *before, const char *text, const char *after)
+{
+    oa_text_printf(out, "%s", before);
+    oa_markdown_text(out, text);
+    oa_text_printf(out, "%s", after);
+}
+
+/* ---- the overview ---- */
+
+static const char head[] =
+    "<!-- Made by `orthant evidence` from the folder of its runs: edit experiments/ instead. -->\n"
+    "# Evidence: what was published, held against our own measurements\n"
+    "\n"
+    "Each claim is an experiment in `experiments/`: a contest, and predictions that were written down before it was "
+    "run\n"
+    "(`declared.json` in its folder; a changed prediction or option is refused). Verdicts are the contests' own "
+    "statistics:\n"
+    "95 % for each contest's family of comparisons, by Holm's correction, or anytime-valid where seeds were added "
+    "until\n"
+    "questions were answered. Several experiments on one page are several chances to be wrong; nothing corrects for "
+    "that.\n"
+    "\n"
+    "- **holds here**: every prediction was shown. **fails here**: the opposite of one was shown, or that the "
+    "difference is\n"
+    "  within the declared margin where one was predicted.\n"
+    "- **not resolved at this scale**: the runs do not say. **cannot be judged**: runs diverged, or do not differ by "
+    "seed.\n"
+    "\n"
+    "Models here are hundreds to thousands of times smaller than those of the papers, on a fraction of their data. "
+    "What\n"
+    "fails here was not refuted for the paper's scale, and what holds here was not shown for it.\n"
+    "\n";
+
+static void add_counts(const struct oa_judged *j, struct oa_text *out)
+{
+    static const enum oa_held order[] = { OA_HELD_HOLDS, OA_HELD_FAILS, OA_HELD_OPEN, OA_HELD_UNJUDGED,
+                                          OA_HELD_NOT_RUN };
+    static const char *const words[] = { "hold", "fail", "not resolved", "cannot be judged", "not run" };
+    bool some = false;
+    for (int i = 0; i < 5; i++) {
+        int n = oa_judged_count(j, order[i]);
+        if (n == 0)
+            continue;
+        oa_text_printf(out, "%s%d %s%s", some ? ", " : "", n, words[i], i < 2 && n == 1 ? "s" : "");
+        some = true;
+    }
+    oa_text_printf(out, " of %d", j->experiment->prediction_count);
+}
+
+static void add_overview(const struct oa_judged *j, int count, struct oa_text *out)
+{
+    char time[OA_NUMBER];
+    oa_text_printf(
+        out, "| claim | verdict | predictions | contests run | processor time |\n| :-- | :-- | :-- | --: | --: |\n");
+    for (int i = 0; i < count; i++) {
+        add_text(out, "| ", oa_claim_text(j[i].experiment, "title"), " ");
+        oa_text_printf(out, "(`%s`) | %s | ", j[i].experiment->name, oa_judged_says(&j[i]));
+        add_counts(&j[i], out);
+        oa_text_printf(out, " | %d of %d | %s |\n", oa_judged_records(&j[i]), j[i].experiment->variant_count,
+                       oa_judged_records(&j[i]) ? oa_number_seconds(time, oa_judged_cost(&j[i]).processor_seconds)
+                                                : "–");
+    }
+}
+
+/* ---- one experiment ---- */
+
+static void add_claim(const struct oa_judged *j, struct oa_text *out)
+{
+    const struct oa_experiment *e = j->experiment;
+    add_text(out, "\n## ", oa_claim_text(e, "title"), "\n\n");
+    oa_text_printf(out, "**%s** (", oa_judged_says(j));
+    add_counts(j, out);
+    add_text(out, ")\n\n", oa_claim_text(e, "question"), "\n\n");
+    add_text(out, "Published: ", oa_claim_text(e, "source"), "\n\n");
+    for (int i = 0; oa_claim_published(e, i); i++)
+        add_text(out, "- ", oa_claim_published(e, i), "\n");
+    add_text(out, "\nData: ", oa_claim_data(e, "name"), "; ");
+    add_text(out, "", oa_claim_data(e, "get"), "; ");
+    add_text(out, "licence: ", oa_claim_data(e, "licence"), ".\n\n");
+    add_text(out, "Scale: ", oa_claim_text(e, "scale"), "\n\n");
+}
+
+static void add_cost(const struct oa_judged *j, struct oa_text *out)
+{
+    char time[OA_NUMBER], flops[OA_NUMBER];
+    struct oa_record_cost cost = oa_judged_cost(j);
+    oa_text_printf(out, "\nCost, with the tuning: %.0f runs, %s of processor time, %sFLOPs. ", cost.runs,
+                   oa_number_seconds(time, cost.processor_seconds), oa_number_si(flops, cost.flops));
+}
+
+static void add_experiment(const struct oa_judged *j, const char *charts, struct oa_text *out)
+{
+    const struct oa_experiment *e = j->experiment;
+    struct oa_text chart;
+    add_claim(j, out);
+    oa_text_init(&chart, out->context);
+    if (oa_evidence_intervals(j, &chart))
+        oa_text_printf(out, "![Differences that were predicted](%s/%s.svg)\n\n", charts, e->name);
+    if (oa_evidence_lines(j, &chart))
+        oa_text_printf(out, "![Scores over %s](%s/%s-over.svg)\n\n", oa_claim_text(e, "axis"), charts, e->name);
+    oa_text_free(&chart);
+    oa_evidence_predictions(j, out);
+    oa_evidence_runs(j, out);
+    if (oa_judged_records(j) > 0) {
+        oa_evidence_numbers(j, out);
+        add_cost(j, out);
+    } else {
+        oa_text_printf(out, "%s", *j->declared ? "\nNo contest of it has ended. " : "\nNot run. ");
+    }
+    oa_text_printf(out, "%s%s%s`orthant evidence %s --data FOLDER` runs it.\n", *j->declared ? "Declared on " : "",
+                   j->declared, *j->declared ? ". " : "", e->name);
+}
+
+void oa_evidence_markdown(const struct oa_judged *j, int count, const char *charts, struct oa_text *out)
+{
+    oa_text_printf(out, "%s", head);
+    add_overview(j, count, out);
+    for (int i = 0; i < count; i++)
+        add_experiment(&j[i], charts, out);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The tables of a page of evidence: predictions with their answers, what was run, and the numbers. */
+#include "evidence/pages.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- pieces ---- */
+
+void oa_add_difference(const struct oa_estimate *e, int decimals, struct oa_text *out)
+{
+    char mean[OA_NUMBER], half[OA_NUMBER];
+    oa_text_printf(out, "%s", oa_number_signed(mean, e->mean, decimals));
+    if (isfinite(e->half))
+        oa_text_printf(out, " ±%s", oa_number_fixed(half, e->half, decimals));
+}
+
+void oa_add_variants(const struct oa_judged *j, const struct oa_finding *f, struct oa_text *out)
+{
+    const struct oa_experiment *e = j->experiment;
+    if (oa_experiment_plain(e))
+        return;
+    oa_text_printf(out, "%s", e->variants[f->left].name);
+    if (f->left != f->right)
+        oa_text_printf(out, ", %s", e->variants[f->right].name);
+}
+
+struct oa_record_measure oa_finding_measure(const struct oa_judged *j, const struct oa_finding *f)
+{
+    return oa_record_measure(j->record[f->left]);
+}
+
+static void add_p(const struct oa_against *a, struct oa_text *out)
+{
+    char p[OA_NUMBER];
+    double shown = a->verdict == OA_AGAINST_EQUIVALENT ? a->equivalence : a->holm;
+    if (isfinite(shown))
+        oa_text_printf(out, ", %sp %s", a->verdict == OA_AGAINST_EQUIVALENT ? "equivalence " : "",
+                       shown < 1e-4 ? "< 0.0001" : oa_number(p, shown, 2));
+}
+
+/* A text into the next cell, which takes it as it is. */
+static void cell(struct oa_table *t, struct oa_text *text)
+{
+    oa_table_cell(t, "%s", text->s ? text->s : "");
+    oa_text_cut(text, 0);
+}
+
+/* ---- predictions ---- */
+
+static void add_finding(const struct oa_judged *j, const struct oa_finding *f, struct oa_table *t, struct oa_text *text)
+{
+    bool run = f->held != OA_HELD_NOT_RUN;
+    oa_table_cell(t, "%s", j->experiment->predictions[f->prediction].text);
+    oa_add_variants(j, f, text);
+    cell(t, text);
+    if (run) {
+        struct oa_record_measure m = oa_finding_measure(j, f);
+        oa_add_difference(&f->against.difference, m.decimals, text);
+        oa_text_printf(text, "%s%s", isfinite(f->against.difference.mean) && *m.unit ? " " : "",
+                       isfinite(f->against.difference.mean) ? m.unit : "");
+    }
+    cell(t, text);
+    if (run) {
+        oa_text_printf(text, "%s", oa_against_name(f->against.verdict));
+        add_p(&f->against, text);
+    }
+    cell(t, text);
+    oa_table_cell(t, "%s", oa_held_name(f->held));
+}
+
+void oa_evidence_predictions(const struct oa_judged *j, struct oa_text *out)
+{
+    static const struct oa_column columns[] = {
+        { .title = "prediction" }, { .title = "contest" }, { .title = "difference" },
+        { .title = "found" },      { .title = "verdict" },
+    };
+    struct oa_table t;
+    struct oa_text text;
+    oa_table_init(&t, out->context, columns, 5);
+    oa_text_init(&text, out->context);
+    for (int i = 0; i < j->count; i++)
+        add_finding(j, &j->findings[i], &t, &text);
+    oa_table_markdown(&t, out);
+    oa_text_free(&text);
+    oa_table_free(&t);
+}
+
+/* ---- what was run ---- */
+
+static void add_changes(const struct oa_experiment *e, struct oa_text *out)
+{
+    const json_t *list = json_object_get(e->claim, "variants");
+    for (int i = 0; i < e->variant_count; i++) {
+        const char *key;
+        json_t *value;
+        bool some = false;
+        oa_text_printf(out, "%s`%s`: ", i ? "; " : "Contests: ", e->variants[i].name);
+        json_object_foreach(json_object_get(json_array_get(list, (size_t)i), "set"), key, value)
+        {
+            struct oa_text text;
+            oa_text_init(&text, out->context);
+            oa_options_get(out->context, &e->variants[i].options, key, &text);
+            for (char *line = text.s; line && (line = strchr(line, '\n'));)
+                *line = ',';
+            oa_text_printf(out, "%s%s = %s", some ? ", " : "", key, text.s ? text.s : "");
+            oa_text_free(&text);
+            some = true;
+        }
+    }
+    oa_text_printf(out, ".\n\n");
+}
+
+static void add_seeds(const struct oa_options *o, struct oa_text *out)
+{
+    if (o->compare_until_resolved)
+        oa_text_printf(out, "%ld seeds from %ld on, and more, up to %ld, until every question is answered",
+                       o->compare_seeds, o->train_seed, o->compare_most_seeds);
+    else
+        oa_text_printf(out, "%ld seeds from %ld on", o->compare_seeds, o->train_seed);
+}
+
+static void add_statistics(const struct oa_options *o, struct oa_text *out)
+{
+    char margin[OA_NUMBER];
+    if (*o->compare_tune)
+        oa_text_printf(out, "; each attention with its best of %s", o->compare_tune);
+    else
+        oa_text_printf(out, "; train.lr %s", oa_number(margin, o->train_lr, 3));
+    if (*o->compare_baseline)
+        oa_text_printf(out, "; baseline %s", o->compare_baseline);
+    if (o->compare_margin > 0)
+        oa_text_printf(out, "; margin %s", oa_number(margin, o->compare_margin, 4));
+    oa_text_printf(out, "; the same %s", oa_budget_name(o->compare_equal));
+}
+
+static void add_budget(const struct oa_options *o, struct oa_text *out)
+{
+    oa_text_printf(out, "%ld steps of ", o->train_steps);
+    if (o->train_batch_tokens)
+        oa_text_printf(out, "%ld tokens a side; ", o->train_batch_tokens * o->train_accumulate);
+    else
+        oa_text_printf(out, "%ld rows; ", o->train_batch * o->train_accumulate);
+}
+
+void oa_evidence_runs(const struct oa_judged *j, struct oa_text *out)
+{
+    const struct oa_options *o = &j->experiment->variants[0].options;
+    oa_text_printf(out, "\nRun%s: task %s on `%s`, tokenizer %s; %ld layer%s, width %ld, %ld head%s, context %ld; ",
+                   oa_experiment_plain(j->experiment) ? "" : " (first contest)", o->data_task, o->data_train,
+                   o->data_tokenizer, o->model_layers, o->model_layers == 1 ? "" : "s", o->model_width, o->model_heads,
+                   o->model_heads == 1 ? "" : "s", o->model_context);
+    add_budget(o, out);
+    add_seeds(o, out);
+    add_statistics(o, out);
+    oa_text_printf(out, ".\n\n");
+    if (!oa_experiment_plain(j->experiment))
+        add_changes(j->experiment, out);
+}
+
+/* ---- numbers ---- */
+
+static const json_t *entry_of(const json_t *record, int entry)
+{
+    return json_array_get(json_object_get(record, "entries"), (size_t)entry);
+}
+
+static const char *name_of(const json_t *entry)
+{
+    return json_is_true(json_object_get(entry, "floor")) ? "floor (uniform)"
+                                                         : json_string_value(json_object_get(entry, "attention"));
+}
+
+/* "lr=0.003"; nothing where nothing was tuned. */
+static void add_tuned(const json_t *entry, struct oa_text *out)
+{
+    const json_t *tuning = json_object_get(entry, "tuning");
+    const char *key;
+    json_t *value;
+    bool some = false;
+    json_object_foreach(json_object_get(tuning, "values"), key, value)
+    {
+        const char *point = strchr(key, '.');
+        oa_text_printf(out, "%s%s=", some ? ", " : "", point ? point + 1 : key);
+        if (json_is_number(value))
+            oa_text_real(out, json_number_value(value));
+        else
+            oa_text_printf(out, "%s", json_string_value(value));
+        some = true;
+    }
+    if (json_object_size(json_object_get(tuning, "edges")) > 0)
+        oa_text_printf(out, " (an end of what was tried)");
+}
+
+static void add_against(const json_t *record, int entry, int other, int decimals, struct oa_text *out)
+{
+    if (other < 0 || other == entry)
+        return;
+    struct oa_against a = oa_record_against(record, entry, other);
+    if (a.verdict == OA_AGAINST_NONE)
+        return;
+    oa_add_difference(&a.difference, decimals, out);
+    oa_text_printf(out, " %s", oa_against_name(a.verdict));
+}
+
+static void add_entry(const struct oa_judged *j, int variant, int entry, struct oa_table *t, struct oa_text *text)
+{
+    const json_t *record = j->record[variant], *e = entry_of(record, entry);
+    const json_t *baseline = json_object_get(record, "baseline");
+    struct oa_record_measure m = oa_record_measure(record);
+    struct oa_estimate score = oa_record_score(record, entry);
+    char number[OA_NUMBER];
+    oa_table_cell(t, "%s", oa_experiment_plain(j->experiment) ? "" : j->experiment->variants[variant].name);
+    oa_table_cell(t, "%s", name_of(e));
+    oa_text_printf(text, "%s", oa_number_fixed(number, score.mean, m.decimals));
+    if (isfinite(score.half))
+        oa_text_printf(text, " ±%s", oa_number_fixed(number, score.half, m.decimals));
+    cell(t, text);
+    add_against(record, entry, json_is_integer(baseline) ? (int)json_integer_value(baseline) : -1, m.decimals, text);
+    cell(t, text);
+    add_against(record, entry, oa_record_entry(record, OA_CLAIMED_FLOOR), m.decimals, text);
+    cell(t, text);
+    oa_table_cell(t, "%d", oa_record_runs(record, entry));
+    oa_table_cell(t, "%s", oa_number_si(number, json_number_value(json_object_get(e, "trainable"))));
+    oa_table_cell(t, "%s", oa_number_si(number, json_number_value(json_object_get(e, "frozen"))));
+    add_tuned(e, text);
+    cell(t, text);
+}
+
+static void add_machines(const struct oa_judged *j, struct oa_text *out)
+{
+    const char *last = "";
+    for (int v = 0; v < j->experiment->variant_count; v++) {
+        const json_t *machine = json_object_get(j->record[v], "machine");
+        const char *name = json_string_value(json_object_get(machine, "processor"));
+        if (!name || strcmp(name, last) == 0)
+            continue;
+        oa_text_printf(out, "%s%s, %s", *last ? "; " : "\nOn ", name,
+                       json_string_value(json_object_get(machine, "isa")));
+        last = name;
+    }
+    oa_text_printf(out, "%s", *last ? ".\n" : "");
+}
+
+/* The measure of each contest: "accuracy, %". */
+static void add_measures(const struct oa_judged *j, struct oa_text *out)
+{
+    for (int v = 0; v < j->experiment->variant_count; v++)
+        if (j->record[v]) {
+            struct oa_record_measure m = oa_record_measure(j->record[v]);
+            oa_text_printf(out, "Scores: %s%s%s, %s is better; ± is half of a 95 %% interval over the seeds.\n\n",
+                           m.name, *m.unit ? ", differences in " : "", m.unit, m.higher ? "more" : "less");
+            return;
+        }
+}
+
+void oa_evidence_numbers(const struct oa_judged *j, struct oa_text *out)
+{
+    static const struct oa_column columns[] = {
+        { .title = "contest" },
+        { .title = "attention" },
+        { .title = "score", .right = true },
+        { .title = "against the baseline", .right = true },
+        { .title = "against the floor", .right = true },
+        { .title = "seeds", .right = true },
+        { .title = "trained params", .right = true },
+        { .title = "frozen", .right = true },
+        { .title = "tuned" },
+    };
+    struct oa_table t;
+    struct oa_text text;
+    add_measures(j, out);
+    oa_table_init(&t, out->context, columns, 9);
+    oa_text_init(&text, out->context);
+    for (int v = 0; v < j->experiment->variant_count; v++) {
+        const json_t *order = json_object_get(j->record[v], "order");
+        for (size_t i = 0; i < json_array_size(order); i++)
+            add_entry(j, v, (int)json_integer_value(json_array_get(order, i)), &t, &text);
+    }
+    oa_table_markdown(&t, out);
+    add_machines(j, out);
+    oa_text_free(&text);
+    oa_table_free(&t);
+}

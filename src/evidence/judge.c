@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What contests say of predictions. Within one contest its own statistics answer: against the baseline or the floor
+ * where the prediction is about one of them, otherwise between the pair. Between two variants, which are contests of
+ * their own, the seeds that both have are paired, and all such comparisons of the experiment are one family, corrected
+ * by Holm, or where a contest may be looked at any number of times, of anytime-valid intervals.
+ *
+ * An experiment holds when all its predictions do, and fails when one of them fails; before all of them were run it is
+ * neither.
+ */
+#include "evidence/evidence.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *oa_held_name(enum oa_held h)
+{
+    static const char *const names[] = { [OA_HELD_NOT_RUN] = "not run",
+                                         [OA_HELD_HOLDS] = "holds here",
+                                         [OA_HELD_FAILS] = "fails here",
+                                         [OA_HELD_OPEN] = "not resolved at this scale",
+                                         [OA_HELD_UNJUDGED] = "cannot be judged" };
+    return names[h];
+}
+
+const char *oa_judged_says(const struct oa_judged *j)
+{
+    return j->held == OA_HELD_NOT_RUN && *j->declared ? "not finished" : oa_held_name(j->held);
+}
+
+/* ---- one answer ---- */
+
+static bool as_good(const struct oa_against *a)
+{
+    return a->verdict == OA_AGAINST_EQUIVALENT || a->verdict == OA_AGAINST_IDENTICAL;
+}
+
+/* A difference that was found is not yet one that matters: the whole interval is beyond the margin. */
+static bool beyond(const struct oa_against *a, double margin)
+{
+    return fabs(a->difference.mean) - a->difference.half > margin;
+}
+
+static enum oa_held one_is(enum oa_against_verdict wanted, const struct oa_against *a)
+{
+    bool other = a->verdict == OA_AGAINST_BETTER || a->verdict == OA_AGAINST_WORSE;
+    return a->verdict == wanted ? OA_HELD_HOLDS : other || as_good(a) ? OA_HELD_FAILS : OA_HELD_OPEN;
+}
+
+enum oa_held oa_held_of(enum oa_relation relation, const struct oa_against *a, double margin)
+{
+    bool better = a->verdict == OA_AGAINST_BETTER, worse = a->verdict == OA_AGAINST_WORSE;
+    if (a->verdict == OA_AGAINST_NONE || a->verdict == OA_AGAINST_UNJUDGED || a->verdict == OA_AGAINST_ONE_SEED)
+        return OA_HELD_UNJUDGED;
+    if (relation == OA_BETTER_THAN || relation == OA_WORSE_THAN)
+        return one_is(relation == OA_BETTER_THAN ? OA_AGAINST_BETTER : OA_AGAINST_WORSE, a);
+    if (as_good(a) || (better && relation == OA_AT_LEAST_AS_GOOD_AS))
+        return OA_HELD_HOLDS;
+    return (better || worse) && beyond(a, margin) ? OA_HELD_FAILS : OA_HELD_OPEN;
+}
+
+/* ---- findings ---- */
+
+static const struct oa_prediction *prediction_of(const struct oa_judged *j, const struct oa_finding *f)
+{
+    return &j->experiment->predictions[f->prediction];
+}
+
+static bool across(const struct oa_finding *f)
+{
+    return f->left != f->right;
+}
+
+/* A prediction that names no variant is one finding in each. */
+static void list_findings(struct oa_judged *j)
+{
+    const struct oa_experiment *e = j->experiment;
+    j->count = 0;
+    for (int p = 0; p < e->prediction_count; p++) {
+        int left = e->predictions[p].left.variant, right = e->predictions[p].right.variant;
+        for (int v = 0; left < 0 && v < e->variant_count; v++)
+            j->findings[j->count++] = (struct oa_finding){ .prediction = p, .left = v, .right = v };
+        if (left >= 0)
+            j->findings[j->count++] = (struct oa_finding){ .prediction = p, .left = left, .right = right };
+    }
+}
+
+static double margin_of(const struct oa_judged *j, const struct oa_finding *f)
+{
+    return j->experiment->variants[f->left].options.compare_margin;
+}
+
+static void judge_within(struct oa_judged *j, struct oa_finding *f)
+{
+    const struct oa_prediction *p = prediction_of(j, f);
+    const json_t *record = j->record[f->left];
+    f->against = oa_against_nothing();
+    if (!record)
+        return;
+    int a = oa_record_entry(record, p->left.attention), b = oa_record_entry(record, p->right.attention);
+    if (a >= 0 && b >= 0)
+        f->against = oa_record_against(record, a, b);
+    f->held = oa_held_of(p->relation, &f->against, margin_of(j, f));
+}
+
+/* ---- between variants ---- */
+
+static double with_seed(const json_t *record, int entry, json_int_t seed)
+{
+    json_int_t found;
+    for (int r = 0; r < oa_record_runs(record, entry); r++) {
+        double score = oa_record_run(record, entry, r, &found);
+        if (found == seed)
+            return score;
+    }
+    return INFINITY; /* it has no run of that seed */
+}
+
+/* Costs of one minus costs of the other, over the seeds that both have. A run that failed leaves no comparison: the
+ * seeds that survive are no fair sample. */
+static struct oa_estimate paired(const json_t *left, int a, const json_t *right, int b, double *scratch)
+{
+    int n = 0;
+    double sign = oa_record_measure(left).higher ? -1 : 1;
+    for (int r = 0; r < oa_record_runs(left, a); r++) {
+        json_int_t seed;
+        double mine = oa_record_run(left, a, r, &seed), theirs = with_seed(right, b, seed);
+        if (isnan(mine) || isnan(theirs))
+            return oa_estimate_of(NULL, 0);
+        if (isfinite(theirs))
+            scratch[n++] = sign * (mine - theirs);
+    }
+    return oa_estimate_of(scratch, n);
+}
+
+static enum oa_error compare_across(oa_context *c, const struct oa_judged *j, const struct oa_finding *f,
+                                    struct oa_against *out)
+{
+    const struct oa_prediction *p = prediction_of(j, f);
+    const json_t *left = j->record[f->left], *right = j->record[f->right];
+    *out = oa_against_nothing();
+    if (!left || !right || strcmp(oa_record_measure(left).name, oa_record_measure(right).name) != 0)
+        return OA_OK;
+    int a = oa_record_entry(left, p->left.attention), b = oa_record_entry(right, p->right.attention);
+    if (a < 0 || b < 0)
+        return OA_OK;
+    double *scratch = oa_alloc(c, ((size_t)oa_record_runs(left, a) + 1) * sizeof *scratch);
+    if (scratch)
+        out->difference = paired(left, a, right, b, scratch);
+    oa_free(scratch);
+    return oa_status(c);
+}
+
+static bool any_looks(const struct oa_variant *v)
+{
+    return v->options.compare_until_resolved || v->options.compare_looks == OA_LOOKS_ANY;
+}
+
+/* Until all contests of the family have ended nothing is said: a correction over fewer would be too weak. */
+static bool family_ready(const struct oa_judged *j, int *members, bool *looks)
+{
+    *members = 0;
+    *looks = false;
+    for (const struct oa_finding *f = j->findings; f < j->findings + j->count; f++) {
+        if (!across(f))
+            continue;
+        if (!j->record[f->left] || !j->record[f->right])
+            return false;
+        *members += 1;
+        *looks =
+            *looks || any_looks(&j->experiment->variants[f->left]) || any_looks(&j->experiment->variants[f->right]);
+    }
+    return *members > 0;
+}
+
+static enum oa_error judge_family(oa_context *c, struct oa_judged *j, int members, bool looks, struct oa_against *room)
+{
+    int n = 0;
+    double margin = 0;
+    for (const struct oa_finding *f = j->findings; f < j->findings + j->count; f++)
+        if (across(f)) {
+            margin = margin_of(j, f);
+            OA_TRY(compare_across(c, j, f, &room[n++]));
+        }
+    OA_TRY(oa_judge_family(c, room, members, margin, looks ? members : 0));
+    n = 0;
+    for (struct oa_finding *f = j->findings; f < j->findings + j->count; f++)
+        if (across(f)) {
+            f->against = room[n++];
+            f->held = oa_held_of(prediction_of(j, f)->relation, &f->against, margin);
+            if (oa_record_measure(j->record[f->left]).higher)
+                f->against.difference.mean = -f->against.difference.mean;
+        }
+    return OA_OK;
+}
+
+static enum oa_error judge_across(oa_context *c, struct oa_judged *j)
+{
+    int members;
+    bool looks;
+    if (!family_ready(j, &members, &looks))
+        return OA_OK;
+    struct oa_against *room = oa_alloc(c, (size_t)members * sizeof *room);
+    enum oa_error e = room ? judge_family(c, j, members, looks, room) : OA_NO_MEMORY;
+    oa_free(room);
+    return e;
+}
+
+/* ---- all of it ---- */
+
+/* What was not run leaves the whole so. Then one that fails decides, one that cannot be judged, one that is open. */
+static enum oa_held together(enum oa_held a, enum oa_held b)
+{
+    static const enum oa_held order[] = { OA_HELD_NOT_RUN, OA_HELD_FAILS, OA_HELD_UNJUDGED, OA_HELD_OPEN,
+                                          OA_HELD_HOLDS };
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (a == order[i] || b == order[i])
+            return order[i];
+    return OA_HELD_NOT_RUN;
+}
+
+enum oa_held oa_prediction_held(const struct oa_judged *j, int prediction)
+{
+    enum oa_held held = OA_HELD_HOLDS;
+    for (const struct oa_finding *f = j->findings; f < j->findings + j->count; f++)
+        if (f->prediction == prediction)
+            held = together(held, f->held);
+    return held;
+}
+
+int oa_judged_count(const struct oa_judged *j, enum oa_held held)
+{
+    int n = 0;
+    for (int p = 0; p < j->experiment->prediction_count; p++)
+        n += oa_prediction_held(j, p) == held;
+    return n;
+}
+
+int oa_judged_records(const struct oa_judged *j)
+{
+    int n = 0;
+    for (int v = 0; v < j->experiment->variant_count; v++)
+        n += j->record[v] != NULL;
+    return n;
+}
+
+struct oa_record_cost oa_judged_cost(const struct oa_judged *j)
+{
+    struct oa_record_cost sum = { 0 };
+    for (int v = 0; v < j->experiment->variant_count; v++)
+        if (j->record[v]) {
+            struct oa_record_cost one = oa_record_cost(j->record[v]);
+            sum.runs += one.runs;
+            sum.flops += one.flops;
+            sum.processor_seconds += one.processor_seconds;
+        }
+    return sum;
+}
+
+static enum oa_error judge_all(oa_context *c, struct oa_judged *j)
+{
+    list_findings(j);
+    for (struct oa_finding *f = j->findings; f < j->findings + j->count; f++) {
+        f->against = oa_against_nothing();
+        if (!across(f))
+            judge_within(j, f);
+    }
+    OA_TRY(judge_across(c, j));
+    j->held = OA_HELD_HOLDS;
+    for (int p = 0; p < j->experiment->prediction_count; p++)
+        j->held = together(j->held, oa_prediction_held(j, p));
+    return OA_OK;
+}
+
+enum oa_error oa_judge(oa_context *c, const struct oa_experiment *e, const char *folder, struct oa_judged *out)
+{
+    size_t variants = (size_t)e->variant_count, predictions = (size_t)e->prediction_count;
+    *out = (struct oa_judged){ .experiment = e };
+    out->record = oa_alloc(c, variants * sizeof *out->record);
+    out->findings = oa_alloc(c, variants * predictions * sizeof *out->findings);
+    OA_TRY(oa_status(c));
+    OA_TRY(oa_declared_check(c, e, folder, out->declared));
+    for (size_t v = 0; v < variants; v++)
+        OA_TRY(oa_record_read(c, folder, &e->variants[v], &out->record[v]));
+    return judge_all(c, out);
+}
+
+void oa_judged_free(struct oa_judged *j)
+{
+    for (int v = 0; j->record && v < j->experiment->variant_count; v++)
+        json_decref(j->record[v]);
+    oa_free(j->record);
+    oa_free(j->findings);
+    *j = (struct oa_judged){ 0 };
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The record of a contest: its results.json (docs/results.md) without what pages of evidence do not show, under a seal.
+ * So a page can be made again from small files, without the data and without the runs.
+ */
+#include "base/seal.h"
+#include "evidence/evidence.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- the file ---- */
+
+static const char remedy[] = "remove it; the contest's own files make it again";
+
+static enum oa_error record_path(oa_context *c, const char *folder, const struct oa_variant *v, char out[OA_PATH])
+{
+    char name[80];
+    snprintf(name, sizeof name, "%s.json", v->name);
+    return oa_path(c, out, folder, name);
+}
+
+/* Members of an entry and of a run that are long and not shown. */
+static void leave_out(json_t *root)
+{
+    size_t i, r;
+    json_t *entry, *run;
+    json_object_del(root, "vary");
+    json_array_foreach(json_object_get(root, "entries"), i, entry)
+    {
+        json_object_del(entry, "trajectory");
+        json_object_del(json_object_get(entry, "tuning"), "cells");
+        json_array_foreach(json_object_get(entry, "runs"), r, run)
+        {
+            json_object_del(run, "curve");
+            json_object_del(run, "examples");
+            json_object_del(run, "breakdown");
+        }
+    }
+}
+
+static enum oa_error read_results(oa_context *c, const char *path, json_t **out)
+{
+    char *text;
+    size_t length;
+    json_error_t where;
+    OA_TRY(oa_file_read(c, path, &text, &length));
+    *out = json_loadb(text, length, 0, &where);
+    oa_free(text);
+    return *out ? OA_OK : oa_fail(c, OA_FORMAT, "%s: line %d: %s", path, where.line, where.text);
+}
+
+enum oa_error oa_record_write(oa_context *c, const char *folder, const struct oa_variant *v)
+{
+    char results[OA_PATH], name[96], path[OA_PATH];
+    json_t *root;
+    snprintf(name, sizeof name, "%s/results.json", v->name);
+    OA_TRY(oa_path(c, results, folder, name));
+    OA_TRY(record_path(c, folder, v, path));
+    OA_TRY(read_results(c, results, &root));
+    leave_out(root);
+    enum oa_error e = oa_sealed_write(c, path, root);
+    json_decref(root);
+    return e;
+}
+
+enum oa_error oa_record_read(oa_context *c, const char *folder, const struct oa_variant *v, json_t **out)
+{
+    char path[OA_PATH];
+    *out = NULL;
+    OA_TRY(record_path(c, folder, v, path));
+    return oa_file_exists(path) ? oa_sealed_read(c, path, remedy, out) : OA_OK;
+}
+
+bool oa_record_complete(const json_t *record, const struct oa_options *o)
+{
+    const char *ending = json_string_value(json_object_get(json_object_get(record, "until_resolved"), "ending"));
+    json_int_t seeds = json_integer_value(json_object_get(record, "seeds"));
+    if (!ending)
+        return seeds >= o->compare_seeds;
+    if (strcmp(ending, oa_ending_name(OA_ENDING_SEEDS)) == 0)
+        return seeds >= o->compare_most_seeds;
+    return strcmp(ending, oa_ending_name(OA_ENDING_RESOLVED)) == 0;
+}
+
+/* ---- what is in it ---- */
+
+static const json_t *entry_at(const json_t *record, int entry)
+{
+    return json_array_get(json_object_get(record, "entries"), (size_t)entry);
+}
+
+int oa_record_entry(const json_t *record, const char *attention)
+{
+    bool floor = strcmp(attention, OA_CLAIMED_FLOOR) == 0;
+    for (int i = 0; entry_at(record, i); i++) {
+        const char *name = json_string_value(json_object_get(entry_at(record, i), "attention"));
+        bool is_floor = json_is_true(json_object_get(entry_at(record, i), "floor"));
+        if (floor ? is_floor : !is_floor && name && strcmp(name, attention) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static const json_t *measure_at(const json_t *record)
+{
+    const char *metric = json_string_value(json_object_get(record, "metric"));
+    const json_t *list = json_object_get(record, "measures");
+    for (size_t i = 0; metric && i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_object_get(json_array_get(list, i), "name"));
+        if (name && strcmp(name, metric) == 0)
+            return json_array_get(list, i);
+    }
+    return NULL;
+}
+
+/* Shares in percent differ by percentage points. */
+static const char *difference_unit(const json_t *measure)
+{
+    const char *unit = json_string_value(json_object_get(measure, "unit"));
+    return !unit ? "" : strcmp(unit, "%") == 0 ? "% points" : unit;
+}
+
+struct oa_record_measure oa_record_measure(const json_t *record)
+{
+    const json_t *m = measure_at(record);
+    if (!m) /* of a language model the loss alone */
+        return (struct oa_record_measure){ .name = "loss", .unit = "nats a token", .decimals = 4 };
+    return (struct oa_record_measure){ .name = json_string_value(json_object_get(m, "name")),
+                                       .unit = difference_unit(m),
+                                       .decimals = (int)json_integer_value(json_object_get(m, "decimals")),
+                                       .higher = json_is_true(json_object_get(m, "higher_is_better")) };
+}
+
+static double real(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static struct oa_estimate estimate(const json_t *object)
+{
+    struct oa_estimate e = { .n = (int)json_integer_value(json_object_get(object, "n")), .mean = real(object, "mean") };
+    e.sd = real(object, "sd");
+    e.half = real(object, "high") - e.mean;
+    return e;
+}
+
+/* Scores of the first measure, the loss, have a place of their own. */
+static bool about_loss(const json_t *record)
+{
+    return strcmp(oa_record_measure(record).name, "loss") == 0;
+}
+
+struct oa_estimate oa_record_score(const json_t *record, int entry)
+{
+    const json_t *s = json_object_get(entry_at(record, entry), "statistics");
+    if (about_loss(record))
+        return estimate(json_object_get(s, "loss"));
+    return estimate(json_object_get(json_object_get(s, "scores"), oa_record_measure(record).name));
+}
+
+int oa_record_runs(const json_t *record, int entry)
+{
+    return (int)json_array_size(json_object_get(entry_at(record, entry), "runs"));
+}
+
+double oa_record_run(const json_t *record, int entry, int run, json_int_t *seed)
+{
+    const json_t *r = json_array_get(json_object_get(entry_at(record, entry), "runs"), (size_t)run);
+    *seed = json_integer_value(json_object_get(r, "seed"));
+    if (json_is_true(json_object_get(r, "failed")))
+        return NAN;
+    return about_loss(record) ? real(r, "valid_loss")
+                              : real(json_object_get(r, "scores"), oa_record_measure(record).name);
+}
+
+/* ---- what the contest said ---- */
+
+static enum oa_against_verdict verdict_of(const char *name)
+{
+    for (enum oa_against_verdict v = OA_AGAINST_BETTER; name && v <= OA_AGAINST_ONE_SEED; v++)
+        if (strcmp(oa_against_name(v), name) == 0)
+            return v;
+    return OA_AGAINST_NONE;
+}
+
+static struct oa_against against(const json_t *object)
+{
+    return (struct oa_against){ .verdict = verdict_of(json_string_value(json_object_get(object, "verdict"))),
+                                .difference = estimate(json_object_get(object, "difference")),
+                                .p = real(object, "p"),
+                                .holm = real(object, "p_holm"),
+                                .equivalence = real(object, "p_equivalence") };
+}
+
+/* The same seen from the other side. */
+static struct oa_against turned(struct oa_against a)
+{
+    a.difference.mean = -a.difference.mean;
+    if (a.verdict == OA_AGAINST_BETTER || a.verdict == OA_AGAINST_WORSE)
+        a.verdict = a.verdict == OA_AGAINST_BETTER ? OA_AGAINST_WORSE : OA_AGAINST_BETTER;
+    return a;
+}
+
+static bool is_fixed(const json_t *record, int entry, bool baseline)
+{
+    const json_t *number = json_object_get(record, "baseline");
+    if (baseline)
+        return json_is_integer(number) && json_integer_value(number) == entry;
+    return json_is_true(json_object_get(entry_at(record, entry), "floor"));
+}
+
+static struct oa_against of_pair(const json_t *record, int a, int b)
+{
+    size_t i;
+    json_t *pair;
+    json_array_foreach(json_object_get(record, "pairs"), i, pair)
+    {
+        int first = (int)json_integer_value(json_object_get(pair, "a"));
+        int second = (int)json_integer_value(json_object_get(pair, "b"));
+        if (first == a && second == b)
+            return against(pair);
+        if (first == b && second == a)
+            return turned(against(pair));
+    }
+    return against(NULL);
+}
+
+struct oa_against oa_record_against(const json_t *record, int a, int b)
+{
+    for (int baseline = 0; baseline <= 1; baseline++) {
+        const char *key = baseline ? "baseline" : "floor";
+        if (is_fixed(record, b, baseline))
+            return against(json_object_get(json_object_get(entry_at(record, a), "statistics"), key));
+        if (is_fixed(record, a, baseline))
+            return turned(against(json_object_get(json_object_get(entry_at(record, b), "statistics"), key)));
+    }
+    return of_pair(record, a, b);
+}
+
+/* ---- what it took ---- */
+
+/* What a run that diverged does not say counts for nothing. */
+static void add_cost(const json_t *object, double runs, struct oa_record_cost *sum)
+{
+    double flops = real(object, "flops"), seconds = real(object, "processor_seconds");
+    sum->runs += runs;
+    sum->flops += isfinite(flops) ? flops : 0;
+    sum->processor_seconds += isfinite(seconds) ? seconds : 0;
+}
+
+struct oa_record_cost oa_record_cost(const json_t *record)
+{
+    const json_t *tuning = json_object_get(json_object_get(record, "tuning"), "cost");
+    struct oa_record_cost sum = { 0 };
+    size_t i, r;
+    json_t *entry, *run;
+    json_array_foreach(json_object_get(record, "entries"), i, entry)
+    {
+        json_array_foreach(json_object_get(entry, "runs"), r, run)
+        {
+            add_cost(run, 1, &sum);
+        }
+    }
+    if (json_is_object(tuning))
+        add_cost(tuning, real(tuning, "runs"), &sum);
+    return sum;
+}

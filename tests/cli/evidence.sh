@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+# Experiments from their file to the page: run, stopped, gone on with, changed, without data, without runs.
+. "$2/tests/cli/common"
+mkdir experiments data docs
+head -c 20000 "$source/data/tinyshakespeare.txt" >data/text.txt
+cat >experiments/tiny.yaml <<'END'
+claim:
+  title: Any attention is better than none
+  question: Is it?
+  source: Nobody 2020, Table 0
+  published: ["softmax 1.0, random 2.0"]
+  data: {name: A text, get: "head -c 20000 of another one", licence: public domain}
+  scale: none; it is a test
+  predicts:
+    - fixed-random better than softmax
+    - softmax @ one as good as softmax @ four
+  axis: heads
+  variants:
+    - {name: one, at: 1, set: {model.heads: 1}}
+    - {name: four, at: 4, set: {model.heads: 4}}
+model: {layers: 1, width: 32, context: 32}
+data: {train: text.txt}
+train: {batch: 4, steps: 40, warmup: 5, eval_every: 0, log_every: 10, seed: 11}
+compare: {seeds: 3, baseline: softmax, margin: 0.5, attentions: [softmax, fixed-random]}
+END
+sed 's/title: .*/title: Elsewhere/; s/text.txt/elsewhere.txt/' experiments/tiny.yaml >experiments/without.yaml
+
+# Nothing was run yet: it says so, and writes nothing.
+expect 0 evidence --list
+says out '^tiny .* 0 of 2 .* not run$'
+[ ! -e evidence ] || fail "--list made a folder"
+
+# Data that are not there: by name an error, and otherwise a notice that does not keep the others from running.
+expect 1 evidence without
+says err 'data/elsewhere.txt does not exist. It needs A text: head -c 20000 of another one (licence: public domain)'
+[ ! -e evidence/without ] || fail "something was declared without data"
+expect 2 evidence tinny
+says err 'did you mean "tiny"'
+
+# Stopped in the middle of the second contest; what was declared stays, and the next call goes on to the same numbers.
+cp -r experiments longer
+sed -i 's/steps: 40/steps: 400/' longer/tiny.yaml
+"$orthant" evidence tiny --experiments longer --out stopped --page docs/stopped.md --threads 1 >out 2>err &
+pid=$!
+await $pid test -e stopped/tiny/one.json
+kill -INT $pid
+ended 130 $pid "the stopped call"
+[ ! -e stopped/tiny/four.json ] || fail "it was stopped too late to say anything"
+[ -e stopped/tiny/declared.json ] || fail "nothing was declared"
+expect 0 evidence --no-run --experiments longer --out stopped --page docs/stopped.md
+says docs/stopped.md '| not finished |'
+before=$(cksum <stopped/tiny/one.json)
+expect 0 evidence tiny --experiments longer --out stopped --page docs/stopped.md
+[ "$before" = "$(cksum <stopped/tiny/one.json)" ] || fail "what had ended was run again"
+expect 0 evidence tiny --experiments longer --out whole --page docs/whole.md
+numbers() { # FILE: without times
+    sed 's/"\(processor_\)\{0,1\}seconds": [0-9.e-]*//' "$1"
+}
+numbers docs/stopped.json >one
+numbers docs/whole.json >two
+same one two
+
+# All of it: a page, its charts, a file for programs.
+expect 0 evidence
+says err 'not run: without: its data are not there'
+says out '^tiny .* 2 of 2 .* fails here$'
+says out '^without .* not run$'
+says docs/evidence.md '| fixed-random better than softmax | one | .* | as good, .* | fails here |'
+says docs/evidence.md '| softmax @ one as good as softmax @ four | one, four | .* | as good, .* | holds here |'
+says docs/evidence.md '`orthant evidence without --data FOLDER` runs it'
+says docs/evidence/tiny.svg '^<svg'
+says docs/evidence/tiny-over.svg '^<svg'
+[ ! -e docs/evidence/without.svg ] || fail "a chart of nothing"
+[ "$(grep -c '"prediction": ' docs/evidence.json)" = 4 ] || fail "evidence.json does not have four predictions"
+
+# The page again from the records alone, without data and without contests.
+cp docs/evidence.md page
+rm -r evidence/tiny/one evidence/tiny/four data
+expect 0 evidence --no-run
+same docs/evidence.md page
+expect 0 evidence tiny --data nowhere --json
+says out '"verdict": "fails here"'
+
+# The file was changed after the runs.
+sed 's/fixed-random better than softmax/fixed-random worse than softmax/' experiments/tiny.yaml >changed
+cp experiments/tiny.yaml kept
+cp changed experiments/tiny.yaml
+expect 2 evidence --no-run
+says err 'prediction 1 was declared as "fixed-random better than softmax" before the runs'
+same docs/evidence.md page
+sed 's/steps: 40/steps: 41/' kept >experiments/tiny.yaml
+expect 2 evidence --list
+says err 'train.steps of the contest one was declared as 40 before the runs, and now it is 41'
+cp kept experiments/tiny.yaml
+sed -i 's/"baseline":0/"baseline":1/' evidence/tiny/one.json
+expect 1 evidence --no-run
+says err 'one.json was changed after it was written'
+
+# compare reads the same file where the data are, and passes over the claim.
+mkdir data
+head -c 20000 "$source/data/tinyshakespeare.txt" >text.txt
+expect 0 compare --config experiments/tiny.yaml --train.steps 5 --seeds 2 --out contest --quiet
+says out 'random(frozen)'
+
+expect 2 evidence --list --page x.md
+expect 2 evidence --no-run tiny
+expect 1 evidence --experiments data
+says err 'holds no experiments'
+
+# The project's own experiments can be read.
+expect 0 evidence --list --experiments "$source/experiments"
+[ "$(grep -c ' not run$' out)" = "$(ls "$source/experiments" | wc -l)" ] || fail "not every experiment is listed"
