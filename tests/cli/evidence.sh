@@ -109,4 +109,4 @@ says err 'holds no experiments'
 
 # The project's own experiments can be read.
 expect 0 evidence --list --experiments "$source/experiments"
-[ "$(grep -c ' not run$' out)" = "$(ls "$source/experiments" | wc -l)" ] || fail "not every experiment is listed"
+[ "$(grep -c ' not run$' out)" = "$(ls "$source/experiments/"*.yaml | wc -l)" ] || fail "not every experiment is listed"

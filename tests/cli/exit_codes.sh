@@ -31,6 +31,8 @@ done_well tokenizer train --kind byte --data text.txt --out t.json
 done_well data copy --train 5 --valid 5 --test 5 --quiet --out copies
 done_well verify --quick 'pattern(previous)' --quiet
 done_well bench --attention softmax --lengths 16 --tokens 16 --width 8 --heads 2 --quiet
+cp -r "$source/experiments" experiments
+done_well evidence --list
 done_well list
 done_well explain softmax
 done_well theory --model.width 16 --model.heads 2 --quiet
