@@ -579,5 +579,6 @@ int main(void)
         cmocka_unit_test(test_what_sees_nothing_learns_nothing),
         cmocka_unit_test(test_every_mechanism_learns),
     };
+    threads_only("test_threads_give_the_same_bits");
     return cmocka_run_group_tests(tests, make_text, NULL);
 }
