@@ -101,7 +101,7 @@ tsan() {
 
 threadless='language|files|statistics|report|explain|options|data|omega|kernels|chance|best|variance|tuning_report|until|metrics'
 threadless="$threadless|synthetic|supports|stack|baseline|anytime|extremes|beam|examples|measures|masking|inspect|forms"
-threadless="$threadless|numbers|vary|speed|tune|contest|budgets|disk|model_files"
+threadless="$threadless|numbers|vary|speed|tune|contest|budgets|disk|model_files|adjusted|evidence|profile"
 words_and_files='damage|disk|help|kill|list|tokenizer|wrong_use|attentions|data|overwrite|score|until|distrust|inspect|evidence'
 
 # Tests that a sanitizer sees nothing in: a browser or a reader of object files is what runs, nothing was installed, or the
