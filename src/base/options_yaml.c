@@ -11,9 +11,9 @@
  * section is passed over: `claim`, a map, says of an experiment what its contests are to answer (evidence/evidence.h).
  */
 #include "base/context.h"
+#include "base/yaml_file.h"
 
 #include <string.h>
-#include <yaml.h>
 
 struct reading {
     oa_context *context;
@@ -149,23 +149,18 @@ static enum oa_error apply_document(struct reading *r)
     return apply_map(r, root, NULL);
 }
 
-static enum oa_error fail_parse(oa_context *c, const char *path, const yaml_parser_t *p)
+static enum oa_error read_one(void *argument, yaml_parser_t *p)
 {
-    return oa_fail(c, p->error == YAML_MEMORY_ERROR ? OA_NO_MEMORY : OA_FORMAT, "%s:%zu:%zu: not valid YAML: %s", path,
-                   p->problem_mark.line + 1, p->problem_mark.column + 1, p->problem ? p->problem : "out of memory");
-}
-
-static enum oa_error read_one(struct reading *r, yaml_parser_t *p)
-{
+    struct reading *r = argument;
     if (!yaml_parser_load(p, &r->document))
-        return fail_parse(r->context, r->path, p);
+        return oa_yaml_failed(r->context, r->path, p);
     enum oa_error e = apply_document(r);
     bool more = yaml_document_get_root_node(&r->document) != NULL;
     yaml_document_delete(&r->document);
     if (e != OA_OK || !more)
         return e;
     if (!yaml_parser_load(p, &r->document))
-        return fail_parse(r->context, r->path, p);
+        return oa_yaml_failed(r->context, r->path, p);
     const yaml_node_t *second = yaml_document_get_root_node(&r->document);
     if (second)
         e = refuse(r, second, OA_FORMAT, "a second YAML document begins here; one is read");
@@ -176,19 +171,7 @@ static enum oa_error read_one(struct reading *r, yaml_parser_t *p)
 enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *path)
 {
     struct reading r = { .context = c, .options = o, .path = path };
-    yaml_parser_t parser;
-    char *text;
-    size_t length;
-    OA_TRY(oa_file_read(c, path, &text, &length));
-    if (!yaml_parser_initialize(&parser)) {
-        oa_free(text);
-        return oa_fail(c, OA_NO_MEMORY, "out of memory for reading %s", path);
-    }
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
-    enum oa_error e = read_one(&r, &parser);
-    yaml_parser_delete(&parser);
-    oa_free(text);
-    return e;
+    return oa_yaml_read(c, path, read_one, &r);
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------- */

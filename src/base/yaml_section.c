@@ -2,15 +2,17 @@
  * One section of a YAML file as a tree, for what is no option. */
 #include "base/yaml_section.h"
 
+#include "base/yaml_file.h"
+
 #include <string.h>
-#include <yaml.h>
 
 enum { DEEPEST = 16 };
 
 struct tree {
     oa_context *context;
-    const char *path;
+    const char *path, *section;
     yaml_document_t document;
+    json_t *found; /* the section, NULL: not yet */
 };
 
 static enum oa_error refuse(struct tree *t, const yaml_node_t *at, const char *sentence)
@@ -87,33 +89,22 @@ static const yaml_node_t *find(struct tree *t, const char *section)
     return NULL;
 }
 
-static enum oa_error read_section(struct tree *t, yaml_parser_t *p, const char *section, json_t **out)
+static enum oa_error read_section(void *argument, yaml_parser_t *p)
 {
+    struct tree *t = argument;
     if (!yaml_parser_load(p, &t->document))
-        return oa_fail(t->context, OA_FORMAT, "%s:%zu:%zu: not valid YAML: %s", t->path, p->problem_mark.line + 1,
-                       p->problem_mark.column + 1, p->problem ? p->problem : "out of memory");
-    const yaml_node_t *found = find(t, section);
+        return oa_yaml_failed(t->context, t->path, p);
+    const yaml_node_t *found = find(t, t->section);
     if (found)
-        *out = node(t, found, 0);
+        t->found = node(t, found, 0);
     yaml_document_delete(&t->document);
     return oa_status(t->context);
 }
 
 enum oa_error oa_yaml_section(oa_context *c, const char *path, const char *section, json_t **out)
 {
-    struct tree t = { .context = c, .path = path };
-    yaml_parser_t parser;
-    char *text;
-    size_t length;
-    *out = NULL;
-    OA_TRY(oa_file_read(c, path, &text, &length));
-    if (!yaml_parser_initialize(&parser)) {
-        oa_free(text);
-        return oa_fail(c, OA_NO_MEMORY, "out of memory for reading %s", path);
-    }
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
-    enum oa_error e = read_section(&t, &parser, section, out);
-    yaml_parser_delete(&parser);
-    oa_free(text);
+    struct tree t = { .context = c, .path = path, .section = section };
+    enum oa_error e = oa_yaml_read(c, path, read_section, &t);
+    *out = t.found;
     return e;
 }
