@@ -327,6 +327,8 @@ static const struct shape shapes[] = {
     { "dropout T1024 causal", SOFTMAX, 4, 12, 1024, 64, true, 0, false, 0.9 },
     { "softmax T64 K32 B12 H4 causal", SOFTMAX, 12, 4, 64, 32, true, 0, false, 1 },
     { "softmax T256 K32 B8 H8 causal", SOFTMAX, 8, 8, 256, 32, true, 0, false, 1 },
+    { "softmax T1024 K16 B4 H8 full", SOFTMAX, 4, 8, 1024, 16, false, 0, false, 1 },
+    { "dropout T1024 K16 B4 H8 full", SOFTMAX, 4, 8, 1024, 16, false, 0, false, 0.8 },
     { "softmax T4096 B1 H4 causal", SOFTMAX, 1, 4, 4096, 64, true, 0, false, 1 },
     { "dense T1024 causal", DENSE, 4, 12, 1024, 64, true, 0, false, 1 },
     { "random T1024 causal", RANDOM, 4, 12, 1024, 64, true, 0, false, 1 },

@@ -8,7 +8,7 @@
 
 #include "kernels/tile_product.h"
 
-enum { LEAST_ROWS = 16, SHORT = 64, SMALL = 64 * 64 * 128 };
+enum { LEAST_ROWS = 16, SHALLOW_TURNED = 64, SMALL = 64 * 64 * 128 };
 
 struct oa_gemm_state {
     oa_context *context;
@@ -62,7 +62,7 @@ static bool suits(const struct oa_gemm_state *s, const struct oa_gemm *g)
     double work = (double)g->m * (double)g->n * (double)g->k;
     if (g->m < LEAST_ROWS || g->k == 0 || g->apart)
         return false;
-    return !s->other.gemm_share || work <= SMALL || (g->ta && g->k <= SHORT) || (g->lda | g->ldb) % 2;
+    return !s->other.gemm_share || work <= SMALL || (g->ta && g->k <= SHALLOW_TURNED) || (g->lda | g->ldb) % 2;
 }
 
 static void gemm_part(struct oa_gemm_state *s, const struct oa_gemm *g, const struct oa_gemm_part *part, const void *a,

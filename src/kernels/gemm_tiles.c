@@ -71,10 +71,16 @@ static void load_tile(struct plain_tile *t, const char *from, long row)
         memcpy(t->half[i], from + i * row, 64);
 }
 
+static void store_tile(const struct plain_tile *t, char *to, long row)
+{
+    for (int i = 0; i < TILE_TALL; i++)
+        memcpy(to + i * row, t->real[i], 64);
+}
+
 #define TILES struct plain_tile tile[8]
 #define tile_zero(t) memset(&tile[t], 0, sizeof *tile)
 #define tile_load(t, from, row) load_tile(&tile[t], (const char *)(from), row)
-#define tile_store(t, to) memcpy(to, &tile[t], sizeof *tile)
+#define tile_store(t, to, row) store_tile(&tile[t], (char *)(to), row)
 #define tile_multiply(c, a, b) multiply_tiles(&tile[c], &tile[a], &tile[b])
 #define fetch(address) ((void)(address))
 #define fetch_to_write(address) ((void)(address))

@@ -11,7 +11,7 @@
 #define TILES ((void)0)
 #define tile_zero(t) __asm__ volatile("tilezero %%tmm" #t ::: "memory")
 #define tile_load(t, from, row) __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t ::"r"(from), "r"(row) : "memory")
-#define tile_store(t, to) __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"(to), "r"(64L) : "memory")
+#define tile_store(t, to, row) __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"(to), "r"(row) : "memory")
 #define tile_multiply(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::: "memory")
 #define fetch(address) _mm_prefetch((address), _MM_HINT_T1)
 #define fetch_to_write(address) __asm__ volatile("prefetchw %0" ::"m"(*(const char *)(address)))

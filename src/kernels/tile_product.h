@@ -29,6 +29,7 @@ enum {
     SHALLOW = 768,   /* MORE_ROWS · SHALLOW = ROWS · DEEP */
     DEEP = 1536,     /* most of k at a time of a block of A */
     SLICE = 384,     /* of k, of a panel of B */
+    SHORT = 128,     /* k whose sums go straight to C */
     COLS = 768,      /* of a block with more k than DEEP, whose sums wait meanwhile */
 };
 
@@ -150,6 +151,7 @@ struct tile_pair {
     const char *b;
     const float *from; /* sums so far, NULL: none */
     float *to;
+    long row; /* bytes from one row of the sums to the next: 64, tile by tile, or of C itself */
     const char *ahead;
     long lines;
     bool first; /* these rows of A for the first time: the panel below them is fetched too */
@@ -190,10 +192,12 @@ static void multiply_pair(const struct tile_pair *x)
         finish_rows(&before, rows);
     }
     finish_rows(&before, STEP);
-    tile_store(0, x->to);
-    tile_store(1, x->to + TILE_SUMS);
-    tile_store(2, x->to + 2 * TILE_SUMS);
-    tile_store(3, x->to + 3 * TILE_SUMS);
+    char *to = (char *)x->to;
+    const long right = x->row == 64 ? TILE_BYTES : 64, under = x->row == 64 ? 2 * TILE_BYTES : 16 * x->row;
+    tile_store(0, to, x->row);
+    tile_store(1, to + right, x->row);
+    tile_store(2, to + under, x->row);
+    tile_store(3, to + under + right, x->row);
     x->before->row = x->before->rows;
 }
 
@@ -236,6 +240,11 @@ static void pack_left(const struct tile_block *t)
                 (size_t)steps_of(t->depth) * STEP_BYTES);
 }
 
+static float *real_at(const struct tile_block *t, long i, long j)
+{
+    return (float *)t->c + (t->i + i) * t->g->ldc + j;
+}
+
 /* The sums in `done` are to go to C, from row i of the block and column j on. */
 static void finish_pair(struct tile_block *t, long i, long j, long cols)
 {
@@ -251,6 +260,14 @@ static void finish_pair(struct tile_block *t, long i, long j, long cols)
     t->done = t->room->done + (t->done == t->room->done ? SUMS : 0);
 }
 
+/* Whole panels of rows whose sums the tiles store in C themselves: reals that take the place of what is there, where
+ * there is too little along k to hide the way from `done` to C behind it. */
+static long panels_stored(const struct tile_block *t, long cols)
+{
+    const struct oa_gemm *g = t->g;
+    return g->real_out && !g->accumulate && cols == STEP && g->k <= SHORT ? t->rows / STEP : 0;
+}
+
 /* One panel of columns j … j + cols of C; sums: tile by tile, of all rows. Of a packed B the next slice is fetched
  * while one meets the rows. */
 static void multiply_panel(struct tile_block *t, long j, long cols, float *sums)
@@ -264,17 +281,19 @@ static void multiply_panel(struct tile_block *t, long j, long cols, float *sums)
         else
             pack_panels(&t->b, j, cols, p, depth, t->room->b, 0);
         bool last = p + depth >= t->g->k;
+        long stored = last ? panels_stored(t, cols) : 0;
         for (long i = 0; i < panels; i++) {
             multiply_pair(&(struct tile_pair){ .steps = steps,
                                                .a = rows_of_a(t, i * STEP, q),
                                                .b = b,
                                                .from = p ? sums + i * SUMS : NULL,
-                                               .to = last ? t->done : sums + i * SUMS,
+                                               .to = i < stored ? real_at(t, i * STEP, j) : last ? t->done : sums + i * SUMS,
+                                               .row = i < stored ? t->g->ldc * (long)sizeof(float) : 64,
                                                .ahead = b + steps * (STEP_BYTES + i * lines * 64),
                                                .lines = lines,
                                                .first = t->plain && j == t->j,
                                                .before = &t->finish });
-            if (last)
+            if (last && i >= stored)
                 finish_pair(t, i * STEP, j, cols);
         }
     }
