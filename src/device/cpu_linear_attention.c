@@ -233,22 +233,28 @@ static bool last_chunk(const struct work *w)
 
 /* ---- products: lengths and widths of packed operands follow from m, n, k ---------------------------------------- */
 
+static void multiply(struct work *w, struct oa_gemm g, const void *a, const void *b, void *c, bool accumulate)
+{
+    g.accumulate = accumulate;
+    g.real_out = true;
+    w->d->cpu->kernels.gemm(w->gemm, &g, a, b, c);
+}
+
 static void product(struct work *w, long m, long n, long k, const void *a, const void *b, void *c, bool accumulate)
 {
-    struct oa_gemm g = { m, n, k, k, n, n, false, false, accumulate, true, false };
-    w->d->cpu->kernels.gemm(w->gemm, &g, a, b, c);
+    multiply(w, (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n }, a, b, c, accumulate);
 }
 
 static void product_tb(struct work *w, long m, long n, long k, const void *a, const void *b, void *c, bool accumulate)
 {
-    struct oa_gemm g = { m, n, k, k, k, n, false, true, accumulate, true, false };
-    w->d->cpu->kernels.gemm(w->gemm, &g, a, b, c);
+    multiply(w, (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = k, .ldb = k, .ldc = n, .tb = true }, a, b, c,
+             accumulate);
 }
 
 static void product_ta(struct work *w, long m, long n, long k, const void *a, const void *b, void *c, bool accumulate)
 {
-    struct oa_gemm g = { m, n, k, m, n, n, true, false, accumulate, true, false };
-    w->d->cpu->kernels.gemm(w->gemm, &g, a, b, c);
+    multiply(w, (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = m, .ldb = n, .ldc = n, .ta = true }, a, b, c,
+             accumulate);
 }
 
 static const void *row_as_reals(struct work *w, const void *x, long i)

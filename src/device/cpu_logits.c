@@ -115,7 +115,7 @@ static void forward_rows(struct oa_tiles *t, struct sums *s, struct oa_span rows
 {
     size_t mark = oa_arena_mark(t->scratch);
     oa_tiles_pack_queries(t, rows, false);
-    oa_tiles_pack_keys(t, oa_tiles_seen(t, rows.begin, oa_max(rows.begin, oa_min(rows.end, t->queries))));
+    oa_tiles_pack_keys(t, oa_tiles_seen(t, rows.begin, oa_max(rows.begin, oa_min(rows.end, t->queries))), false);
     for (long i0 = rows.begin; i0 < rows.end && !t->failed; i0 += t->query_block)
         forward_block(t, s, i0);
     oa_arena_release(t->scratch, mark);

@@ -46,11 +46,17 @@ static inline long oa_tile_round(long n)
     return (n + OA_TILE_GRANULE - 1) / OA_TILE_GRANULE * OA_TILE_GRANULE;
 }
 
-/* Rows of a sequence, copied next to each other; the first is row `begin`. */
+/* Rows of a sequence, copied next to each other; the first is row `begin`. Where products read their right operand in
+ * panels (gemm_pack), it is there in these as well, made once for all the tiles that need it. */
 struct oa_packed {
     const void *x;
     long begin, width;
+    long rows;                /* with the zeros at the end */
+    const void *pair, *tiles; /* op(B) of pair products, [width, rows]; of the others, [rows, width]; NULL: not made */
 };
+
+/* The right operand of which products; any of both. */
+enum oa_packed_side { OA_PACKED_PAIR = 1, OA_PACKED_TILES = 2 };
 
 struct oa_tiles {
     struct oa_device *d;
@@ -89,7 +95,7 @@ void oa_tiles_head(struct oa_tiles *t, long b, long h);
 struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long length, struct oa_span rows, long real,
                                long width);
 void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_span rows, bool gradient);
-void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_span cols);
+void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_span cols, bool gradient);
 /* Both sides of the parts whose queries and keys are tables. */
 void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_span rows, struct oa_span cols);
 

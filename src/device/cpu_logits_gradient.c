@@ -448,7 +448,7 @@ static void gradient_rows(struct oa_tiles *t, struct gradients *g, struct oa_spa
     size_t mark = oa_arena_mark(t->scratch);
     struct oa_span seen = oa_tiles_seen(t, rows.begin, oa_max(rows.begin, oa_min(rows.end, t->queries)));
     oa_tiles_pack_queries(t, rows, true);
-    oa_tiles_pack_keys(t, oa_span_cut(seen, g->cols));
+    oa_tiles_pack_keys(t, oa_span_cut(seen, g->cols), true);
     for (long i0 = rows.begin; i0 < rows.end && !t->failed; i0 += t->query_block)
         gradient_block(t, g, i0, g->cols);
     oa_arena_release(t->scratch, mark);

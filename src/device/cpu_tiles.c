@@ -88,7 +88,7 @@ static struct oa_packed pack(struct oa_tiles *t, const void *x, long ld, struct 
     size_t size = t->d->numbers.act_size, bytes = (size_t)width * size;
     long n = oa_span_length(rows), padded = oa_tile_round(n);
     if (ld == width && padded == n)
-        return (struct oa_packed){ x, rows.begin, width };
+        return (struct oa_packed){ .x = x, .begin = rows.begin, .width = width, .rows = padded };
     char *to = oa_tiles_take(t, padded * width, size);
     if (t->failed)
         return (struct oa_packed){ 0 };
@@ -98,7 +98,27 @@ static struct oa_packed pack(struct oa_tiles *t, const void *x, long ld, struct 
         memcpy(to + (size_t)i * bytes, oa_at(x, size, i * ld), bytes);
     }
     memset(to + (size_t)n * bytes, 0, (size_t)(padded - n) * bytes);
-    return (struct oa_packed){ to, rows.begin, width };
+    return (struct oa_packed){ .x = to, .begin = rows.begin, .width = width, .rows = padded };
+}
+
+/* op(B) of shape g in panels. */
+static const void *panels(struct oa_tiles *t, const struct oa_gemm *g, const void *b)
+{
+    const struct oa_kernels *k = &t->d->cpu->kernels;
+    void *to = oa_tiles_take(t, (long)k->gemm_packed_bytes(g), 1);
+    if (to)
+        k->gemm_pack(g, &(struct oa_gemm_part){ 0, g->k, 0, g->n }, b, to);
+    return to;
+}
+
+static void pack_panels(struct oa_tiles *t, struct oa_packed *p, int sides)
+{
+    if (!t->d->cpu->kernels.gemm_part || t->failed || p->rows == 0)
+        return;
+    if (sides & OA_PACKED_PAIR)
+        p->pair = panels(t, &(struct oa_gemm){ .n = p->rows, .k = p->width, .ldb = p->width, .tb = true }, p->x);
+    if (sides & OA_PACKED_TILES)
+        p->tiles = panels(t, &(struct oa_gemm){ .n = p->width, .k = p->rows, .ldb = p->width }, p->x);
 }
 
 struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long length, struct oa_span rows, long real,
@@ -147,21 +167,28 @@ void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_span rows, bool gradien
             t->q[c] = oa_tiles_pack(t, p->q, p->ldq, a->shape.queries, rows, t->queries, p->width);
         if (p->kind == OA_PART_FOLD)
             t->k[c] = oa_tiles_pack(t, p->k, p->ldk, a->shape.queries, rows, t->queries, p->folds);
+        if (gradient && p->kind == OA_PART_DOT)
+            pack_panels(t, &t->q[c], OA_PACKED_TILES);
     }
-    if (gradient)
+    if (gradient) {
         t->d_o = oa_tiles_pack(t, a->d_o, a->ldo, a->shape.queries, rows, t->queries, a->shape.value_width);
+        pack_panels(t, &t->d_o, OA_PACKED_TILES);
+    }
 }
 
-void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_span cols)
+void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_span cols, bool gradient)
 {
     const struct oa_logits *a = t->a;
     for (int c = 0; c < a->parts; c++) {
         const struct oa_part *p = &a->part[c];
-        if (p->kind == OA_PART_DOT)
-            t->k[c] = p->k_table ? pack_table(t, p->k, p->k_head_stride, cols, t->keys, p->width)
-                                 : oa_tiles_pack(t, p->k, p->ldk, a->shape.keys, cols, t->keys, p->width);
+        if (p->kind != OA_PART_DOT)
+            continue;
+        t->k[c] = p->k_table ? pack_table(t, p->k, p->k_head_stride, cols, t->keys, p->width)
+                             : oa_tiles_pack(t, p->k, p->ldk, a->shape.keys, cols, t->keys, p->width);
+        pack_panels(t, &t->k[c], gradient ? OA_PACKED_PAIR | OA_PACKED_TILES : OA_PACKED_PAIR);
     }
     t->v = oa_tiles_pack(t, a->v, a->ldv, a->shape.keys, cols, t->keys, a->shape.value_width);
+    pack_panels(t, &t->v, gradient ? OA_PACKED_PAIR : OA_PACKED_TILES);
 }
 
 /* ---- what is visible ------------------------------------------------------------------------------------------ */
@@ -310,6 +337,40 @@ static const void *packed_row(const struct oa_tiles *t, struct oa_packed p, long
     return oa_act_at(t->d, p.x, (row - p.begin) * p.width);
 }
 
+/* Panels of p from row `row` on, `bytes` a step of rows; NULL where there are none or the row lies within a step. */
+static const void *panels_from(const void *panels, long row, size_t bytes)
+{
+    return panels && row % OA_PANEL == 0 ? (const char *)panels + (size_t)(row / OA_PANEL) * bytes : NULL;
+}
+
+static void multiply(struct oa_tiles *t, const struct oa_gemm *g, const void *a, const void *b, const void *panels,
+                     void *c)
+{
+    const struct oa_kernels *k = &t->d->cpu->kernels;
+    if (panels)
+        k->gemm_part(t->gemm, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n }, a, b, panels, c);
+    else
+        k->gemm(t->gemm, g, a, b, c);
+}
+
+/* The right operand of a pair product, rows from `row` on. */
+static const void *pair_panels(const struct oa_tiles *t, const struct oa_packed *p, long row)
+{
+    if (!p->pair)
+        return NULL;
+    size_t bytes = t->d->cpu->kernels.gemm_packed_bytes(&(struct oa_gemm){ .n = OA_PANEL, .k = p->width });
+    return panels_from(p->pair, row - p->begin, bytes);
+}
+
+/* … of the others, k rows. What follows them in the last step of k may be anything, NaN as well, unless it is zeros. */
+static const void *tile_panels(const struct oa_tiles *t, const struct oa_packed *p, long row, long k)
+{
+    if (!p->tiles || (k % OA_PANEL && row - p->begin + k < p->rows))
+        return NULL;
+    size_t bytes = t->d->cpu->kernels.gemm_packed_bytes(&(struct oa_gemm){ .n = OA_PANEL, .k = OA_PANEL });
+    return panels_from(p->tiles, row - p->begin, bytes);
+}
+
 void oa_tiles_pair_product(struct oa_tiles *t, struct oa_packed rows, struct oa_packed keys, void *tile,
                            bool accumulate)
 {
@@ -322,7 +383,8 @@ void oa_tiles_pair_product(struct oa_tiles *t, struct oa_packed rows, struct oa_
                          .tb = true,
                          .accumulate = accumulate,
                          .real_out = true };
-    t->d->cpu->kernels.gemm(t->gemm, &g, packed_row(t, rows, t->rows.begin), packed_row(t, keys, t->cols.begin), tile);
+    multiply(t, &g, packed_row(t, rows, t->rows.begin), packed_row(t, keys, t->cols.begin),
+             pair_panels(t, &keys, t->cols.begin), tile);
 }
 
 void oa_tiles_keys_product(struct oa_tiles *t, const void *tile, struct oa_packed keys, void *c, bool accumulate)
@@ -334,8 +396,9 @@ void oa_tiles_keys_product(struct oa_tiles *t, const void *tile, struct oa_packe
                          .ldb = keys.width,
                          .ldc = keys.width,
                          .accumulate = accumulate,
-                         .real_out = true };
-    t->d->cpu->kernels.gemm(t->gemm, &g, tile, packed_row(t, keys, t->cols.begin), c);
+                         .real_out = true,
+                         .packed_k = keys.rows };
+    multiply(t, &g, tile, packed_row(t, keys, t->cols.begin), tile_panels(t, &keys, t->cols.begin, g.k), c);
 }
 
 void oa_tiles_rows_product(struct oa_tiles *t, const void *tile, struct oa_packed rows, void *c, bool accumulate)
@@ -348,8 +411,9 @@ void oa_tiles_rows_product(struct oa_tiles *t, const void *tile, struct oa_packe
                          .ldc = rows.width,
                          .ta = true,
                          .accumulate = accumulate,
-                         .real_out = true };
-    t->d->cpu->kernels.gemm(t->gemm, &g, tile, packed_row(t, rows, t->rows.begin), c);
+                         .real_out = true,
+                         .packed_k = rows.rows };
+    multiply(t, &g, tile, packed_row(t, rows, t->rows.begin), tile_panels(t, &rows, t->rows.begin, g.k), c);
 }
 
 const void *oa_tiles_act(struct oa_tiles *t, const void *tile, void *act)

@@ -33,6 +33,8 @@ struct oa_gemm {
     /* Not 0: each so many rows have the bits that they would have alone (decoding side by side); kernels are given 0 or
      * 1, more is the device's affair. */
     long apart;
+    /* For gemm_part: k of the matrix that was packed, of which B is some steps of 32 (0: k). */
+    long packed_k;
 };
 enum { OA_PANEL = 32 }; /* rows of A or columns of B that products on tiles take at a time */
 /* A block of a matrix: rows i … i + rows − 1, columns j … j + cols − 1; i and j are multiples of OA_PANEL. */

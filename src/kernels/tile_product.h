@@ -277,7 +277,8 @@ static void multiply_panel(struct tile_block *t, long j, long cols, float *sums)
         long p = t->p + q, depth = least(SLICE, t->depth - q), steps = steps_of(depth);
         const char *b = t->room->b;
         if (t->packed)
-            b = t->packed + (size_t)(j / STEP * steps_of(t->g->k) + p / STEP) * STEP_BYTES;
+            b = t->packed +
+                (size_t)(j / STEP * steps_of(t->g->packed_k ? t->g->packed_k : t->g->k) + p / STEP) * STEP_BYTES;
         else
             pack_panels(&t->b, j, cols, p, depth, t->room->b, 0);
         bool last = p + depth >= t->g->k;
@@ -287,7 +288,9 @@ static void multiply_panel(struct tile_block *t, long j, long cols, float *sums)
                                                .a = rows_of_a(t, i * STEP, q),
                                                .b = b,
                                                .from = p ? sums + i * SUMS : NULL,
-                                               .to = i < stored ? real_at(t, i * STEP, j) : last ? t->done : sums + i * SUMS,
+                                               .to = i < stored ? real_at(t, i * STEP, j)
+                                                     : last     ? t->done
+                                                                : sums + i * SUMS,
                                                .row = i < stored ? t->g->ldc * (long)sizeof(float) : 64,
                                                .ahead = b + steps * (STEP_BYTES + i * lines * 64),
                                                .lines = lines,
