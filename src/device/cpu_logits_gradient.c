@@ -179,25 +179,29 @@ static void *sum_row(const struct oa_tiles *t, const struct gradients *g, void *
     return oa_real_at(t->d, sums, (t->cols.begin - g->cols.begin) * width);
 }
 
-/* t->s holds P. dv += Dᵀ dO. */
-static void add_value_gradient(struct oa_tiles *t, struct gradients *g)
+/* t->s holds P. D: P itself, or what dropout leaves of it, in t->part. */
+static const void *dropped(struct oa_tiles *t)
 {
-    const struct oa_kernels *k = &t->d->cpu->kernels;
-    const void *p = t->s;
-    if (t->a->keep < 1) {
-        size_t bytes = (size_t)(t->padded_rows * t->padded_cols) * k->real_size;
-        p = memcpy(t->part, t->s, bytes);
-        oa_tiles_dropout(t, t->part);
-    }
+    if (t->a->keep >= 1)
+        return t->s;
+    memcpy(t->part, t->s, (size_t)(t->padded_rows * t->padded_cols) * t->d->numbers.real_size);
+    oa_tiles_dropout(t, t->part);
+    return t->part;
+}
+
+/* dv += Dᵀ dO. */
+static void add_value_gradient(struct oa_tiles *t, struct gradients *g, const void *p)
+{
     oa_tiles_rows_product(t, oa_tiles_act(t, p, g->p), t->d_o, sum_row(t, g, g->dv, t->v.width), true);
 }
 
-/* dS into g->ds. */
-static void logits_gradient(struct oa_tiles *t, struct gradients *g)
+/* dS into g->ds. What D has lost tells which dP to drop, and P = 0 needs none: random words are made once. */
+static void logits_gradient(struct oa_tiles *t, struct gradients *g, const void *p)
 {
     const struct oa_kernels *k = &t->d->cpu->kernels;
     oa_tiles_pair_product(t, t->d_o, t->v, g->dp, false);
-    oa_tiles_dropout(t, g->dp);
+    if (t->a->keep < 1)
+        k->dropout_alike(t->padded_rows * t->padded_cols, t->a->keep, p, g->dp);
     k->softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->padded_cols, g->dp, t->padded_cols, g->delta, g->ds,
                         t->padded_cols);
 }
@@ -302,11 +306,12 @@ static void gradient_tile(struct oa_tiles *t, struct gradients *g, bool first)
     double factor = oa_tiles_logits(t);
     t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, g->lse, t->s,
                                      t->padded_cols);
+    const void *p = dropped(t);
     if (g->dv)
-        add_value_gradient(t, g);
+        add_value_gradient(t, g, p);
     if (!g->logits)
         return;
-    logits_gradient(t, g);
+    logits_gradient(t, g, p);
     for (int c = 0; c < t->a->parts; c++)
         add_part_gradient(t, g, c, first);
     if (g->diagonals && (g->f->sides & QUERY_SIDE))

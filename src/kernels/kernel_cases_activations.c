@@ -133,6 +133,20 @@ static double dropout_tile_call(table *k, struct oa_gemm_state *s, const problem
     return 0;
 }
 
+/* Some of what is compared with is zero. */
+static void dropout_alike_shape(problem *p)
+{
+    put(p, CASE_REAL, CASE_IN, FILL_CHANCE, 1, p->cols, p->cols);
+    put(p, CASE_REAL, CASE_BOTH, FILL_NORMAL, 1, p->cols, p->cols);
+}
+
+static double dropout_alike_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->dropout_alike(p->cols, keep_values[p->variant], x[0], x[1]);
+    return 0;
+}
+
 static void rotate_shape(problem *p)
 {
     put(p, CASE_REAL, CASE_IN, FILL_FACTOR, 1, p->cols, p->cols);
@@ -172,6 +186,7 @@ static const struct kernel_case cases[] = {
       .shape = act_act_act_shape },
     { CASE(dropout), .variants = 8, .bear = ALL, .exact = true, .same = { 0, 1 }, ROW, .shape = act_act_shape },
     { CASE(dropout_tile), .variants = 8, .bear = ALL, .exact = true, TILE, .shape = dropout_tile_shape },
+    { CASE(dropout_alike), .variants = 2, .bear = ALL, .exact = true, ROW, .shape = dropout_alike_shape },
     { CASE(rotate), .variants = 2, .bear = BEAR_TINY, .matrix = true, .bench_rows = 12, .bench_cols = 32,
       .shape = rotate_shape, .magnitude = rotate_magnitude },
 };

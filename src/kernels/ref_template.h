@@ -257,6 +257,14 @@ static void dropout_tile(long rows, long cols, struct oa_stream s, uint64_t bloc
     }
 }
 
+static void dropout_alike(long n, double keep, const void *like, void *x)
+{
+    const REAL *kept = like;
+    REAL *to = x, grow = (REAL)(1 / keep);
+    for (long i = 0; i < n; i++)
+        to[i] = kept[i] != 0 ? to[i] * grow : 0;
+}
+
 static void rotate(long heads, long width, const void *cosine, const void *sine, double sign, void *x)
 {
     const REAL *c = cosine, *s = sine;
@@ -856,6 +864,7 @@ static const struct oa_kernels table = {
     .relu_gradient = relu_gradient,
     .dropout = dropout,
     .dropout_tile = dropout_tile,
+    .dropout_alike = dropout_alike,
     .rotate = rotate,
     .norm = norm,
     .norm_gradient = norm_gradient,

@@ -312,6 +312,17 @@ static void dropout_tile(long rows, long cols, struct oa_stream s, uint64_t bloc
         drop_reals(&d, cols, block0 + (uint64_t)i * blocks_a_row, (float *)x + i * ldx);
 }
 
+INLINE void dropout_alike_lanes(long at, long lanes, v_float grow, const float *like, float *x)
+{
+    v_store(x + at, v_keep(v_not_equal(v_load(like + at, lanes), v_set(0)), v_mul(v_load(x + at, lanes), grow)), lanes);
+}
+
+static void dropout_alike(long n, double keep, const void *like, void *x)
+{
+    v_float grow = v_set((float)(1 / keep));
+    EACH(n, dropout_alike_lanes, grow, (const float *)like, (float *)x)
+}
+
 /* ---- rotary positions ---- */
 
 INLINE void rotate_lanes(long at, long lanes, const float *cosine, const float *sine, v_float sign, ACT *a, ACT *b)
@@ -941,6 +952,7 @@ static void fill_table(struct oa_kernels *k)
     k->relu_gradient = relu_gradient;
     k->dropout = dropout;
     k->dropout_tile = dropout_tile;
+    k->dropout_alike = dropout_alike;
     k->rotate = rotate;
     k->norm = norm;
     k->norm_gradient = norm_gradient;
