@@ -25,16 +25,17 @@ static double wanted_items(const struct oa_gemm *g)
 }
 
 /* Halves the block until there are about as many items as wanted. Whole rows are what the library does best (measured:
- * 64 columns of 128 run at half the speed of all 128), so columns are cut only where they are many times the rows. */
-static void choose_block(const struct oa_gemm *g, long *rows, long *cols)
+ * 64 columns of 128 run at half the speed of all 128), so columns are cut only where they are many times the rows. With
+ * `square`, an item packs its part of both operands, which is least where the block is square. */
+static void choose_block(const struct oa_gemm *g, bool square, long *rows, long *cols)
 {
     double wanted = wanted_items(g) / 1.4;
     *rows = g->m;
     *cols = g->n;
     for (double items = 1; items < wanted; items *= 2) {
-        if (*rows >= LEAST_ROWS && 4 * *rows > *cols)
+        if (*rows >= LEAST_ROWS && (square ? *rows >= *cols : 4 * *rows > *cols))
             *rows = (*rows + 1) / 2;
-        else if (*cols >= WIDE)
+        else if (*cols >= (square ? LEAST_ROWS : WIDE))
             *cols = (*cols + 1) / 2;
         else
             return;
@@ -97,7 +98,7 @@ void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, co
         return;
     }
     struct cut t = { .d = d, .g = g, .a = a, .b = b, .c = c };
-    choose_block(g, &t.rows, &t.cols);
+    choose_block(g, g->ta && d->cpu->kernels.gemm_part, &t.rows, &t.cols);
     t.columns = oa_blocks(g->n, t.cols);
     oa_parallel(d->context, oa_blocks(g->m, t.rows) * t.columns, block, &t);
 }
