@@ -14,6 +14,7 @@ struct cut {
     const void *a, *b;
     void *c;
     long rows, cols, columns; /* block of C of one item; number of blocks along n */
+    unsigned long product;    /* its number, where items are parts of it: workers keep what they packed */
 };
 
 static double wanted_items(const struct oa_gemm *g)
@@ -54,6 +55,14 @@ static void block(void *argument, long item, const struct oa_worker *worker)
     long c = i * g.ldc + j;
     t->d->cpu->kernels.gemm(t->d->cpu->gemm[worker->index], &g, a, b,
                             g.real_out ? oa_real_at(t->d, t->c, c) : oa_act_at(t->d, t->c, c));
+}
+
+static void part(void *argument, long item, const struct oa_worker *worker)
+{
+    const struct cut *t = argument;
+    long i = item / t->columns * t->rows, j = item % t->columns * t->cols;
+    struct oa_gemm_part p = { i, oa_min(t->rows, t->g->m - i), j, oa_min(t->cols, t->g->n - j), t->product };
+    t->d->cpu->kernels.gemm_part(t->d->cpu->gemm[worker->index], t->g, &p, t->a, t->b, NULL, t->c);
 }
 
 /* All rows over a block of columns, whose part of B stays in the L2 cache. */
@@ -98,7 +107,13 @@ void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, co
         return;
     }
     struct cut t = { .d = d, .g = g, .a = a, .b = b, .c = c };
-    choose_block(g, g->ta && d->cpu->kernels.gemm_part, &t.rows, &t.cols);
+    bool parts = d->cpu->kernels.gemm_part && g->m >= OA_PANEL && g->k > 0;
+    choose_block(g, parts && g->ta, &t.rows, &t.cols);
+    if (parts) {
+        t.product = ++d->cpu->products;
+        t.rows = oa_round_up(t.rows, OA_PANEL);
+        t.cols = oa_round_up(t.cols, OA_PANEL);
+    }
     t.columns = oa_blocks(g->n, t.cols);
-    oa_parallel(d->context, oa_blocks(g->m, t.rows) * t.columns, block, &t);
+    oa_parallel(d->context, oa_blocks(g->m, t.rows) * t.columns, parts ? part : block, &t);
 }

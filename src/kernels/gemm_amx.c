@@ -69,7 +69,7 @@ static void gemm_part(struct oa_gemm_state *s, const struct oa_gemm *g, const st
 static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c)
 {
     if (suits(g))
-        multiply_part(&s->room, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n }, a, b, NULL, c);
+        multiply_part(&s->room, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n, 0 }, a, b, NULL, c);
     else
         s->other.gemm(s->other_state, g, a, b, c);
 }

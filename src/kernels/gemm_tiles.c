@@ -152,9 +152,10 @@ struct oa_gemm_state {
 static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
 {
     (void)p;
-    struct oa_gemm_state *s = oa_alloc(c, OA_ALIGN + tile_room_bytes);
+    size_t before = (size_t)oa_round_up(sizeof(struct oa_gemm_state), OA_ALIGN);
+    struct oa_gemm_state *s = oa_alloc(c, before + tile_room_bytes);
     if (s)
-        s->room = tile_room((char *)s + OA_ALIGN);
+        s->room = tile_room((char *)s + before);
     return s;
 }
 
@@ -171,7 +172,7 @@ static void gemm_part(struct oa_gemm_state *s, const struct oa_gemm *g, const st
 
 static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c)
 {
-    multiply_part(&s->room, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n }, a, b, NULL, c);
+    multiply_part(&s->room, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n, 0 }, a, b, NULL, c);
 }
 
 void oa_kernels_tiles(struct oa_kernels *k)

@@ -38,8 +38,15 @@ enum {
 
 /* ---- rooms of one worker ---- */
 
+/* A block that is packed: of which product, from where on, how much. */
+struct tile_packed {
+    unsigned long product;
+    long first, count;
+};
+
 struct tile_room {
     char *a, *b; /* packed: a block of A [ROWS, DEEP], one of B */
+    struct tile_packed holds_a, holds_b;
     float *sums; /* of a block [ROWS, COLS], pair by pair */
     float *done; /* of two pairs of panels [2, 32, 32] */
 };
@@ -191,14 +198,14 @@ TILE_INLINE void multiply_pair(const struct tile_pair *x, const struct tile_fini
 /* A block of C, and as much of k as is at work. */
 struct tile_block {
     const struct oa_gemm *g;
-    const struct tile_room *room;
+    struct tile_room *room;
+    unsigned long product;
     void *c;
     struct tile_operand a, b;
     const char *packed;    /* all of B, or NULL */
     bool plain;            /* A is read where it lies, but for the last rows when they are no whole panel */
     long i, rows, j, cols; /* of C */
     long p, depth;         /* of k */
-    bool first;            /* these rows meet the first columns */
     long group;            /* rows that a panel of B meets before the next one does */
     long come;             /* the next row of A to be fetched */
     struct tile_pair pair; /* what does not change from one to the next is set */
@@ -234,8 +241,18 @@ static const char *panel_of_b(const struct tile_block *t, long j)
     return t->room->b + (size_t)(j / STEP * steps_of(t->depth)) * STEP_BYTES;
 }
 
+/* Whether the block is there already; from now on it is. Never where k is more than a block holds. */
+static bool holds(const struct tile_block *t, struct tile_packed *block, long first, long count)
+{
+    bool same = t->g->k <= DEEP && block->product == t->product && block->first == first && block->count == count;
+    *block = (struct tile_packed){ t->product, first, count };
+    return same;
+}
+
 static void pack_left(const struct tile_block *t)
 {
+    if (holds(t, &t->room->holds_a, t->i, t->rows))
+        return;
     long from = t->plain ? t->rows / STEP * STEP : 0;
     pack_panels(&t->a, t->i + from, t->rows - from, t->p, t->depth, t->room->a,
                 (size_t)steps_of(t->depth) * STEP_BYTES);
@@ -243,6 +260,8 @@ static void pack_left(const struct tile_block *t)
 
 static void pack_right(const struct tile_block *t)
 {
+    if (holds(t, &t->room->holds_b, t->j, t->cols))
+        return;
     pack_panels(&t->b, t->j, t->cols, t->p, t->depth, t->room->b, (size_t)steps_of(t->depth) * STEP_BYTES);
 }
 
@@ -308,8 +327,7 @@ static void multiply_block(struct tile_block *t)
 {
     for (t->p = 0; t->p == 0 || t->p < t->g->k; t->p += DEEP) {
         t->depth = least(DEEP, t->g->k - t->p);
-        if (t->g->k > DEEP || t->first)
-            pack_left(t);
+        pack_left(t);
         if (!t->packed)
             pack_right(t);
         t->pair.steps = steps_of(t->depth);
@@ -343,10 +361,18 @@ static long block_cols(const struct tile_block *t)
     return t->packed ? most : least(most, cols);
 }
 
-static void multiply_part(const struct tile_room *room, const struct oa_gemm *g, const struct oa_gemm_part *part,
+/* Without a number, only the blocks of this part are known to be the same. */
+static unsigned long product_of(struct tile_room *room, const struct oa_gemm_part *part)
+{
+    if (part->product == 0)
+        room->holds_a.product = room->holds_b.product = ULONG_MAX;
+    return part->product;
+}
+
+static void multiply_part(struct tile_room *room, const struct oa_gemm *g, const struct oa_gemm_part *part,
                           const void *a, const void *b, const void *packed, void *c)
 {
-    struct tile_block t = { .g = g, .room = room, .c = c, .packed = packed };
+    struct tile_block t = { .g = g, .room = room, .c = c, .packed = packed, .product = product_of(room, part) };
     t.a = tile_operand(g, false, a);
     t.b = tile_operand(g, true, b);
     t.plain = reads_plain(&t.a, g->k);
@@ -360,7 +386,6 @@ static void multiply_part(const struct tile_room *room, const struct oa_gemm *g,
         t.group = packed ? t.rows : group_rows(least(g->k, DEEP));
         for (t.j = part->j; t.j < part->j + part->cols; t.j += t.cols) {
             t.cols = least(wide, part->j + part->cols - t.j);
-            t.first = t.j == part->j;
             multiply_block(&t);
         }
     }
