@@ -90,7 +90,7 @@ static void multiply(struct fixture *f, const struct oa_kernels *k, const struct
     struct oa_gemm_state *s = k->gemm_open(f->context, OA_PRECISION_BF16);
     assert_non_null(s);
     memcpy(c, f->start, MOST * sizeof *c);
-    k->gemm_part(s, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n }, f->a, f->b, NULL, c);
+    k->gemm_part(s, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n, 0 }, f->a, f->b, NULL, c);
     k->gemm_close(s);
 }
 
@@ -103,14 +103,38 @@ static void multiply_in_parts(struct fixture *f, const struct oa_kernels *k, con
     memcpy(c, f->start, MOST * sizeof *c);
     for (long j = 0; j < g->n; j += 224)
         for (long p = 0; p < g->k; p += 128) {
-            struct oa_gemm_part part = { p, g->k - p < 128 ? g->k - p : 128, j, g->n - j < 224 ? g->n - j : 224 };
+            struct oa_gemm_part part = { p, g->k - p < 128 ? g->k - p : 128, j, g->n - j < 224 ? g->n - j : 224, 0 };
             k->gemm_pack(g, &part, f->b, f->packed);
         }
     for (long i = 0; i < g->m; i += 96)
         for (long j = 0; j < g->n; j += 288) {
-            struct oa_gemm_part part = { i, g->m - i < 96 ? g->m - i : 96, j, g->n - j < 288 ? g->n - j : 288 };
+            struct oa_gemm_part part = { i, g->m - i < 96 ? g->m - i : 96, j, g->n - j < 288 ? g->n - j : 288, 0 };
             k->gemm_part(s, g, &part, f->a, f->b, f->packed, c);
         }
+    k->gemm_close(s);
+}
+
+static void multiply_parts_of(const struct oa_kernels *k, struct oa_gemm_state *s, const struct oa_gemm *g,
+                              unsigned long product, const void *a, const void *b, float *c)
+{
+    for (long i = 0; i < g->m; i += 96)
+        for (long j = 0; j < g->n; j += 288) {
+            struct oa_gemm_part part = { i, g->m - i < 96 ? g->m - i : 96, j, g->n - j < 288 ? g->n - j : 288,
+                                         product };
+            k->gemm_part(s, g, &part, a, b, NULL, c);
+        }
+}
+
+/* In parts that keep what they packed, after those of other products: one with a number of its own, one without. */
+static void multiply_in_kept_parts(struct fixture *f, const struct oa_kernels *k, const struct oa_gemm *g, float *c)
+{
+    struct oa_gemm_state *s = k->gemm_open(f->context, OA_PRECISION_BF16);
+    assert_non_null(s);
+    memcpy(c, f->start, MOST * sizeof *c);
+    multiply_parts_of(k, s, g, 0, f->b, f->a, c);
+    multiply_parts_of(k, s, g, 1, f->b, f->a, c);
+    memcpy(c, f->start, MOST * sizeof *c);
+    multiply_parts_of(k, s, g, 2, f->a, f->b, c);
     k->gemm_close(s);
 }
 
@@ -180,6 +204,8 @@ static void parts_have_the_bits_of_the_whole(void **state)
             multiply(f, k, &g, f->c[0]);
             multiply_in_parts(f, k, &g, f->c[1]);
             compare(f, &g, "whole and parts");
+            multiply_in_kept_parts(f, k, &g, f->c[1]);
+            compare(f, &g, "whole and parts that keep what they packed");
         }
 }
 
@@ -255,7 +281,7 @@ static void strips_have_the_bits_of_the_whole(void **state)
     open_device(f, c, &oa_device_cpu, &d);
     memcpy(f->c[0], f->start, MOST * sizeof(float));
     memcpy(f->c[1], f->start, MOST * sizeof(float));
-    f->plain.gemm_part(s, &g, &(struct oa_gemm_part){ 0, M, 0, N }, a, b, NULL, f->c[0]);
+    f->plain.gemm_part(s, &g, &(struct oa_gemm_part){ 0, M, 0, N, 0 }, a, b, NULL, f->c[0]);
     d.ops->gemm(&d, &g, a, b, f->c[1]);
     compare(f, &g, "whole and in strips");
     assert_true(oa_packed_bytes(&d, &g) < f->plain.gemm_packed_bytes(&g));

@@ -21,7 +21,7 @@ void *oa_alloc_raw(oa_context *c, size_t bytes)
     atomic_fetch_add_explicit(&c->allocations, 1, memory_order_relaxed);
     void *memory = NULL;
     if (bytes <= SIZE_MAX / 2) {
-        size_t unit = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : OA_ALIGN;
+        size_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : OA_ALIGN;
         size_t whole = round_up(bytes ? bytes : 1, unit);
         memory = aligned_alloc(unit, whole);
 #ifdef MADV_HUGEPAGE

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A pool of threads for calls as short as ten microseconds. The caller takes part as worker 0; helpers join while the
- * gate is open, and take items from a common counter. When the items have run out the caller shuts the gate and waits
- * only for helpers that are inside: one that was asleep and wakes too late finds the gate shut and costs nothing.
+ * gate is open. When the items have run out the caller shuts the gate and waits only for helpers that are inside: one
+ * that was asleep and wakes too late finds the gate shut and costs nothing.
+ *
+ * Each worker begins with a share of the items that is the same for every call of as many items, and takes what is left
+ * of the others' shares when its own is done. So the rows that one operation wrote are read by the next one on the core
+ * whose cache holds them, and nobody waits for a share that is slow or has no worker.
  *
  * The gate is one atomic word: the number of the job, whether it is open, and how many helpers are inside. Opening it
  * publishes the job, entering reads it, leaving publishes what the helper wrote. Helpers and caller watch the gate for
@@ -27,7 +31,9 @@ struct member {
     struct oa_worker worker;
     struct oa_arena scratch;
     pthread_t thread;
-    uint64_t served; /* the last job this helper took part in */
+    uint64_t served;                    /* the last job this helper took part in */
+    alignas(OA_ALIGN) atomic_long next; /* of its share, the item to be handed out */
+    long end;
 };
 
 struct oa_pool {
@@ -36,9 +42,7 @@ struct oa_pool {
     double watch; /* seconds before a thread that waits goes to sleep */
     oa_task *task;
     void *argument;
-    long items;
     alignas(OA_ALIGN) _Atomic uint64_t gate;
-    alignas(OA_ALIGN) atomic_long next; /* the item to be handed out */
     alignas(OA_ALIGN) pthread_mutex_t lock;
     pthread_cond_t opened, emptied;
     atomic_int sleepers; /* helpers that sleep on `opened` */
@@ -116,11 +120,18 @@ static void run_item(struct oa_pool *p, struct member *m, long item)
     oa_arena_release(&m->scratch, mark);
 }
 
-static void run_items(struct oa_pool *p, struct member *m)
+static void run_share(struct oa_pool *p, struct member *m, struct member *share)
 {
     long item;
-    while ((item = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed)) < p->items)
+    while ((item = atomic_fetch_add_explicit(&share->next, 1, memory_order_relaxed)) < share->end)
         run_item(p, m, item);
+}
+
+/* Its own share first. */
+static void run_items(struct oa_pool *p, struct member *m)
+{
+    for (int i = 0; i < p->threads; i++)
+        run_share(p, m, &p->members[(m->worker.index + i) % p->threads]);
 }
 
 /* Returns when woken, even if the job is over by then: the helper watches for a moment before it sleeps again. */
@@ -166,12 +177,26 @@ static void wake(struct oa_pool *p, long wanted)
     pthread_mutex_unlock(&p->lock);
 }
 
+/* Where there are fewer items than workers, the caller has the first. */
+static long share_begin(const struct oa_pool *p, long items, int worker)
+{
+    long whole = items / p->threads, rest = items % p->threads;
+    return whole * worker + (rest * worker + p->threads - 1) / p->threads;
+}
+
+static void share_items(struct oa_pool *p, long items)
+{
+    for (int i = 0; i < p->threads; i++) {
+        atomic_store_explicit(&p->members[i].next, share_begin(p, items, i), memory_order_relaxed);
+        p->members[i].end = share_begin(p, items, i + 1);
+    }
+}
+
 static void open_gate(struct oa_pool *p, long items, oa_task *task, void *argument)
 {
     p->task = task;
     p->argument = argument;
-    p->items = items;
-    atomic_store_explicit(&p->next, 0, memory_order_relaxed);
+    share_items(p, items);
     uint64_t job = (atomic_load(&p->gate) >> GATE_JOB_SHIFT) + 1;
     atomic_store(&p->gate, job << GATE_JOB_SHIFT | GATE_OPEN);
     wake(p, items - 1);

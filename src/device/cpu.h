@@ -12,6 +12,7 @@
 struct oa_cpu_part {
     struct oa_kernels kernels;   /* of the device's precision and the context's instruction set */
     struct oa_gemm_state **gemm; /* one a worker; NULL on the plan device, which asks for sizes of blocks only */
+    unsigned long products;      /* that were cut into parts */
 };
 enum oa_error oa_cpu_part_open(struct oa_device *d); /* d->cpu, without states */
 void oa_cpu_part_close(struct oa_device *d); /* with states, where there are any; after an open that failed, too */

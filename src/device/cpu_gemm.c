@@ -14,6 +14,7 @@ struct cut {
     const void *a, *b;
     void *c;
     long rows, cols, columns; /* block of C of one item; number of blocks along n */
+    unsigned long product;    /* its number, where items are parts of it: workers keep what they packed */
 };
 
 static double wanted_items(const struct oa_gemm *g)
@@ -25,16 +26,17 @@ static double wanted_items(const struct oa_gemm *g)
 }
 
 /* Halves the block until there are about as many items as wanted. Whole rows are what the library does best (measured:
- * 64 columns of 128 run at half the speed of all 128), so columns are cut only where they are many times the rows. */
-static void choose_block(const struct oa_gemm *g, long *rows, long *cols)
+ * 64 columns of 128 run at half the speed of all 128), so columns are cut only where they are many times the rows. With
+ * `square`, an item packs its part of both operands, which is least where the block is square. */
+static void choose_block(const struct oa_gemm *g, bool square, long *rows, long *cols)
 {
     double wanted = wanted_items(g) / 1.4;
     *rows = g->m;
     *cols = g->n;
     for (double items = 1; items < wanted; items *= 2) {
-        if (*rows >= LEAST_ROWS && 4 * *rows > *cols)
+        if (*rows >= LEAST_ROWS && (square ? *rows >= *cols : 4 * *rows > *cols))
             *rows = (*rows + 1) / 2;
-        else if (*cols >= WIDE)
+        else if (*cols >= (square ? LEAST_ROWS : WIDE))
             *cols = (*cols + 1) / 2;
         else
             return;
@@ -53,6 +55,14 @@ static void block(void *argument, long item, const struct oa_worker *worker)
     long c = i * g.ldc + j;
     t->d->cpu->kernels.gemm(t->d->cpu->gemm[worker->index], &g, a, b,
                             g.real_out ? oa_real_at(t->d, t->c, c) : oa_act_at(t->d, t->c, c));
+}
+
+static void part(void *argument, long item, const struct oa_worker *worker)
+{
+    const struct cut *t = argument;
+    long i = item / t->columns * t->rows, j = item % t->columns * t->cols;
+    struct oa_gemm_part p = { i, oa_min(t->rows, t->g->m - i), j, oa_min(t->cols, t->g->n - j), t->product };
+    t->d->cpu->kernels.gemm_part(t->d->cpu->gemm[worker->index], t->g, &p, t->a, t->b, NULL, t->c);
 }
 
 /* All rows over a block of columns, whose part of B stays in the L2 cache. */
@@ -97,7 +107,13 @@ void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, co
         return;
     }
     struct cut t = { .d = d, .g = g, .a = a, .b = b, .c = c };
-    choose_block(g, &t.rows, &t.cols);
+    bool parts = d->cpu->kernels.gemm_part && g->m >= OA_PANEL && g->k > 0;
+    choose_block(g, parts && g->ta, &t.rows, &t.cols);
+    if (parts) {
+        t.product = ++d->cpu->products;
+        t.rows = oa_round_up(t.rows, OA_PANEL);
+        t.cols = oa_round_up(t.cols, OA_PANEL);
+    }
     t.columns = oa_blocks(g->n, t.cols);
-    oa_parallel(d->context, oa_blocks(g->m, t.rows) * t.columns, block, &t);
+    oa_parallel(d->context, oa_blocks(g->m, t.rows) * t.columns, parts ? part : block, &t);
 }

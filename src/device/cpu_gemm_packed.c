@@ -53,7 +53,7 @@ struct packed {
 static struct oa_gemm_part part_of(const struct packed *t, long item, long rows, long cols)
 {
     long i = item / t->across * t->rows, j = item % t->across * t->cols;
-    return (struct oa_gemm_part){ i, oa_min(t->rows, rows - i), j, oa_min(t->cols, cols - j) };
+    return (struct oa_gemm_part){ i, oa_min(t->rows, rows - i), j, oa_min(t->cols, cols - j), 0 };
 }
 
 static void pack_item(void *argument, long item, const struct oa_worker *worker)

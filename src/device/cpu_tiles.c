@@ -107,7 +107,7 @@ static const void *panels(struct oa_tiles *t, const struct oa_gemm *g, const voi
     const struct oa_kernels *k = &t->d->cpu->kernels;
     void *to = oa_tiles_take(t, (long)k->gemm_packed_bytes(g), 1);
     if (to)
-        k->gemm_pack(g, &(struct oa_gemm_part){ 0, g->k, 0, g->n }, b, to);
+        k->gemm_pack(g, &(struct oa_gemm_part){ .rows = g->k, .cols = g->n }, b, to);
     return to;
 }
 
@@ -348,7 +348,7 @@ static void multiply(struct oa_tiles *t, const struct oa_gemm *g, const void *a,
 {
     const struct oa_kernels *k = &t->d->cpu->kernels;
     if (panels)
-        k->gemm_part(t->gemm, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n }, a, b, panels, c);
+        k->gemm_part(t->gemm, g, &(struct oa_gemm_part){ .rows = g->m, .cols = g->n }, a, b, panels, c);
     else
         k->gemm(t->gemm, g, a, b, c);
 }

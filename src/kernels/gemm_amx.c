@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix products in bf16 on the tiles of the processor. Whole products whose operands are not packed for all workers
- * are made here only where that was measured to be faster than oneDNN, and go to the products that the table had before
- * otherwise; single rows, of which tiles would move all of B for one product, always.
+ * Matrix products in bf16 on the tiles of the processor. Fewer rows than a tile has go to the products that the table
+ * had before: tiles would pack all of B for them.
  */
 #include "kernels/tile_amx.h"
 
 #include "kernels/tile_product.h"
 
-enum { LEAST_ROWS = 16, SHALLOW_TURNED = 64, SMALL = 64 * 64 * 128 };
+enum { LEAST_ROWS = 16 };
 
 struct oa_gemm_state {
     oa_context *context;
@@ -55,14 +54,10 @@ static void gemm_share(struct oa_gemm_state *const *states, int count)
     oa_free(other);
 }
 
-/* Small products, which cost oneDNN half a microsecond more; transposed ones that are short along k, and leading
- * dimensions in which rows begin anywhere, which it copies slowly. */
-static bool suits(const struct oa_gemm_state *s, const struct oa_gemm *g)
+/* All but a few rows, of which tiles would be mostly empty. */
+static bool suits(const struct oa_gemm *g)
 {
-    double work = (double)g->m * (double)g->n * (double)g->k;
-    if (g->m < LEAST_ROWS || g->k == 0 || g->apart)
-        return false;
-    return !s->other.gemm_share || work <= SMALL || (g->ta && g->k <= SHALLOW_TURNED) || (g->lda | g->ldb) % 2;
+    return g->m >= LEAST_ROWS && g->k > 0 && !g->apart;
 }
 
 static void gemm_part(struct oa_gemm_state *s, const struct oa_gemm *g, const struct oa_gemm_part *part, const void *a,
@@ -73,8 +68,8 @@ static void gemm_part(struct oa_gemm_state *s, const struct oa_gemm *g, const st
 
 static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c)
 {
-    if (suits(s, g))
-        multiply_part(&s->room, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n }, a, b, NULL, c);
+    if (suits(g))
+        multiply_part(&s->room, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n, 0 }, a, b, NULL, c);
     else
         s->other.gemm(s->other_state, g, a, b, c);
 }

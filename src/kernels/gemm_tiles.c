@@ -8,6 +8,7 @@
  * added, then C. Every operation rounds to nearest; denormals are zeros, going in and coming out.
  */
 #include "base/base.h"
+#include "kernels/tile_finish.h"
 
 #include <math.h>
 #include <string.h>
@@ -74,16 +75,16 @@ static void load_tile(struct plain_tile *t, const char *from, long row)
 static void store_tile(const struct plain_tile *t, char *to, long row)
 {
     for (int i = 0; i < TILE_TALL; i++)
-        memcpy(to + i * row, t->real[i], 64);
+        memcpy(to + i * row, t->half[i], 64);
 }
 
+#define TILE_INLINE static inline
 #define TILES struct plain_tile tile[8]
 #define tile_zero(t) memset(&tile[t], 0, sizeof *tile)
 #define tile_load(t, from, row) load_tile(&tile[t], (const char *)(from), row)
 #define tile_store(t, to, row) store_tile(&tile[t], (char *)(to), row)
 #define tile_multiply(c, a, b) multiply_tiles(&tile[c], &tile[a], &tile[b])
 #define fetch(address) ((void)(address))
-#define fetch_to_write(address) ((void)(address))
 #define tiles_begin() ((void)0)
 #define tiles_end() ((void)0)
 
@@ -123,16 +124,23 @@ static void pack_across(long width, long depth, const uint16_t *x, long ld, bool
 
 /* ---- C ---- */
 
-/* A row of 32 sums, sixteen in each of two tiles, goes to C: `cols` of them, as bf16, as reals, or added to reals. */
+/* A row of 32 sums goes to C: `cols` of them, as bf16, as reals, or added to reals. */
 static void finish_row(long cols, const float *sums, bool real, bool add, void *c)
 {
     for (long j = 0; j < cols; j++) {
-        float sum = sums[j / 16 * 256 + j % 16], *to = (float *)c + j;
+        float *to = (float *)c + j;
         if (real)
-            *to = add ? *to + sum : sum;
+            *to = add ? *to + sums[j] : sums[j];
         else
-            ((uint16_t *)c)[j] = oa_float_to_bf16(sum);
+            ((uint16_t *)c)[j] = oa_float_to_bf16(sums[j]);
     }
+}
+
+/* Rows of sums from `first` on go to C. */
+static void finish_rows(const struct tile_finish *f, long first, long rows)
+{
+    for (long i = first; i < first + rows; i++)
+        finish_row(f->cols, f->sums + i * 32, f->real, f->add, f->c + (size_t)i * f->next);
 }
 
 #include "kernels/tile_product.h"
@@ -144,9 +152,10 @@ struct oa_gemm_state {
 static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
 {
     (void)p;
-    struct oa_gemm_state *s = oa_alloc(c, OA_ALIGN + tile_room_bytes);
+    size_t before = (size_t)oa_round_up(sizeof(struct oa_gemm_state), OA_ALIGN);
+    struct oa_gemm_state *s = oa_alloc(c, before + tile_room_bytes);
     if (s)
-        s->room = tile_room((char *)s + OA_ALIGN);
+        s->room = tile_room((char *)s + before);
     return s;
 }
 
@@ -163,7 +172,7 @@ static void gemm_part(struct oa_gemm_state *s, const struct oa_gemm *g, const st
 
 static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c)
 {
-    multiply_part(&s->room, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n }, a, b, NULL, c);
+    multiply_part(&s->room, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n, 0 }, a, b, NULL, c);
 }
 
 void oa_kernels_tiles(struct oa_kernels *k)

@@ -40,6 +40,7 @@ enum { OA_PANEL = 32 }; /* rows of A or columns of B that products on tiles take
 /* A block of a matrix: rows i … i + rows − 1, columns j … j + cols − 1; i and j are multiples of OA_PANEL. */
 struct oa_gemm_part {
     long i, rows, j, cols;
+    unsigned long product; /* parts with the same number, not 0, have the same operands: what was packed is kept */
 };
 /* What a matrix product keeps between calls (oneDNN primitives by shape, a scratch pad): one for each worker. */
 struct oa_gemm_state;

@@ -3,11 +3,14 @@
  * Tiles of the processor. Written in assembly, since what compilers offer says too little about the memory that these
  * instructions read and write (gcc 12 drops stores to the configuration).
  */
+#include "kernels/tile_finish.h"
+
 #include <immintrin.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #define INLINE static inline __attribute__((always_inline))
+#define TILE_INLINE INLINE
 #define TILES ((void)0)
 #define tile_zero(t) __asm__ volatile("tilezero %%tmm" #t ::: "memory")
 #define tile_load(t, from, row) __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t ::"r"(from), "r"(row) : "memory")
@@ -128,12 +131,11 @@ INLINE void pack_across(long width, long depth, const uint16_t *x, long ld, bool
 
 /* ---- C ---- */
 
-/* A row of 32 sums, sixteen in each of two tiles, goes to C: `cols` of them, as bf16, as reals, or added to reals. */
-INLINE void finish_row(long cols, const float *sums, bool real, bool add, void *c)
+/* A row of 32 sums goes to C: those of the mask, as bf16, as reals, or added to reals. */
+INLINE void finish_row(__mmask32 mask, const float *sums, bool real, bool add, void *c)
 {
-    __mmask32 mask = first32(cols);
     __mmask16 left = (__mmask16)mask, right = (__mmask16)(mask >> 16);
-    __m512 x = _mm512_load_ps(sums), y = _mm512_load_ps(sums + 256);
+    __m512 x = _mm512_load_ps(sums), y = _mm512_load_ps(sums + 16);
     float *to = c;
     if (!real) {
         _mm512_mask_storeu_epi16(c, mask, (__m512i)_mm512_cvtne2ps_pbh(y, x));
@@ -145,4 +147,24 @@ INLINE void finish_row(long cols, const float *sums, bool real, bool add, void *
     }
     _mm512_mask_storeu_ps(to, left, x);
     _mm512_mask_storeu_ps(to + 16, right, y);
+}
+
+/* Rows of sums from the `first` on go to C. What comes to their right is fetched. Whole rows of bf16 apart, since the
+ * fewer instructions there are, the more tiles are multiplied meanwhile. */
+INLINE void finish_rows(const struct tile_finish *f, long first, long rows)
+{
+    const float *sums = f->sums + first * 32;
+    char *c = f->c + (size_t)first * f->next;
+    __mmask32 mask = first32(f->cols);
+    size_t next = f->next;
+    if (!f->real && f->cols >= 32)
+        for (; rows > 0; rows--, sums += 32, c += next) {
+            fetch_to_write(c + 64);
+            _mm512_storeu_si512(c, (__m512i)_mm512_cvtne2ps_pbh(_mm512_load_ps(sums + 16), _mm512_load_ps(sums)));
+        }
+    for (; rows > 0; rows--, sums += 32, c += next) {
+        fetch_to_write(c + 128);
+        fetch_to_write(c + 192);
+        finish_row(mask, sums, f->real, f->add, c);
+    }
 }

@@ -7,43 +7,54 @@
  * The innermost loop keeps 32 × 32 sums in four tiles, and each step loads two tiles of A and two of B for four
  * products. Rows, columns and k are filled up with zeros.
  *
- * C is cut into blocks of rows whose part of A stays in the L2 cache, k into slices: the slice of a panel of B stays in
- * L1 while it meets all rows of the block. B comes packed, all of it, once for all workers; or a slice is packed when
- * it is needed. A is read where it lies if its rows begin with cache lines, and packed otherwise.
+ * A product is made in blocks. B comes packed, all of it, once for all workers; then a block is rows whose part of A
+ * stays in the L2 cache, and a panel of B meets all of them. Or a worker packs a block of B, which stays in its L2
+ * cache and meets group after group of rows of A, which stays in L1. A is read where it lies if its rows begin with
+ * cache lines, and packed otherwise. Panels meet over all of k, up to DEEP.
  *
  * One step adds (Σ of the 16 even products) + (Σ of the 16 odd ones) to an element of C, and steps follow one another
  * in the order of k. So an element's bits depend on its row of A and its column of B and on nothing else.
  *
  * Included after the tiles themselves, those of the processor (tile_amx.h) or plain C (gemm_tiles.c), which give the
  * same bits: TILES, tiles_begin, tiles_end, tile_zero, tile_load, tile_store, tile_multiply, fetch; pack_along,
- * pack_across; finish_row.
+ * pack_across; finish_rows; TILE_INLINE. Before, struct tile_finish:
+ * tile_finish.h.
  */
 #include "kernels/kernels.h"
 
+#include <limits.h>
 #include <string.h>
 
-enum { STEP = 32, TILE_BYTES = 1024, STEP_BYTES = 2 * TILE_BYTES, TILE_SUMS = 256, SUMS = STEP * STEP };
+enum { STEP = 32, TILE_BYTES = 1024, STEP_BYTES = 2 * TILE_BYTES, SUMS = STEP * STEP };
+#define SUMS_ROW ((long)(STEP * sizeof(float)))
 enum {
     ROWS = 256,      /* of a block */
     MORE_ROWS = 512, /* of a block with k up to SHALLOW */
     SHALLOW = 768,   /* MORE_ROWS · SHALLOW = ROWS · DEEP */
-    DEEP = 1536,     /* most of k at a time of a block of A */
-    SLICE = 384,     /* of k, of a panel of B */
+    DEEP = 1536,     /* most of k at a time */
     SHORT = 128,     /* k whose sums go straight to C */
     COLS = 768,      /* of a block with more k than DEEP, whose sums wait meanwhile */
+    GROUP = 24 << 10 /* bytes of the rows of A that stay in L1 */
 };
 
 /* ---- rooms of one worker ---- */
 
+/* A block that is packed: of which product, from where on, how much. */
+struct tile_packed {
+    unsigned long product;
+    long first, count;
+};
+
 struct tile_room {
-    char *a, *b; /* packed: a block of A [ROWS, DEEP], a panel of B [STEP, SLICE] */
-    float *sums; /* of a block [ROWS, COLS], tile by tile */
+    char *a, *b; /* packed: a block of A [ROWS, DEEP], one of B */
+    struct tile_packed holds_a, holds_b;
+    float *sums; /* of a block [ROWS, COLS], pair by pair */
     float *done; /* of two pairs of panels [2, 32, 32] */
 };
 
-static const size_t a_bytes = (size_t)ROWS * DEEP * 2, b_bytes = (size_t)STEP * SLICE * 2;
+static const size_t a_bytes = (size_t)ROWS * DEEP * 2, b_bytes = (size_t)512 << 10;
 static const size_t tile_room_bytes =
-    (size_t)ROWS * DEEP * 2 + (size_t)STEP * SLICE * 2 + (size_t)(ROWS * COLS + 2 * SUMS) * sizeof(float);
+    (size_t)ROWS * DEEP * 2 + ((size_t)512 << 10) + (size_t)(ROWS * COLS + 2 * SUMS) * sizeof(float);
 
 static struct tile_room tile_room(void *memory)
 {
@@ -123,60 +134,47 @@ struct tile_rows {
     long row, second, step; /* bytes to the next row of a tile, to the second tile, to the next 32 of k */
 };
 
-/* Sums on their way to C. */
-struct tile_finish {
-    const float *sums;
-    long row, rows, cols;
-    bool real, add;
-    char *c;     /* where `row` goes */
-    size_t next; /* bytes from a row of C to the next */
-};
-
-static void finish_rows(struct tile_finish *f, long count)
+TILE_INLINE void finish_until(const struct tile_finish *f, long *row, long last)
 {
-    for (long last = least(f->rows, f->row + count); f->row < last; f->row++, f->c += f->next) {
-        const char *below = f->c + STEP * f->next;
-        fetch_to_write(below);
-        if (f->real)
-            fetch_to_write(below + 64);
-        finish_row(f->cols, f->sums + f->row / 16 * 2 * TILE_SUMS + f->row % 16 * 16, f->real, f->add, f->c);
-    }
+    last = least(last, f->rows);
+    if (*row < last)
+        finish_rows(f, *row, last - *row);
+    *row = last;
 }
 
-/* A panel of A with one of B. What is done while the tiles multiply costs next to nothing: each step takes some rows of
- * the sums that were finished before to C, and fetches some lines of the panel that comes. */
+/* A panel of A with one of B. */
 struct tile_pair {
-    long steps;
+    long steps, share; /* rows of the sums before that each step takes to C */
     struct tile_rows a;
     const char *b;
     const float *from; /* sums so far, NULL: none */
-    float *to;
-    long row; /* bytes from one row of the sums to the next: 64, tile by tile, or of C itself */
-    const char *ahead;
+    float *to;         /* sums, or C itself */
+    long next;         /* bytes from one row there to the next */
+    const char *below; /* rows of A that come; each step fetches a line of each */
+    long fetched;      /* of them */
+    const char *right; /* a panel of B that comes; each step fetches so many lines */
     long lines;
-    bool first; /* these rows of A for the first time: the panel below them is fetched too */
-    struct tile_finish *before;
 };
 
-static void multiply_pair(const struct tile_pair *x)
+/* What is done while the tiles multiply costs next to nothing. */
+TILE_INLINE void multiply_pair(const struct tile_pair *x, const struct tile_finish *before)
 {
     TILES;
-    const char *a = x->a.at, *second = a + x->a.second, *b = x->b, *ahead = x->ahead;
-    const long row = x->a.row, step = x->a.step, steps = x->steps, lines = x->lines;
-    const long rows = STEP / (steps + !steps) + 1, below = x->first ? STEP : 0;
-    struct tile_finish before = *x->before;
+    const char *a = x->a.at, *second = a + x->a.second, *b = x->b, *below = x->below, *right = x->right;
+    const long row = x->a.row, step = x->a.step, share = x->share, fetched = x->fetched, lines = x->lines;
+    long done = 0;
     if (x->from) {
-        tile_load(0, x->from, 64L);
-        tile_load(1, x->from + TILE_SUMS, 64L);
-        tile_load(2, x->from + 2 * TILE_SUMS, 64L);
-        tile_load(3, x->from + 3 * TILE_SUMS, 64L);
+        tile_load(0, x->from, SUMS_ROW);
+        tile_load(1, x->from + 16, SUMS_ROW);
+        tile_load(2, x->from + 16 * STEP, SUMS_ROW);
+        tile_load(3, x->from + 16 * STEP + 16, SUMS_ROW);
     } else {
         tile_zero(0);
         tile_zero(1);
         tile_zero(2);
         tile_zero(3);
     }
-    for (long s = 0; s < steps; s++, a += step, second += step, b += STEP_BYTES) {
+    for (long s = x->steps; s > 0; s--, a += step, second += step, b += STEP_BYTES) {
         tile_load(4, a, row);
         tile_load(6, b, 64L);
         tile_multiply(0, 4, 6);
@@ -185,34 +183,37 @@ static void multiply_pair(const struct tile_pair *x)
         tile_load(5, second, row);
         tile_multiply(2, 5, 6);
         tile_multiply(3, 5, 7);
-        for (long l = 0; l < lines; l++, ahead += 64)
-            fetch(ahead);
-        for (long i = 0; i < below; i++)
-            fetch(a + (STEP + i) * row);
-        finish_rows(&before, rows);
+        for (long i = 0; i < fetched; i++)
+            fetch(below + i * row);
+        below += 64;
+        for (long i = 0; i < lines; i++, right += 64)
+            fetch(right);
+        finish_until(before, &done, done + share);
     }
-    finish_rows(&before, STEP);
-    char *to = (char *)x->to;
-    const long right = x->row == 64 ? TILE_BYTES : 64, under = x->row == 64 ? 2 * TILE_BYTES : 16 * x->row;
-    tile_store(0, to, x->row);
-    tile_store(1, to + right, x->row);
-    tile_store(2, to + under, x->row);
-    tile_store(3, to + under + right, x->row);
-    x->before->row = x->before->rows;
+    finish_until(before, &done, STEP);
+    float *to = x->to, *second_to = (float *)((char *)to + 16 * x->next);
+    tile_store(0, to, x->next);
+    tile_store(1, to + 16, x->next);
+    tile_store(2, second_to, x->next);
+    tile_store(3, second_to + 16, x->next);
 }
 
-/* A block of rows of C, and as much of k as is at work. */
+/* A block of C, and as much of k as is at work. */
 struct tile_block {
     const struct oa_gemm *g;
-    const struct tile_room *room;
+    struct tile_room *room;
+    unsigned long product;
     void *c;
     struct tile_operand a, b;
-    const char *packed; /* all of B, or NULL */
-    bool plain;         /* A is read where it lies, but for the last rows when they are no whole panel */
-    long i, rows, j;    /* of C */
-    long p, depth;      /* of k */
+    const char *packed;    /* all of B, or NULL */
+    bool plain;            /* A is read where it lies, but for the last rows when they are no whole panel */
+    long i, rows, j, cols; /* of C */
+    long p, depth;         /* of k */
+    long group;            /* rows that a panel of B meets before the next one does */
+    long come;             /* the next row of A to be fetched */
+    struct tile_pair pair; /* what does not change from one to the next is set */
     struct tile_finish finish;
-    float *done; /* where the next sums are finished */
+    bool second; /* of the two rooms for finished sums is free */
 };
 
 static bool reads_plain(const struct tile_operand *a, long k)
@@ -220,116 +221,194 @@ static bool reads_plain(const struct tile_operand *a, long k)
     return a->along == 1 && k % STEP == 0 && (uintptr_t)a->x % 64 == 0 && a->across % 32 == 0;
 }
 
-/* Rows from i on of the block, from the q-th of its k on. */
-static struct tile_rows rows_of_a(const struct tile_block *t, long i, long q)
+static const char *plain_row(const struct tile_block *t, long i)
 {
-    if (t->plain && t->rows - i >= STEP) {
-        long row = 2 * t->a.across;
-        const uint16_t *x = t->a.x + (t->i + i) * t->a.across + t->p + q;
-        return (struct tile_rows){ (const char *)x, row, 16 * row, 2 * STEP };
-    }
-    size_t panel = (size_t)steps_of(t->depth) * STEP_BYTES;
-    const char *at = t->room->a + (size_t)(t->plain ? 0 : i / STEP) * panel + (size_t)(q / STEP) * STEP_BYTES;
-    return (struct tile_rows){ at, 64, TILE_BYTES, STEP_BYTES };
+    return (const char *)(t->a.x + (t->i + i) * t->a.across + t->p);
+}
+
+/* Rows from i on of the block. */
+static void set_rows(struct tile_block *t, long i)
+{
+    struct tile_rows *a = &t->pair.a;
+    bool plain = t->plain && t->rows - i >= STEP;
+    a->at = plain ? plain_row(t, i) : t->room->a + (t->plain ? 0 : i / STEP) * steps_of(t->depth) * STEP_BYTES;
+    a->row = plain ? 2 * t->a.across : 64;
+    a->second = 16 * a->row;
+    a->step = plain ? 2 * STEP : STEP_BYTES;
+}
+
+/* Steps of a panel of the packed matrix that B is a part of. */
+static long packed_steps(const struct oa_gemm *g)
+{
+    return steps_of(g->packed_k ? g->packed_k : g->k);
+}
+
+static const char *panel_of_b(const struct tile_block *t, long j)
+{
+    if (t->packed)
+        return t->packed + (size_t)((t->j + j) / STEP * packed_steps(t->g) + t->p / STEP) * STEP_BYTES;
+    return t->room->b + (size_t)(j / STEP * steps_of(t->depth)) * STEP_BYTES;
+}
+
+/* Whether the block is there already; from now on it is. Never where k is more than a block holds. */
+static bool holds(const struct tile_block *t, struct tile_packed *block, long first, long count)
+{
+    bool same = t->g->k <= DEEP && block->product == t->product && block->first == first && block->count == count;
+    *block = (struct tile_packed){ t->product, first, count };
+    return same;
 }
 
 static void pack_left(const struct tile_block *t)
 {
+    if (holds(t, &t->room->holds_a, t->i, t->rows))
+        return;
     long from = t->plain ? t->rows / STEP * STEP : 0;
     pack_panels(&t->a, t->i + from, t->rows - from, t->p, t->depth, t->room->a,
                 (size_t)steps_of(t->depth) * STEP_BYTES);
 }
 
-static float *real_at(const struct tile_block *t, long i, long j)
+static void pack_right(const struct tile_block *t)
 {
-    return (float *)t->c + (t->i + i) * t->g->ldc + j;
+    if (holds(t, &t->room->holds_b, t->j, t->cols))
+        return;
+    pack_panels(&t->b, t->j, t->cols, t->p, t->depth, t->room->b, (size_t)steps_of(t->depth) * STEP_BYTES);
 }
 
-/* The sums in `done` are to go to C, from row i of the block and column j on. */
-static void finish_pair(struct tile_block *t, long i, long j, long cols)
+/* Rows of A that lie where they are and will be read: of the next group, some with each pair of this one. Where a panel
+ * of a B packed for all meets all rows, those below with the first of them, and a part of the next panel with each. */
+static void fetch_with(struct tile_block *t, long i, long j)
 {
-    const struct oa_gemm *g = t->g;
-    size_t size = g->real_out ? sizeof(float) : sizeof(uint16_t);
-    t->finish = (struct tile_finish){ .sums = t->done,
-                                      .rows = least(t->rows - i, STEP),
-                                      .cols = cols,
-                                      .real = g->real_out,
-                                      .add = g->accumulate,
-                                      .c = (char *)t->c + (size_t)((t->i + i) * g->ldc + j) * size,
-                                      .next = (size_t)g->ldc * size };
-    t->done = t->room->done + (t->done == t->room->done ? SUMS : 0);
-}
-
-/* Whole panels of rows whose sums the tiles store in C themselves: reals that take the place of what is there, where
- * there is too little along k to hide the way from `done` to C behind it. */
-static long panels_stored(const struct tile_block *t, long cols)
-{
-    const struct oa_gemm *g = t->g;
-    return g->real_out && !g->accumulate && cols == STEP && g->k <= SHORT ? t->rows / STEP : 0;
-}
-
-/* One panel of columns j … j + cols of C; sums: tile by tile, of all rows. Of a packed B the next slice is fetched
- * while one meets the rows. */
-static void multiply_panel(struct tile_block *t, long j, long cols, float *sums)
-{
-    long panels = steps_of(t->rows), lines = t->packed ? STEP_BYTES / 64 / panels : 0;
-    for (long q = 0; q == 0 || q < t->depth; q += SLICE) {
-        long p = t->p + q, depth = least(SLICE, t->depth - q), steps = steps_of(depth);
-        const char *b = t->room->b;
-        if (t->packed)
-            b = t->packed +
-                (size_t)(j / STEP * steps_of(t->g->packed_k ? t->g->packed_k : t->g->k) + p / STEP) * STEP_BYTES;
-        else
-            pack_panels(&t->b, j, cols, p, depth, t->room->b, 0);
-        bool last = p + depth >= t->g->k;
-        long stored = last ? panels_stored(t, cols) : 0;
-        for (long i = 0; i < panels; i++) {
-            multiply_pair(&(struct tile_pair){ .steps = steps,
-                                               .a = rows_of_a(t, i * STEP, q),
-                                               .b = b,
-                                               .from = p ? sums + i * SUMS : NULL,
-                                               .to = i < stored ? real_at(t, i * STEP, j)
-                                                     : last     ? t->done
-                                                                : sums + i * SUMS,
-                                               .row = i < stored ? t->g->ldc * (long)sizeof(float) : 64,
-                                               .ahead = b + steps * (STEP_BYTES + i * lines * 64),
-                                               .lines = lines,
-                                               .first = t->plain && j == t->j,
-                                               .before = &t->finish });
-            if (last && i >= stored)
-                finish_pair(t, i * STEP, j, cols);
-        }
+    struct tile_pair *x = &t->pair;
+    if (t->packed) {
+        t->come = i + STEP;
+        x->fetched = j == 0 ? STEP : 0;
+        x->right = x->b + packed_steps(t->g) * STEP_BYTES + i / STEP * x->steps * x->lines * 64;
     }
+    if (!t->plain || t->come + x->fetched > t->rows)
+        x->fetched = 0;
+    x->below = x->fetched ? plain_row(t, t->come) : NULL;
+    t->come += x->fetched;
 }
 
-static void multiply_block(struct tile_block *t, long j0, long cols)
+/* The sums in `done` are to go to C, from row i and column j of the block on. Field by field: a whole struct is copied
+ * in pieces larger than it was written in, which must wait until all stores before it, those of the tiles, are in L1.
+ */
+static void begin_finish(struct tile_block *t, long i, long j, const float *done)
 {
-    bool deep = t->g->k > DEEP;
-    t->j = j0;
+    const struct oa_gemm *g = t->g;
+    struct tile_finish *f = &t->finish;
+    long size = g->real_out ? sizeof(float) : sizeof(uint16_t);
+    f->sums = done;
+    f->rows = least(t->rows - i, STEP);
+    f->cols = least(t->cols - j, STEP);
+    f->c = (char *)t->c + ((t->i + i) * g->ldc + t->j + j) * size;
+}
+
+/* Whether the tiles store the sums at row i and column j of the block in C themselves: reals that take the place of
+ * what is there, where there is too little along k to hide the way from `done` to C behind it. */
+static bool stores_in_c(const struct tile_block *t, long i, long j)
+{
+    const struct oa_gemm *g = t->g;
+    return g->real_out && !g->accumulate && g->k <= SHORT && t->rows - i >= STEP && t->cols - j >= STEP;
+}
+
+/* The pair of panels at row i and column j of the block. */
+static void multiply_at(struct tile_block *t, long i, long j)
+{
+    struct tile_pair *x = &t->pair;
+    bool last = t->p + t->depth >= t->g->k;
+    float *sums = t->room->sums + (j / STEP * (ROWS / STEP) + i / STEP) * SUMS;
+    float *done = t->room->done + (t->second ? SUMS : 0);
+    bool stored = stores_in_c(t, i, j);
+    set_rows(t, i);
+    x->b = panel_of_b(t, j);
+    x->from = t->p ? sums : NULL;
+    x->to = stored ? (float *)t->c + (t->i + i) * t->g->ldc + t->j + j : last ? done : sums;
+    x->next = stored ? t->g->ldc * (long)sizeof(float) : SUMS_ROW;
+    fetch_with(t, i, j);
+    multiply_pair(x, &t->finish);
+    t->finish.rows = 0;
+    if (last && !stored)
+        begin_finish(t, i, j, done);
+    t->second = !t->second;
+}
+
+static void multiply_group(struct tile_block *t, long first)
+{
+    long end = least(t->rows, first + t->group), pairs = steps_of(end - first) * steps_of(t->cols);
+    t->come = end;
+    t->pair.fetched = (t->group + pairs - 1) / pairs;
+    for (long j = 0; j < t->cols; j += STEP)
+        for (long i = first; i < end; i += STEP)
+            multiply_at(t, i, j);
+}
+
+static void multiply_block(struct tile_block *t)
+{
     for (t->p = 0; t->p == 0 || t->p < t->g->k; t->p += DEEP) {
         t->depth = least(DEEP, t->g->k - t->p);
         pack_left(t);
-        for (long j = 0; j < cols; j += STEP)
-            multiply_panel(t, j0 + j, least(STEP, cols - j),
-                           t->room->sums + (deep ? j / STEP * (ROWS / STEP) * SUMS : 0));
+        if (!t->packed)
+            pack_right(t);
+        t->pair.steps = steps_of(t->depth);
+        t->pair.share = STEP / (t->pair.steps + !t->pair.steps) + 1;
+        t->pair.lines = t->packed ? STEP_BYTES / 64 / steps_of(t->rows) : 0;
+        for (long i = 0; i < t->rows; i += t->group)
+            multiply_group(t, i);
     }
 }
 
-static void multiply_part(const struct tile_room *room, const struct oa_gemm *g, const struct oa_gemm_part *part,
+/* Rows of A that stay in L1. */
+static long group_rows(long depth)
+{
+    long rows = GROUP / (2 * depth + !depth) / STEP * STEP;
+    return rows ? rows : STEP;
+}
+
+static long block_rows(const struct tile_block *t)
+{
+    if (t->g->k > DEEP)
+        return ROWS;
+    if (t->plain && !t->packed)
+        return LONG_MAX;
+    return t->g->k > SHALLOW ? ROWS : MORE_ROWS;
+}
+
+static long block_cols(const struct tile_block *t)
+{
+    long depth = least(t->g->k, DEEP), most = t->g->k > DEEP ? COLS : LONG_MAX;
+    long cols = (long)(b_bytes / STEP_BYTES) / (steps_of(depth) + !depth) * STEP;
+    return t->packed ? most : least(most, cols);
+}
+
+/* Without a number, only the blocks of this part are known to be the same. */
+static unsigned long product_of(struct tile_room *room, const struct oa_gemm_part *part)
+{
+    if (part->product == 0)
+        room->holds_a.product = room->holds_b.product = ULONG_MAX;
+    return part->product;
+}
+
+static void multiply_part(struct tile_room *room, const struct oa_gemm *g, const struct oa_gemm_part *part,
                           const void *a, const void *b, const void *packed, void *c)
 {
-    long tall = g->k > SHALLOW ? ROWS : MORE_ROWS, wide = g->k > DEEP ? COLS : part->cols;
-    struct tile_block t = { .g = g, .room = room, .c = c, .packed = packed, .done = room->done };
+    struct tile_block t = { .g = g, .room = room, .c = c, .packed = packed, .product = product_of(room, part) };
     t.a = tile_operand(g, false, a);
     t.b = tile_operand(g, true, b);
     t.plain = reads_plain(&t.a, g->k);
+    t.finish.real = g->real_out;
+    t.finish.add = g->accumulate;
+    t.finish.next = (size_t)g->ldc * (g->real_out ? sizeof(float) : sizeof(uint16_t));
+    long tall = block_rows(&t), wide = block_cols(&t);
     tiles_begin();
-    for (long i = 0; i < part->rows; i += tall) {
-        t.i = part->i + i;
-        t.rows = least(tall, part->rows - i);
-        for (long j = 0; j < part->cols; j += wide)
-            multiply_block(&t, part->j + j, least(wide, part->cols - j));
+    for (t.i = part->i; t.i < part->i + part->rows; t.i += t.rows) {
+        t.rows = least(tall, part->i + part->rows - t.i);
+        t.group = packed ? t.rows : group_rows(least(g->k, DEEP));
+        for (t.j = part->j; t.j < part->j + part->cols; t.j += t.cols) {
+            t.cols = least(wide, part->j + part->cols - t.j);
+            multiply_block(&t);
+        }
     }
-    finish_rows(&t.finish, STEP);
+    finish_rows(&t.finish, 0, t.finish.rows);
     tiles_end();
 }
