@@ -286,7 +286,7 @@ static void fetch_with(struct tile_block *t, long i, long j)
     }
     if (!t->plain || t->come + x->fetched > t->rows)
         x->fetched = 0;
-    x->below = x->fetched ? plain_row(t, t->come) : NULL;
+    x->below = x->fetched ? plain_row(t, t->come) : x->a.at;
     t->come += x->fetched;
 }
 
