@@ -109,6 +109,8 @@ struct oa_kernels {
     /* The same on rows of reals: element (i, j) takes word j%4 of block row_block0 + i·blocks_a_row + j/4. In place. */
     void (*dropout_tile)(long rows, long cols, struct oa_stream s, uint64_t block0, uint64_t blocks_a_row, double keep,
                          void *x, long ldx);
+    /* Real x[i] = scale·oa_random_normal(s, first + i), the same bits in every version; first is even. */
+    void (*normals)(long n, double scale, struct oa_stream s, uint64_t first, void *x);
     void (*rotate)(long heads, long width, const void *cosine, const void *sine, double sign, void *x);
     /* rotary positions (Su et al. 2021) of one token: each head's first and second half form the pairs;
      * cosine, sine: real [width/2]; sign = −1 is the inverse (and the backward pass). In place. */

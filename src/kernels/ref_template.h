@@ -257,6 +257,18 @@ static void dropout_tile(long rows, long cols, struct oa_stream s, uint64_t bloc
     }
 }
 
+static void normals(long n, double scale, struct oa_stream s, uint64_t first, void *x)
+{
+    REAL *to = x;
+    double some[256];
+    for (long i = 0; i < n; i += 256) {
+        long count = oa_min(256, n - i);
+        oa_random_normals(s, first + (uint64_t)i, count, some);
+        for (long j = 0; j < count; j++)
+            to[i + j] = (REAL)(scale * some[j]);
+    }
+}
+
 static void rotate(long heads, long width, const void *cosine, const void *sine, double sign, void *x)
 {
     const REAL *c = cosine, *s = sine;
@@ -856,6 +868,7 @@ static const struct oa_kernels table = {
     .relu_gradient = relu_gradient,
     .dropout = dropout,
     .dropout_tile = dropout_tile,
+    .normals = normals,
     .rotate = rotate,
     .norm = norm,
     .norm_gradient = norm_gradient,

@@ -25,6 +25,7 @@
     }
 
 #include "kernels/vector_gemm.h"
+#include "kernels/vector_normal.h"
 
 INLINE long lanes_left(long n, long at)
 {
@@ -941,6 +942,7 @@ static void fill_table(struct oa_kernels *k)
     k->relu_gradient = relu_gradient;
     k->dropout = dropout;
     k->dropout_tile = dropout_tile;
+    k->normals = normals;
     k->rotate = rotate;
     k->norm = norm;
     k->norm_gradient = norm_gradient;
