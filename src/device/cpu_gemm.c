@@ -55,7 +55,8 @@ static void block(void *argument, long item, const struct oa_worker *worker)
                             g.real_out ? oa_real_at(t->d, t->c, c) : oa_act_at(t->d, t->c, c));
 }
 
-/* All rows over a block of columns, whose part of B stays in the L2 cache. */
+/* All rows over a block of columns, whose part of B stays in the L2 cache. A single row reads B from memory, which
+ * several workers do sooner. */
 static void rows_apart(void *argument, long item, const struct oa_worker *worker)
 {
     const struct cut *t = argument;
@@ -87,7 +88,7 @@ void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, co
         oa_parallel(d->context, oa_blocks(g->m, g->apart), piece, &pieces);
         return;
     }
-    if (g->apart && g->m > 1) {
+    if ((g->apart && g->m > 1) || (g->m == 1 && g->tb)) {
         struct cut rows = { .d = d, .g = g, .a = a, .b = b, .c = c, .cols = oa_max(16, BLOCK_OF_B / g->k / 16 * 16) };
         oa_parallel(d->context, oa_blocks(g->n, rows.cols), rows_apart, &rows);
         return;
