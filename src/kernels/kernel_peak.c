@@ -229,6 +229,52 @@ static void measure_copy(oa_context *c, struct oa_peak *out)
     oa_free(b.to);
 }
 
+enum { READ_ITEM = 1 << 18, READ_AHEAD = 8192, READ_PASSES = 7 }; /* bytes, bytes */
+
+struct reading {
+    const uint64_t *from;
+    long items;
+    uint64_t *sum; /* [items] */
+};
+
+static void read_item(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct reading *r = argument;
+    const uint64_t *x = r->from + (size_t)item * (READ_ITEM / 8);
+    uint64_t a = 0, b = 0, c = 0, d = 0;
+    for (long i = 0; i < READ_ITEM / 8; i += 8) {
+        __builtin_prefetch((const char *)(x + i) + READ_AHEAD);
+        a += x[i] ^ x[i + 4];
+        b += x[i + 1] ^ x[i + 5];
+        c += x[i + 2] ^ x[i + 6];
+        d += x[i + 3] ^ x[i + 7];
+    }
+    r->sum[item] = a + b + c + d;
+}
+
+double oa_reading_rate(oa_context *c, size_t bytes, double (*clock)(void))
+{
+    struct reading r = { .items = (long)((bytes + READ_ITEM - 1) / READ_ITEM) };
+    size_t room = (size_t)r.items * READ_ITEM;
+    void *from = oa_alloc(c, room);
+    double best = 0;
+    r.sum = oa_alloc(c, (size_t)r.items * sizeof *r.sum);
+    if (from && r.sum) {
+        memset(from, 1, room);
+        r.from = from;
+        for (int i = 0; i < READ_PASSES; i++) {
+            double start = clock();
+            oa_parallel(c, r.items, read_item, &r);
+            double rate = (double)room / (clock() - start);
+            best = rate > best ? rate : best;
+        }
+    }
+    oa_free(from);
+    oa_free(r.sum);
+    return best;
+}
+
 void oa_kernels_peak(oa_context *c, struct oa_peak *out)
 {
     *out = (struct oa_peak){ 0 };
