@@ -83,7 +83,8 @@ static uint64_t hard_turn(struct oa_stream s, uint64_t i)
     return i % 2 ? w : w / part * part + (w >> i % 60) / 256 - ((w >> i % 60) >> 9);
 }
 
-/* The C library's functions of more digits, where it has such; otherwise of as many, wrong by nearly a unit themselves. */
+/* The C library's functions of more digits, where it has such; otherwise of as many, wrong by nearly a unit themselves.
+ */
 static void functions_are_nearly_exact(void **state)
 {
     (void)state;
