@@ -482,6 +482,29 @@ static void test_plan_counts_memory(void **state)
     assert_int_equal(memory_of_a_step(true), memory_of_a_step(false));
 }
 
+/* First values of a tensor that several workers fill are the stream's, number by number, whatever computes them. */
+static void test_first_values(void **state)
+{
+    (void)state;
+    for (enum oa_precision p = OA_PRECISION_F32; p <= OA_PRECISION_F64; p++) {
+        struct fixture f;
+        memset(&f, 0, sizeof f);
+        f.c = oa_open(&(struct oa_settings){ .threads = 3 });
+        assert_int_equal(oa_device_open(f.c, p, false, &f.d), OA_OK);
+        oa_store_init(&f.store, f.d);
+        const struct oa_parameter *w = parameter(&f, "w", 2, 257, 201, 0);
+        assert_int_equal(oa_store_allocate(&f.store, 6, false), OA_OK);
+        struct oa_stream s = oa_stream_named(6, "init/w");
+        for (long i = 0; i < w->count; i++) {
+            double x = 0.7 * oa_random_normal(s, (uint64_t)i);
+            assert_true(oa_real_get(f.d, w->value, i) == (p == OA_PRECISION_F64 ? x : (float)x));
+        }
+        oa_store_free(&f.store);
+        oa_device_close(f.d);
+        oa_close(f.c);
+    }
+}
+
 /* Bytes the backward pass of a chain adds to what the forward pass took. */
 static size_t backward_memory(int links)
 {
@@ -531,6 +554,7 @@ int main(void)
         cmocka_unit_test(test_loss_values),
         cmocka_unit_test(test_linear_loss),
         cmocka_unit_test(test_smoothed_and_squared_loss),
+        cmocka_unit_test(test_first_values),
         cmocka_unit_test(test_plan_counts_memory),
         cmocka_unit_test(test_backward_needs_no_memory),
     };

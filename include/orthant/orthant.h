@@ -361,6 +361,21 @@ OA_API enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_req
  * stop was asked for. */
 OA_API enum oa_error oa_bench_step(const oa_config *config, int processor_time, const struct oa_output *out);
 
+/* How fast the configured model, with its first values, writes: tokens a second of one sequence and of several side by
+ * side, which read the weights once for all; beside them the bytes of a step and the time in which this machine reads
+ * as many. OA_UNSUPPORTED for models that are not a decoder alone; OA_INTERRUPTED as oa_bench_attention. */
+struct oa_decode_bench_request {
+    const char *const *attentions; /* instead of model.attention, each in turn */
+    int count;                     /* 0: model.attention */
+    const long *sequences;         /* side by side, 1 … 4096, each in turn */
+    int sizes;
+    long after;         /* tokens of each sequence before those that are timed */
+    int processor_time; /* 1: of all threads */
+    long reserved[4];   /* 0 */
+};
+OA_API enum oa_error oa_bench_decode(const oa_config *config, const struct oa_decode_bench_request *request,
+                                     const struct oa_output *out);
+
 /* The proof that attentions do what they claim, on this machine: spec, or every mechanism when it is NULL. quick: fewer
  * variants and draws. Returns OA_DISPROVED, after the text was written, when a check failed. */
 OA_API enum oa_error oa_verify(oa_context *c, const char *spec, int quick, const struct oa_output *out);

@@ -187,11 +187,13 @@ struct oa_group {
 struct oa_layer_row {
     struct oa_state *state; /* one for each group of the layer */
     long keys;              /* cross-attention: rows of its memory */
+    oa_tensor *memory;      /* cross-attention, first call: [keys, D]; NULL later */
 };
 /* Rows of sequences side by side, all projected by a parameter when the first of them asks. */
 struct oa_shared_rows {
     oa_tensor *x;  /* of all sequences */
     long sequence; /* the one at hand */
+    long apart;    /* of products over all (oa_gemm) */
     struct oa_shared_projection *first;
 };
 struct oa_shared_projection {
@@ -214,7 +216,7 @@ struct oa_layer_input {
     struct oa_state
         *state; /* decoding: one for each group of the layer (oa_layer_state_open); NULL = whole sequences */
     /* [B] Decoding side by side, B sequences that are equally long so far. In cross-attention several may have the same
-     * state. The memory then is that of one sequence, at its first call, and NULL later. NULL: there are none. */
+     * state after the first call, and `memory` is NULL: each has its own. NULL: there are none. */
     const struct oa_layer_row *rows;
     /* One of such sequences, on its way through a mechanism: what was projected of all of them at once. NULL: nothing.
      */

@@ -144,8 +144,10 @@ struct oa_stream {
 struct oa_stream oa_stream_named(uint64_t seed, const char *name);
 struct oa_stream oa_stream_child(struct oa_stream parent, uint64_t number); /* e.g. one for each training step */
 void oa_random_block(struct oa_stream s, uint64_t index, uint32_t out[4]);
-double oa_random_uniform(struct oa_stream s, uint64_t index);             /* in (0,1): (x + 0.5)·2⁻³² */
-double oa_random_normal(struct oa_stream s, uint64_t index);              /* Box–Muller, in double */
+double oa_random_uniform(struct oa_stream s, uint64_t index); /* in (0,1): (x + 0.5)·2⁻³² */
+double oa_random_normal(struct oa_stream s, uint64_t index);  /* Box–Muller, in double */
+/* out[i] = oa_random_normal(s, first + i); first is even. */
+void oa_random_normals(struct oa_stream s, uint64_t first, long n, double *out);
 uint64_t oa_random_below(struct oa_stream s, uint64_t index, uint64_t n); /* 0 … n-1 */
 
 /* ---- text ---------------------------------------------------------------------------------------------------- */

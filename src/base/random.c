@@ -8,15 +8,15 @@
  * Cost: about 25 ns a block of four words. Where the four words of block b go:
  *
  *     uniform  4b … 4b+3   one word each: (x + ½)·2⁻³²
- *     normal   2b, 2b+1    the cosine and the sine of Box–Muller, from two uniforms of 52 bits
+ *     normal   2b, 2b+1    the cosine and the sine of Box–Muller, from two uniforms of 52 bits (normal_lanes.h)
  *     below    2b, 2b+1    the upper half of a 64-bit word times n; the bias is below n·2⁻⁶⁴
  */
 #include "base/base.h"
 
 #include <math.h>
+#include <string.h>
 
 #define ROUNDS 10
-#define TWO_PI 6.283185307179586476925286766559
 
 /* ---- streams ------------------------------------------------------------------------------------------------- */
 
@@ -80,19 +80,47 @@ double oa_random_uniform(struct oa_stream s, uint64_t index)
     return ((double)block[index % 4] + 0.5) * 0x1p-32;
 }
 
-/* In (0,1): 52 bits and a half, which a double holds exactly; never 0, whose logarithm Box–Muller could not take. */
-static double fine_uniform(uint64_t x)
+static double double_of(uint64_t bits)
 {
-    return ((double)(x >> 12) + 0.5) * 0x1p-52;
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
 }
+
+static uint64_t bits_of(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+#define LANES double
+#define WORDS uint64_t
+#define LANES_OF double_of
+#define WORDS_OF bits_of
+#define ROOT sqrt
+#define PICK(table, w) table[w]
+#define LANES_FUNCTION static inline
+#include "base/normal_lanes.h"
 
 double oa_random_normal(struct oa_stream s, uint64_t index)
 {
     uint32_t block[4];
+    double even, odd;
     oa_random_block(s, index / 2, block);
-    double radius = sqrt(-2 * log(fine_uniform(wide_word(block, 0))));
-    double angle = TWO_PI * fine_uniform(wide_word(block, 1));
-    return radius * (index % 2 ? sin(angle) : cos(angle));
+    lanes_normal(wide_word(block, 0), wide_word(block, 1), &even, &odd);
+    return index % 2 ? odd : even;
+}
+
+void oa_random_normals(struct oa_stream s, uint64_t first, long n, double *out)
+{
+    uint32_t block[4];
+    double pair[2];
+    for (long i = 0; i < n; i += 2) {
+        oa_random_block(s, (first + (uint64_t)i) / 2, block);
+        lanes_normal(wide_word(block, 0), wide_word(block, 1), pair, pair + 1);
+        memcpy(out + i, pair, (size_t)oa_min(2, n - i) * sizeof *out);
+    }
 }
 
 static uint64_t multiply_high(uint64_t a, uint64_t b)

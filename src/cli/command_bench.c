@@ -8,9 +8,9 @@
 enum { MOST_LENGTHS = 32, MOST_MECHANISMS = 128 };
 
 /* "128,512,2048"; the count, or 0 after an error was printed. */
-static int parse_lengths(struct call *call, long out[MOST_LENGTHS])
+static int parse_list(struct call *call, const char *flag, long out[MOST_LENGTHS])
 {
-    const char *text = flag_value(call, "lengths");
+    const char *text = flag_value(call, flag);
     int count = 0;
     for (const char *s = text; count < MOST_LENGTHS; s++) {
         char *end;
@@ -23,7 +23,7 @@ static int parse_lengths(struct call *call, long out[MOST_LENGTHS])
             return count;
         s = end;
     }
-    wrong_use(call, "--lengths is \"%.60s\"; give whole numbers with commas between, %d at most", text, MOST_LENGTHS);
+    wrong_use(call, "--%s is \"%.60s\"; give whole numbers with commas between, %d at most", flag, text, MOST_LENGTHS);
     return 0;
 }
 
@@ -41,7 +41,7 @@ static enum oa_error bench_attentions(struct call *call)
 {
     const char *all[MOST_MECHANISMS], **given = calloc((size_t)call->givens + 1, sizeof *given);
     long length[MOST_LENGTHS];
-    struct oa_bench_request r = { .length = length, .lengths = parse_lengths(call, length) };
+    struct oa_bench_request r = { .length = length, .lengths = parse_list(call, "lengths", length) };
     r.causal = !flag_given(call, "bidirectional");
     r.processor_time = strcmp(flag_value(call, "clock"), "processor") == 0;
     r.precision = flag_value(call, "precision");
@@ -71,12 +71,34 @@ static bool configured(const struct call *call)
 
 static enum oa_error bench_step(struct call *call)
 {
-    if (!allow_none(call, "peak kernels attention lengths tokens width heads precision bidirectional",
+    if (!allow_none(call,
+                    "decode peak kernels attention lengths tokens width heads precision bidirectional sequences after",
                     "--step times what the options of a run say, --model.attention and --train.precision among them"))
         return OA_ARGUMENT;
     enum oa_error e = apply_options(call);
     bool processor = strcmp(flag_value(call, "clock"), "processor") == 0;
     return e == OA_OK ? oa_bench_step(call->config, processor, &call->out) : e;
+}
+
+static enum oa_error bench_decode(struct call *call)
+{
+    if (!allow_none(call, "peak kernels lengths tokens width heads precision bidirectional",
+                    "--decode times what the options of a run say, --model.width and --train.precision among them"))
+        return OA_ARGUMENT;
+    const char **given = calloc((size_t)call->givens + 1, sizeof *given);
+    long sequences[MOST_LENGTHS];
+    struct oa_decode_bench_request r = { .sequences = sequences, .sizes = parse_list(call, "sequences", sequences) };
+    enum oa_error e = OA_ARGUMENT;
+    if (given && r.sizes && flag_number(call, "after", 0, 1 << 24, &r.after)) {
+        r.processor_time = strcmp(flag_value(call, "clock"), "processor") == 0;
+        r.count = flag_values(call, "attention", given);
+        r.attentions = given;
+        e = apply_options(call);
+        if (e == OA_OK)
+            e = oa_bench_decode(call->config, &r, &call->out);
+    }
+    free(given);
+    return e;
 }
 
 static enum oa_error run(struct call *call)
@@ -85,9 +107,13 @@ static enum oa_error run(struct call *call)
         return OA_ARGUMENT;
     if (flag_given(call, "step"))
         return bench_step(call);
+    if (flag_given(call, "decode"))
+        return bench_decode(call);
     if (configured(call))
-        return wrong_use(call, "options of a run, and --config, are for --step; the bench of layers has --attention, "
-                               "--width, --heads and --precision");
+        return wrong_use(call, "options of a run, and --config, are for --step and --decode; the bench of layers has "
+                               "--attention, --width, --heads and --precision");
+    if (!allow_none(call, "sequences after", "it belongs to --decode"))
+        return OA_ARGUMENT;
     static const char layers[] = "attention lengths tokens width heads precision clock bidirectional";
     if (flag_given(call, "peak") && !allow_none(call, "kernels", "--peak measures the machine alone"))
         return OA_ARGUMENT;
@@ -104,6 +130,7 @@ static enum oa_error run(struct call *call)
 static const struct flag flags[] = {
     { .name = "peak", .help = "only the machine: arithmetic and memory, one core and all threads" },
     { .name = "step", .help = "a training step of the run that --config and the options of the sections describe" },
+    { .name = "decode", .help = "writing: tokens of the model that --config and the options of the sections describe" },
     { .name = "kernels", .help = "every version of every kernel beside the plain C one" },
     { .name = "attention",
       .argument = "SPEC",
@@ -121,6 +148,11 @@ static const struct flag flags[] = {
       .fallback = "wall",
       .help = "wall, or processor: processor time of all threads, against the peak of one core",
       .words = "wall|processor" },
+    { .name = "sequences", .argument = "LIST", .fallback = "1,8", .help = "with --decode: written side by side" },
+    { .name = "after",
+      .argument = "N",
+      .fallback = "0",
+      .help = "with --decode: tokens of each sequence before those that are timed" },
     { .name = "bidirectional", .help = "every token sees every token; otherwise none sees a later one" },
     { .name = NULL },
 };
@@ -130,6 +162,7 @@ const struct command command_bench = {
     .sentence = "times attention layers and kernels against the peaks of this machine",
     .usage = "[--attention SPEC]... [--lengths LIST] [--precision NAME] [--width N] [--heads N]\n"
              "--step [--config FILE] [--section.key VALUE]...\n"
+             "--decode [--attention SPEC]... [--sequences LIST] [--after N] [--config FILE] [--section.key VALUE]...\n"
              "--peak\n"
              "--kernels",
     .text = "A layer is timed with its projections, forward and backward, as the least of several runs. Its rate is "
@@ -138,12 +171,16 @@ const struct command command_bench = {
             "With --step, training steps of a run are timed, by part of the model and by operation: what each takes "
             "forward and backward, and the floor, the time that its arithmetic or its memory traffic would take at the "
             "machine's peaks. What is many times its floor is worth a look.\n"
+            "With --decode, steps of writing are timed, a token of each sequence, with a model of first values: tokens "
+            "a second, the bytes that a step has to read, the weights once for all sequences, and the share of the "
+            "time in which this machine reads as many.\n"
             "Other programs make the numbers worse, never better: run it on an idle machine. Stopped by Ctrl-C, it "
             "prints what it has measured.",
     .examples =
         "$ orthant bench --peak\n"
         "$ orthant bench --attention softmax --attention linear --lengths 512,1024,2048,4096\n"
         "$ orthant bench --step --model.layers 4 --model.width 128 --train.batch 12 --train.precision bf16\n"
+        "$ orthant bench --decode --attention softmax --attention linear --sequences 1,8,32 --model.width 768\n"
         "$ orthant bench --attention all --lengths 512,32768 --width 512 --heads 8 --threads 1 --clock processor",
     .sections = "model data train",
     .flags = flags,

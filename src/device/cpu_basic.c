@@ -76,6 +76,29 @@ void oa_cpu_constant(struct oa_device *d, long n, double value, void *x)
         oa_real_set(d, x, i, value);
 }
 
+struct draw {
+    const struct oa_device *d;
+    long n;
+    double scale;
+    struct oa_stream stream;
+    void *x;
+};
+
+static void draw_run(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct draw *w = argument;
+    long first = item * RUN;
+    w->d->cpu->kernels.normals(oa_min(RUN, w->n - first), w->scale, w->stream, (uint64_t)first,
+                               oa_real_at(w->d, w->x, first));
+}
+
+void oa_cpu_normals(struct oa_device *d, long n, double scale, struct oa_stream stream, void *x)
+{
+    struct draw w = { d, n, scale, stream, x };
+    oa_parallel(d->context, oa_blocks(n, RUN), draw_run, &w);
+}
+
 void oa_cpu_act_from_real(struct oa_device *d, long n, const void *x, void *y)
 {
     flat(d, TO_ACT, n, x, NULL, y);

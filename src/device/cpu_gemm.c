@@ -65,7 +65,8 @@ static void part(void *argument, long item, const struct oa_worker *worker)
     t->d->cpu->kernels.gemm_part(t->d->cpu->gemm[worker->index], t->g, &p, t->a, t->b, NULL, t->c);
 }
 
-/* All rows over a block of columns, whose part of B stays in the L2 cache. */
+/* All rows over a block of columns, whose part of B stays in the L2 cache. A single row reads B from memory, which
+ * several workers do sooner. */
 static void rows_apart(void *argument, long item, const struct oa_worker *worker)
 {
     const struct cut *t = argument;
@@ -97,7 +98,7 @@ void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, co
         oa_parallel(d->context, oa_blocks(g->m, g->apart), piece, &pieces);
         return;
     }
-    if (g->apart && g->m > 1) {
+    if ((g->apart && g->m > 1) || (g->m == 1 && g->tb)) {
         struct cut rows = { .d = d, .g = g, .a = a, .b = b, .c = c, .cols = oa_max(16, BLOCK_OF_B / g->k / 16 * 16) };
         oa_parallel(d->context, oa_blocks(g->n, rows.cols), rows_apart, &rows);
         return;

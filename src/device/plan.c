@@ -57,6 +57,11 @@ static void constant(struct oa_device *d, long n, double value, void *x)
     (void)d, (void)n, (void)value, (void)x;
 }
 
+static void normals(struct oa_device *d, long n, double scale, struct oa_stream stream, void *x)
+{
+    (void)d, (void)n, (void)scale, (void)stream, (void)x;
+}
+
 static void mixture(struct oa_device *d, const struct oa_mixture_weights *a)
 {
     (void)d, (void)a;
@@ -574,6 +579,7 @@ const struct oa_device_ops oa_device_plan = {
     .fill = fill,
     .zero = zero,
     .constant = constant,
+    .normals = normals,
     .act_from_real = convert,
     .real_from_act = convert,
     .add = map3,

@@ -38,6 +38,11 @@ void oa_kernels_peak(oa_context *c, struct oa_peak *out);
  * median with loads as a share of the best without; "changing" between; "" where nothing was measured with loads. */
 const char *oa_peak_state(const struct oa_peak *p);
 
+/* Bytes a second that all threads of the context read together of `bytes` that lie in a row, asked for early as the
+ * products of a row ask for a matrix; the best of some passes, by `clock`, in seconds. What fits in a cache is read
+ * from there. 0 after a failure. */
+double oa_reading_rate(oa_context *c, size_t bytes, double (*clock)(void));
+
 /* The loops: each runs `rounds` times PEAK_CHAINS independent instructions and gives a number that depends on them. */
 enum { PEAK_CHAINS = 12, PEAK_TILE = 2 * 16 * 16 * 32 /* FLOPs of a product of tiles */ };
 float oa_peak_avx2(long rounds, float x);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cases of activation functions, gates, dropout and rotation, element by element.
+ * Cases of activation functions, gates, dropout, normal numbers and rotation, element by element.
  */
 #include "kernels/kernel_case_tools.h"
 
@@ -147,6 +147,19 @@ static double dropout_alike_call(table *k, struct oa_gemm_state *s, const proble
     return 0;
 }
 
+static void normals_shape(problem *p)
+{
+    put_row(p, CASE_REAL, CASE_OUT, FILL_NORMAL);
+}
+
+/* The scales of a first value and of none; the first index as for dropout. */
+static double normals_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->normals(p->cols, p->variant / 2 ? 1 : 0.02, dropout_stream, dropout_first[p->variant & 1] / 2, x[0]);
+    return 0;
+}
+
 static void rotate_shape(problem *p)
 {
     put(p, CASE_REAL, CASE_IN, FILL_FACTOR, 1, p->cols, p->cols);
@@ -187,6 +200,7 @@ static const struct kernel_case cases[] = {
     { CASE(dropout), .variants = 8, .bear = ALL, .exact = true, .same = { 0, 1 }, ROW, .shape = act_act_shape },
     { CASE(dropout_tile), .variants = 8, .bear = ALL, .exact = true, TILE, .shape = dropout_tile_shape },
     { CASE(dropout_alike), .variants = 2, .bear = ALL, .exact = true, ROW, .shape = dropout_alike_shape },
+    { CASE(normals), .variants = 4, .exact = true, ROW, .shape = normals_shape },
     { CASE(rotate), .variants = 2, .bear = BEAR_TINY, .matrix = true, .bench_rows = 12, .bench_cols = 32,
       .shape = rotate_shape, .magnitude = rotate_magnitude },
 };

@@ -229,6 +229,66 @@ static void measure_copy(oa_context *c, struct oa_peak *out)
     oa_free(b.to);
 }
 
+enum { READ_ITEM = 1 << 18, READ_ROW = 2048, READ_PASSES = 3 }; /* bytes, bytes, of each way */
+/* Rows at a time, and bytes that are asked for ahead: which is fastest is the processor's affair. */
+static const struct way {
+    size_t rows, ahead;
+} ways[] = { { 1, 4096 }, { 1, 8192 }, { 1, 16384 }, { 4, 8192 }, { 4, 16384 } };
+enum { WAYS = sizeof ways / sizeof *ways };
+static const double read_seconds = 0.05; /* passes that are short are made again until so much time has gone */
+
+typedef uint64_t words __attribute__((vector_size(16))); /* what every processor loads at once */
+
+struct reading {
+    const words *from;
+    struct way way;
+    long items;
+    uint64_t *sum; /* [items] */
+};
+
+static void read_item(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct reading *r = argument;
+    const char *from = (const char *)r->from + (size_t)item * READ_ITEM;
+    words sum[4] = { { 0 } };
+    for (size_t block = 0; block < READ_ITEM; block += r->way.rows * READ_ROW)
+        for (size_t column = 0; column < READ_ROW; column += OA_ALIGN)
+            for (size_t row = 0; row < r->way.rows; row++) {
+                const char *at = from + block + row * READ_ROW + column;
+                const words *x = (const words *)(const void *)at;
+                __builtin_prefetch(at + r->way.ahead);
+                for (int j = 0; j < 4; j++)
+                    sum[j] += x[j];
+            }
+    sum[0] += sum[1] + sum[2] + sum[3];
+    r->sum[item] = sum[0][0] + sum[0][1];
+}
+
+double oa_reading_rate(oa_context *c, size_t bytes, double (*clock)(void))
+{
+    struct reading r = { .items = (long)((bytes + READ_ITEM - 1) / READ_ITEM) };
+    size_t room = (size_t)r.items * READ_ITEM;
+    void *from = oa_alloc(c, room);
+    double best = 0;
+    r.sum = oa_alloc(c, (size_t)r.items * sizeof *r.sum);
+    if (from && r.sum) {
+        memset(from, 1, room);
+        r.from = from;
+        double first = clock(), start = first;
+        for (int i = 0; i < READ_PASSES * WAYS || start - first < read_seconds; i++) {
+            r.way = ways[i % WAYS];
+            oa_parallel(c, r.items, read_item, &r);
+            double end = clock(), rate = (double)room / (end - start);
+            best = rate > best ? rate : best;
+            start = end;
+        }
+    }
+    oa_free(from);
+    oa_free(r.sum);
+    return best;
+}
+
 void oa_kernels_peak(oa_context *c, struct oa_peak *out)
 {
     *out = (struct oa_peak){ 0 };

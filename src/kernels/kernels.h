@@ -114,6 +114,8 @@ struct oa_kernels {
                          void *x, long ldx);
     /* x = like ≠ 0 ? x/keep : 0, both reals: the elements that dropout took from `like` fall here too. In place. */
     void (*dropout_alike)(long n, double keep, const void *like, void *x);
+    /* Real x[i] = scale·oa_random_normal(s, first + i), the same bits in every version; first is even. */
+    void (*normals)(long n, double scale, struct oa_stream s, uint64_t first, void *x);
     void (*rotate)(long heads, long width, const void *cosine, const void *sine, double sign, void *x);
     /* rotary positions (Su et al. 2021) of one token: each head's first and second half form the pairs;
      * cosine, sine: real [width/2]; sign = −1 is the inverse (and the backward pass). In place. */

@@ -265,6 +265,18 @@ static void dropout_alike(long n, double keep, const void *like, void *x)
         to[i] = kept[i] != 0 ? to[i] * grow : 0;
 }
 
+static void normals(long n, double scale, struct oa_stream s, uint64_t first, void *x)
+{
+    REAL *to = x;
+    double some[256];
+    for (long i = 0; i < n; i += 256) {
+        long count = oa_min(256, n - i);
+        oa_random_normals(s, first + (uint64_t)i, count, some);
+        for (long j = 0; j < count; j++)
+            to[i + j] = (REAL)(scale * some[j]);
+    }
+}
+
 static void rotate(long heads, long width, const void *cosine, const void *sine, double sign, void *x)
 {
     const REAL *c = cosine, *s = sine;
@@ -865,6 +877,7 @@ static const struct oa_kernels table = {
     .dropout = dropout,
     .dropout_tile = dropout_tile,
     .dropout_alike = dropout_alike,
+    .normals = normals,
     .rotate = rotate,
     .norm = norm,
     .norm_gradient = norm_gradient,

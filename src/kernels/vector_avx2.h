@@ -319,12 +319,35 @@ INLINE v_long v_xor3(v_long a, v_long b, v_long c)
     return _mm256_xor_si256(_mm256_xor_si256(a, b), c);
 }
 
+INLINE v_long v_joined(v_long low, v_long high)
+{
+    return _mm256_blend_epi32(low, _mm256_slli_epi64(high, 32), 0xaa);
+}
+
 INLINE void v_words(v_long c0, v_long c1, v_long c2, v_long c3, v_int out[2])
 {
-    __m256i first = _mm256_blend_epi32(c0, _mm256_slli_epi64(c1, 32), 0xaa);
-    __m256i second = _mm256_blend_epi32(c2, _mm256_slli_epi64(c3, 32), 0xaa);
+    __m256i first = v_joined(c0, c1), second = v_joined(c2, c3);
     out[0] = _mm256_unpacklo_epi64(first, second);
     out[1] = _mm256_unpackhi_epi64(first, second);
+}
+
+typedef __m256d v_real;
+typedef uint64_t v_bits __attribute__((vector_size(32)));
+
+INLINE v_real v_root(v_real x)
+{
+    return _mm256_sqrt_pd(x);
+}
+
+INLINE v_real v_pick(const double *table, v_bits index)
+{
+    return _mm256_i64gather_pd(table, (__m256i)index, 8);
+}
+
+INLINE v_float v_narrowed_pairs(v_real even, v_real odd)
+{
+    __m128 low = _mm256_cvtpd_ps(_mm256_unpacklo_pd(even, odd)), high = _mm256_cvtpd_ps(_mm256_unpackhi_pd(even, odd));
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
 }
 
 #endif

@@ -313,13 +313,40 @@ INLINE v_long v_xor3(v_long a, v_long b, v_long c)
     return _mm512_ternarylogic_epi64(a, b, c, 0x96);
 }
 
+/* The lower halves of both: 64 bits. */
+INLINE v_long v_joined(v_long low, v_long high)
+{
+    return _mm512_mask_blend_epi32(0xaaaa, low, _mm512_slli_epi64(high, 32));
+}
+
 /* Words c0 … c3 of W/2 blocks (lower halves) → 2W words in the order of the stream. */
 INLINE void v_words(v_long c0, v_long c1, v_long c2, v_long c3, v_int out[2])
 {
-    __m512i first = _mm512_mask_blend_epi32(0xaaaa, c0, _mm512_slli_epi64(c1, 32));
-    __m512i second = _mm512_mask_blend_epi32(0xaaaa, c2, _mm512_slli_epi64(c3, 32));
+    __m512i first = v_joined(c0, c1), second = v_joined(c2, c3);
     out[0] = _mm512_unpacklo_epi64(first, second);
     out[1] = _mm512_unpackhi_epi64(first, second);
+}
+
+/* ---- doubles for normal_lanes.h, one a block, in the order of v_block_numbers ---- */
+
+typedef __m512d v_real;
+typedef uint64_t v_bits __attribute__((vector_size(64)));
+
+INLINE v_real v_root(v_real x)
+{
+    return _mm512_sqrt_pd(x);
+}
+
+INLINE v_real v_pick(const double *table, v_bits index)
+{
+    return _mm512_i64gather_pd((__m512i)index, table, 8);
+}
+
+/* Two numbers of each block → W floats in the order of the stream. */
+INLINE v_float v_narrowed_pairs(v_real even, v_real odd)
+{
+    __m256 low = _mm512_cvtpd_ps(_mm512_unpacklo_pd(even, odd)), high = _mm512_cvtpd_ps(_mm512_unpackhi_pd(even, odd));
+    return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
 
 #endif

@@ -9,7 +9,8 @@ enum {
     ROW_COLS = BLOCK_M * BLOCK_N, /* sums that the state holds */
     ROW_ROOM = BLOCK_M * BLOCK_K, /* numbers of A that it holds */
     TOGETHER = TILE_M / 2,        /* rows that a product of several has in registers */
-    DOTS = 4                      /* rows of transposed B beside them */
+    DOTS = 4,                     /* rows of transposed B beside them */
+    AHEAD = 8192                  /* bytes of B that are asked for before they are read */
 };
 
 /* sums[j] += Σ x[i]·b[i][j] over a few rows of B. */
@@ -39,11 +40,15 @@ static void gemm_row_plain(long n, long k, const ACT *a, long step, const ACT *b
 
 /* sum[r][i] += Σ a_r[p]·b[i][p], lane by lane, over a few rows of A and of transposed B. */
 INLINE void gemm_dot_lanes(long at, long lanes, int heights, int rows, const float *a, long lda, const ACT *b, long ldb,
-                           v_float (*sum)[DOTS])
+                           bool fetch, v_float (*sum)[DOTS])
 {
     v_float right[DOTS];
-    for (int i = 0; i < rows; i++)
-        right[i] = act_load(b + i * ldb + at, lanes);
+    for (int i = 0; i < rows; i++) {
+        const ACT *next = b + i * ldb + at;
+        if (fetch)
+            __builtin_prefetch((const char *)next + AHEAD);
+        right[i] = act_load(next, lanes);
+    }
     for (int r = 0; r < heights; r++) {
         v_float left = v_load(a + r * lda + at, lanes);
         for (int i = 0; i < rows; i++)
@@ -51,7 +56,8 @@ INLINE void gemm_dot_lanes(long at, long lanes, int heights, int rows, const flo
     }
 }
 
-INLINE void gemm_dots(int heights, int rows, long k, const float *a, long lda, const ACT *b, long ldb, float *sums)
+INLINE void gemm_dots(int heights, int rows, long k, const float *a, long lda, const ACT *b, long ldb, bool fetch,
+                      float *sums)
 {
     v_float sum[TOGETHER][DOTS];
     for (int r = 0; r < heights; r++)
@@ -59,9 +65,9 @@ INLINE void gemm_dots(int heights, int rows, long k, const float *a, long lda, c
             sum[r][i] = v_set(0);
     long at = 0;
     for (; at + W <= k; at += W)
-        gemm_dot_lanes(at, W, heights, rows, a, lda, b, ldb, sum);
+        gemm_dot_lanes(at, W, heights, rows, a, lda, b, ldb, fetch, sum);
     if (at < k)
-        gemm_dot_lanes(at, k - at, heights, rows, a, lda, b, ldb, sum);
+        gemm_dot_lanes(at, k - at, heights, rows, a, lda, b, ldb, false, sum);
     for (int r = 0; r < heights; r++)
         if (rows == DOTS)
             v_add_four_sums(sum[r], sums + r * BLOCK_N);
@@ -71,23 +77,28 @@ INLINE void gemm_dots(int heights, int rows, long k, const float *a, long lda, c
 
 /* sums [heights, n] += A [heights, k] Bᵀ */
 INLINE void gemm_rows_transposed(int heights, long n, long k, const float *a, long lda, const ACT *b, long ldb,
-                                 float *sums)
+                                 bool fetch, float *sums)
 {
     long j = 0;
     for (; j + DOTS <= n; j += DOTS)
-        gemm_dots(heights, DOTS, k, a, lda, b + j * ldb, ldb, sums + j);
+        gemm_dots(heights, DOTS, k, a, lda, b + j * ldb, ldb, fetch, sums + j);
     for (; j < n; j++)
-        gemm_dots(heights, 1, k, a, lda, b + j * ldb, ldb, sums + j);
+        gemm_dots(heights, 1, k, a, lda, b + j * ldb, ldb, false, sums + j);
 }
 
-/* The same with a number of rows that the compiler knows. */
-static void gemm_rows_dots(int heights, long n, long k, const float *a, long lda, const ACT *b, long ldb, float *sums)
+/* The same with a number of rows that the compiler knows. fetch: B comes from memory, which a core waits for less when
+ * it asks early; rows after these have it in a cache. */
+static void gemm_rows_dots(int heights, long n, long k, const float *a, long lda, const ACT *b, long ldb, bool fetch,
+                           float *sums)
 {
 #define ROWS(h)                                                                                                        \
     case h:                                                                                                            \
-        gemm_rows_transposed(h <= TOGETHER ? h : 1, n, k, a, lda, b, ldb, sums);                                       \
+        gemm_rows_transposed(h <= TOGETHER ? h : 1, n, k, a, lda, b, ldb, true, sums);                                 \
+        break;                                                                                                         \
+    case -h:                                                                                                           \
+        gemm_rows_transposed(h <= TOGETHER ? h : 1, n, k, a, lda, b, ldb, false, sums);                                \
         break;
-    switch (heights) {
+    switch (fetch ? heights : -heights) {
         ROWS(1)
         ROWS(2)
         ROWS(3)
@@ -118,7 +129,7 @@ static const float *gemm_left(struct oa_gemm_state *s, const struct oa_gemm *g, 
 
 /* Up to TOGETHER rows of A, a piece of k at a time. */
 static void gemm_row_dots(struct oa_gemm_state *s, const struct oa_gemm *g, int heights, long n, const ACT *a,
-                          const ACT *b)
+                          const ACT *b, bool fetch)
 {
     for (int r = 0; r < heights; r++)
         memset(s->c + r * BLOCK_N, 0, (size_t)n * sizeof *s->c);
@@ -126,7 +137,7 @@ static void gemm_row_dots(struct oa_gemm_state *s, const struct oa_gemm *g, int 
         long depth = g->k - p < ROW_ROOM ? g->k - p : ROW_ROOM;
         long lda;
         const float *left = gemm_left(s, g, heights, depth, a + p * (g->ta ? g->lda : 1), &lda);
-        gemm_rows_dots(heights, n, depth, left, lda, b + p, g->ldb, s->c);
+        gemm_rows_dots(heights, n, depth, left, lda, b + p, g->ldb, fetch, s->c);
     }
 }
 
@@ -136,7 +147,7 @@ static void gemm_row(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT
     for (long j = 0; j < g->n; j += ROW_COLS) {
         long n = g->n - j < ROW_COLS ? g->n - j : ROW_COLS;
         if (g->tb)
-            gemm_row_dots(s, g, 1, n, a, b + j * g->ldb);
+            gemm_row_dots(s, g, 1, n, a, b + j * g->ldb, true);
         else
             gemm_row_plain(n, g->k, a, g->ta ? g->lda : 1, b + j, g->ldb, s->c);
         gemm_finish(g, 1, n, s->c, c, at + j);
@@ -151,7 +162,7 @@ static void gemm_apart(struct oa_gemm_state *s, const struct oa_gemm *g, const A
         for (long i = 0; i < together; i += TOGETHER) {
             long n = g->n - j < BLOCK_N ? g->n - j : BLOCK_N;
             int heights = (int)(together - i < TOGETHER ? together - i : TOGETHER);
-            gemm_row_dots(s, g, heights, n, a + i * (g->ta ? 1 : g->lda), b + j * g->ldb);
+            gemm_row_dots(s, g, heights, n, a + i * (g->ta ? 1 : g->lda), b + j * g->ldb, i == 0);
             gemm_finish(g, heights, n, s->c, c, i * g->ldc + j);
         }
     for (long i = together; i < g->m; i++)

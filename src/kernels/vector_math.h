@@ -94,9 +94,9 @@ INLINE void v_philox_init(struct v_philox *p, struct oa_stream s)
     p->id_high = v_set_long(s.id >> 32);
 }
 
-/* The 2W words of the W/2 blocks from number `block` on. Each lane of 64 bits works on one block and keeps its numbers
- * in the lower half; what gathers in the upper half is never used. */
-INLINE void v_random(const struct v_philox *p, uint64_t block, v_int out[2])
+/* The four words of the W/2 blocks from number `block` on. Each lane of 64 bits works on one block, in the order of
+ * v_block_numbers, and keeps its numbers in the lower half; the upper halves mean nothing. */
+INLINE void v_blocks(const struct v_philox *p, uint64_t block, v_long out[4])
 {
     v_long c0 = v_block_numbers(block), c1 = v_high_half(c0), c2 = p->id_low, c3 = p->id_high;
     v_long m0 = v_set_long(0xd2511f53u), m1 = v_set_long(0xcd9e8d57u);
@@ -107,7 +107,18 @@ INLINE void v_random(const struct v_philox *p, uint64_t block, v_int out[2])
         c2 = v_xor3(v_high_half(a), c3, p->key1[round]);
         c3 = a;
     }
-    v_words(c0, c1, c2, c3, out);
+    out[0] = c0;
+    out[1] = c1;
+    out[2] = c2;
+    out[3] = c3;
+}
+
+/* The same 2W words in the order of the stream. */
+INLINE void v_random(const struct v_philox *p, uint64_t block, v_int out[2])
+{
+    v_long c[4];
+    v_blocks(p, block, c);
+    v_words(c[0], c[1], c[2], c[3], out);
 }
 
 #endif

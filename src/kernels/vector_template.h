@@ -25,6 +25,7 @@
     }
 
 #include "kernels/vector_gemm.h"
+#include "kernels/vector_normal.h"
 
 INLINE long lanes_left(long n, long at)
 {
@@ -953,6 +954,7 @@ static void fill_table(struct oa_kernels *k)
     k->dropout = dropout;
     k->dropout_tile = dropout_tile;
     k->dropout_alike = dropout_alike;
+    k->normals = normals;
     k->rotate = rotate;
     k->norm = norm;
     k->norm_gradient = norm_gradient;

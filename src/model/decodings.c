@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Several decodings side by side, a token of each at a time. Their states are slots: a row has its own, of the tokens
- * it has read, and the one where its source was read, which it may share with others. The first step, in which sources
- * are read, goes row by row, so that what a row sees does not depend on the lengths of other sources.
+ * it has read, and the one where its source was read, which it may share with others. Sources are encoded one by one,
+ * so that what a row sees does not depend on the lengths of others.
  */
 #include "base/bugs.h"
 #include "model/source.h"
@@ -38,6 +38,8 @@ void oa_decodings_close(struct oa_decodings *r)
     oa_free(r->cross);
     oa_free(r->kept);
     oa_free(r->source_length);
+    if (r->memory)
+        r->model->device->ops->release(r->model->device, r->memory);
     oa_source_free(&r->source);
     oa_tape_free(&r->tape);
     *r = (struct oa_decodings){ 0 };
@@ -97,19 +99,15 @@ struct reading {
     double *sums;
 };
 
-/* Rows first … first+count−1; a memory is of one row. */
-static enum oa_error step(struct oa_decodings *r, int first, int count, const struct oa_memory *memory,
-                          const struct reading *what)
+static enum oa_error step(struct oa_decodings *r, const struct reading *what)
 {
-    struct oa_sequences in = { .rows = count, .length = 1, .ids = what->ids + first };
-    const oa_tensor *hidden = oa_model_hidden_rows(&r->tape, r->model, &in, memory, r->row + first);
+    struct oa_sequences in = { .rows = r->rows, .length = 1, .ids = what->ids };
+    const oa_tensor *hidden = oa_model_hidden_rows(&r->tape, r->model, &in, r->row);
     OA_TRY(oa_status(r->model->context));
     if (!what->logits)
         return OA_OK;
     r->tape.apart = 1;
-    enum oa_error e = oa_decoding_logits(&r->tape, r->model, hidden, 0, count,
-                                         what->logits + (size_t)first * (size_t)r->model->vocabulary,
-                                         what->sums ? what->sums + first : NULL);
+    enum oa_error e = oa_decoding_logits(&r->tape, r->model, hidden, 0, r->rows, what->logits, what->sums);
     r->tape.apart = 0;
     return e;
 }
@@ -119,27 +117,54 @@ static void start(struct oa_decodings *r)
     oa_tape_reset(&r->tape, false, false, (struct oa_stream){ 0 });
 }
 
-static enum oa_error first_step(struct oa_decodings *r, const struct reading *what)
+static enum oa_error room_for_memory(struct oa_decodings *r, size_t bytes)
 {
-    long source = 0;
-    for (int i = 0; i < r->rows; i++) {
+    struct oa_device *d = r->model->device;
+    if (bytes <= r->memory_bytes)
+        return OA_OK;
+    if (r->memory)
+        d->ops->release(d, r->memory);
+    r->memory = d->ops->allocate(d, bytes);
+    r->memory_bytes = r->memory ? bytes : 0;
+    return oa_status(r->model->context);
+}
+
+/* One after the other, so that the tape holds what one needs. */
+static enum oa_error encode_sources(struct oa_decodings *r)
+{
+    struct oa_device *d = r->model->device;
+    long width = r->model->options.model_width, at = 0;
+    OA_TRY(room_for_memory(r, r->source.ids.count * (size_t)width * d->numbers.act_size));
+    for (int i = 0; i < r->rows; at += r->source_length[i++]) {
         struct oa_memory memory;
         start(r);
-        OA_TRY(oa_source_read(&r->tape, r->model, &r->source, source, r->source_length[i], &memory));
-        OA_TRY(step(r, i, 1, &memory, what));
-        source += r->source_length[i];
+        OA_TRY(oa_source_read(&r->tape, r->model, &r->source, at, r->source_length[i], &memory));
+        d->ops->select_rows(d, memory.x->rows, width, memory.x->rows, NULL, memory.x->data, memory.x->ld,
+                            oa_act_at(d, r->memory, at * width), width);
     }
-    return OA_OK;
+    return oa_status(r->model->context);
+}
+
+/* All rows take their first token together. */
+static enum oa_error first_step(struct oa_decodings *r, const struct reading *what)
+{
+    long width = r->model->options.model_width, at = 0;
+    OA_TRY(encode_sources(r));
+    start(r);
+    for (int i = 0; i < r->rows; at += r->source_length[i++])
+        r->row[i].memory = oa_tensor_from(&r->tape, oa_act_at(r->model->device, r->memory, at * width),
+                                          r->source_length[i], width, width, false);
+    enum oa_error e = step(r, what);
+    for (int i = 0; i < r->rows; i++)
+        r->row[i].memory = NULL;
+    return e;
 }
 
 enum oa_error oa_decodings_read(struct oa_decodings *r, const int32_t *ids, float *logits, double *sums)
 {
     const struct reading what = { ids, logits, sums };
     start(r);
-    if (r->model->form.encoder && r->tokens == 0)
-        OA_TRY(first_step(r, &what));
-    else
-        OA_TRY(step(r, 0, r->rows, NULL, &what));
+    OA_TRY(r->model->form.encoder && r->tokens == 0 ? first_step(r, &what) : step(r, &what));
     r->tokens++;
     return OA_OK;
 }

@@ -70,11 +70,11 @@ oa_tensor *oa_model_hidden(oa_tape *t, struct oa_model *m, const struct oa_seque
 }
 
 oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
-                                const struct oa_memory *memory, const struct oa_stack_state *rows)
+                                const struct oa_stack_state *rows)
 {
     struct side s = { oa_model_stack(m), &m->positions, m->embedding, m->segment, m->patch };
-    t->apart = in->rows > 1 ? 1 : 0; /* the rows of a memory, of one sequence, are no sequences */
-    oa_tensor *hidden = run(t, m, &s, in, memory, rows, true);
+    t->apart = in->rows > 1 ? 1 : 0;
+    oa_tensor *hidden = run(t, m, &s, in, NULL, rows, true);
     t->apart = 0;
     return hidden;
 }

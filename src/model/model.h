@@ -105,9 +105,10 @@ oa_tensor *oa_model_encode(oa_tape *t, struct oa_model *m, const struct oa_seque
  * that goes on; NULL: rows are whole. */
 oa_tensor *oa_model_hidden(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                            const struct oa_memory *memory, const struct oa_stack_state *state);
-/* The same of sequences side by side: rows [in->rows] are their states. A row has the bits that it would have alone. */
+/* The same of sequences side by side: rows [in->rows] are their states and, at the first call, their memories. A row
+ * has the bits that it would have alone. */
 oa_tensor *oa_model_hidden_rows(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
-                                const struct oa_memory *memory, const struct oa_stack_state *rows);
+                                const struct oa_stack_state *rows);
 /* Sum over the batch of −log p(target), −log p(class), in nats, or of squared errors. When the tape records, the
  * gradient of scale times it flows to the output layer, and oa_tape_backward does the rest. When it trains, labels are
  * smoothed (train.label_smoothing). A model with an encoder computes logits of the rows that have a target alone. */
@@ -176,6 +177,8 @@ struct oa_decodings {
     int *self, *cross, *kept;          /* [most] slots of each row's own states, of those of its source; work */
     struct oa_source source;           /* of all rows, end to end */
     long *source_length;               /* [most] */
+    void *memory;                      /* act, of the device: what the encoder made of the sources, end to end */
+    size_t memory_bytes;
     oa_tape tape;
 };
 enum oa_error oa_decodings_open(struct oa_model *m, int most, struct oa_decodings *out); /* close also after an error */

@@ -153,7 +153,7 @@ static const struct oa_layer_row *rows_of(oa_tape *t, const struct oa_stack_inpu
     struct oa_layer_row *r = in->rows ? oa_tape_note(t, (size_t)in->batch * sizeof *r) : NULL;
     for (long b = 0; r && b < in->batch; b++)
         r[b] = (struct oa_layer_row){ cross ? in->rows[b].cross[layer] : in->rows[b].self[layer],
-                                      in->rows[b].memory_length };
+                                      in->rows[b].memory_length, cross ? in->rows[b].memory : NULL };
     return r;
 }
 

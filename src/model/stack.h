@@ -51,6 +51,7 @@ void oa_stack_close(struct oa_stack *s);
 struct oa_stack_state {
     struct oa_state **self, **cross; /* [layers] */
     long memory_length;              /* of the memory that `cross` has read, for sequences side by side */
+    oa_tensor *memory;               /* which it reads in this call, then; NULL: it has read it */
 };
 
 /* Told what every attention layer was given and gave, as soon as it has run. */

@@ -154,8 +154,8 @@ static double first_value(const struct filling *f, long i)
         return 0;
     case OA_INIT_ONE:
         return 1;
-    case OA_INIT_NORMAL:
-        return f->p->scale * oa_random_normal(f->stream, (uint64_t)i);
+    case OA_INIT_NORMAL: /* fill */
+        return 0;
     case OA_INIT_UNIFORM:
         return f->p->scale * (2 * oa_random_uniform(f->stream, (uint64_t)i) - 1);
     case OA_INIT_CUSTOM:
@@ -179,6 +179,10 @@ static enum oa_error fill(struct oa_store *s, const struct oa_parameter *p, uint
     struct oa_view v;
     size_t mark = oa_arena_mark(scratch);
     enum oa_error e = OA_OK;
+    if (p->init == OA_INIT_NORMAL) {
+        s->device->ops->normals(s->device, p->count, p->scale, f.stream, p->value);
+        return OA_OK;
+    }
     if (p->init == OA_INIT_CUSTOM) {
         double *custom = oa_arena_take(scratch, (size_t)(p->count + p->fill_room) * sizeof *custom);
         f.custom = custom;

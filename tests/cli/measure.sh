@@ -52,6 +52,40 @@ says err 'would do nothing: --step times what the options of a run say'
 expect 0 bench --step --config tiny.yaml --clock processor --train.precision f64 --quiet
 says out 'processor time'
 
+# Writing: a step's bytes are those of the weights, once for all sequences, and of what grows with these; rates are
+# those of the times.
+both 'sequences' bench --decode --config tiny.yaml --sequences 1,2,3 --train.precision bf16 --quiet
+says out '"schema": "orthant.decode/1"'
+expect 0 bench --decode --config tiny.yaml --sequences 1,2,3 --train.precision bf16 --model.layers 3 --model.width 64 \
+    --model.heads 2 --model.context 32 --model.vocabulary 4096 --attention softmax --attention linear --quiet --json
+if command -v python3 >/dev/null; then
+    python3 - <<'EOF' || fail "bench --decode counts otherwise"
+import json
+s = json.load(open("out"))
+rows = s["rows"]
+close = lambda a, b: abs(a - b) <= 1e-9 * abs(b)
+assert [(r["attention"], r["sequences"]) for r in rows] == [(a, n) for a in ("softmax", "linear") for n in (1, 2, 3)]
+weights = 2 * (3 * 12 * 64 * 64 + 4096 * 64)
+for one, two, three in (rows[:3], rows[3:]):
+    own = two["bytes"] - one["bytes"]
+    assert close(three["bytes"] - two["bytes"], own) and own > 4 * 4096, own
+    assert abs(one["bytes"] - own - weights) < 0.02 * weights, (one["bytes"], own, weights)
+for r in rows:
+    assert close(r["tokens_per_second"], r["sequences"] / r["seconds"])
+    assert close(r["floor"], r["bytes"] / r["bytes_per_second"])
+EOF
+fi
+expect 2 bench --decode --config tiny.yaml --width 64
+says err 'would do nothing: --decode times what the options of a run say'
+expect 2 bench --sequences 3
+says err 'it belongs to --decode'
+expect 2 bench --decode --config tiny.yaml --sequences 3,5000
+says err 'there can be 1 to 4096'
+expect 2 bench --decode --config tiny.yaml --after 100000
+says err 'do not fit: the context has'
+expect 0 bench --decode --config tiny.yaml --model.context 64 --after 30 --clock processor --sequences 1 --quiet
+says out 'after 30 tokens.*processor time'
+
 # A bench that is stopped shows what it has, be it nothing yet, and says that it is not all.
 stopped_bench() { # SIGNAL CODE SECONDS WORD...
     signal=$1 code=$2 delay=$3

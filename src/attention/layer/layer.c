@@ -275,6 +275,9 @@ static enum oa_error check_group_input(const struct oa_group *g, const struct oa
         longest += first_state(in)->tokens;
     if (in->memory && in->keys > longest)
         longest = in->keys;
+    for (long b = 0; in->rows && b < in->batch; b++)
+        if (in->rows[b].memory)
+            longest = oa_max(longest, in->rows[b].keys);
     if (g->mechanism->can & OA_BOUND_LENGTH && longest > N)
         return oa_fail(g->context, OA_SHAPE,
                        "a sequence of %ld tokens is longer than the tables of %s, which end at N = %ld", longest,
@@ -290,8 +293,9 @@ static enum oa_error check_group_input(const struct oa_group *g, const struct oa
 static enum oa_error check_input(const struct oa_layer *l, const struct oa_layer_input *in)
 {
     bool read = first_state(in) && first_state(in)->tokens > 0; /* the memory, before */
-    if (l->shape.cross != (in->memory != NULL) && !(read && l->shape.cross))
-        return oa_fail(l->context, OA_INTERNAL, "attention layer: memory is %s", in->memory ? "given" : "missing");
+    bool given = in->rows ? in->rows[0].memory != NULL : in->memory != NULL;
+    if (l->shape.cross != given && !(read && l->shape.cross))
+        return oa_fail(l->context, OA_INTERNAL, "attention layer: memory is %s", given ? "given" : "missing");
     for (int g = 0; g < l->groups; g++)
         OA_TRY(check_group_input(&l->group[g], in));
     return first_state(in) ? oa_layer_state_check(l, in) : OA_OK;
@@ -303,26 +307,38 @@ oa_tensor *oa_sequence_rows(oa_tape *t, const oa_tensor *x, long sequence, long 
              : NULL;
 }
 
+/* Of sequence b of those side by side. What is made of a memory is made as it would be alone. */
+static struct oa_layer_input one_of_rows(const struct oa_group *g, const struct oa_layer_input *in, long b,
+                                         struct oa_shared_rows *shared)
+{
+    struct oa_layer_input one = *in;
+    one.batch = 1;
+    one.rows = NULL;
+    one.shared = shared;
+    one.state = in->rows[b].state;
+    one.memory = in->rows[b].memory;
+    one.keys = g->shape.cross ? in->rows[b].keys : in->keys;
+    shared->sequence = b;
+    return one;
+}
+
 /* Sequences side by side: each with its states, one after the other. What they share counts a step once, and is
  * projected at once. */
 static void run_rows(oa_tape *t, const struct oa_group *g, int index, const struct oa_layer_input *in, oa_tensor *v,
                      oa_tensor *o)
 {
     long before = in->rows[0].state[index].tokens;
-    struct oa_shared_rows shared = { .x = in->x };
+    struct oa_shared_rows shared = { .x = in->x, .apart = t->apart };
     for (long b = 0; b < in->batch && oa_status(t->context) == OA_OK; b++) {
-        struct oa_layer_input one = *in;
-        one.batch = 1;
+        struct oa_layer_input one = one_of_rows(g, in, b, &shared);
         one.x = oa_sequence_rows(t, in->x, b, in->queries);
-        one.rows = NULL;
-        one.shared = &shared;
-        shared.sequence = b;
-        one.state = in->rows[b].state;
-        one.keys = in->memory || !g->shape.cross ? in->keys : in->rows[b].keys;
-        oa_tensor *values = in->memory || !v ? v : oa_sequence_rows(t, v, b, in->queries);
+        t->apart = one.memory ? 0 : shared.apart;
+        oa_tensor *values = one.memory && g->value ? oa_linear(t, one.memory, g->value, g->value_bias)
+                                                   : oa_sequence_rows(t, v, b, in->queries);
         oa_state_begin(t, &one.state[index]);
         g->mechanism->forward(t, g, &one, values, oa_sequence_rows(t, o, b, in->queries));
     }
+    t->apart = shared.apart;
     for (long b = 0; b < in->batch; b++)
         in->rows[b].state[index].tokens = before + in->queries;
     oa_state_begin(t, NULL);

@@ -66,8 +66,7 @@ static void draw_mix(const struct oa_chain *c, struct oa_stream s, struct oa_are
     double *work = oa_arena_take(scratch, oa_qr_work(b, b) * sizeof *work);
     if (!q || !work)
         return;
-    for (long i = 0; i < n; i++)
-        q[i] = oa_random_normal(s, (uint64_t)i);
+    oa_random_normals(s, 0, n, q);
     oa_orthonormal_qr(NULL, b, b, q, work);
     if (oa_chain_mixes(c)) {
         memcpy(numbers + oa_chain_mix_at(c), q, (size_t)n * sizeof *q);

@@ -36,19 +36,13 @@ struct head {
 
 /* ---- haar, gram-schmidt, gaussian ------------------------------------------------------------------------------ */
 
-static void fill_normal(struct oa_stream s, long n, double *out)
-{
-    for (long i = 0; i < n; i++)
-        out[i] = oa_random_normal(s, (uint64_t)i);
-}
-
 /* Haar d×k from the given draw; without scratch memory the failure is in the context already. */
 static void haar(const struct head *h, uint64_t draw, long d, long k, double *out)
 {
     double *work = oa_arena_take(h->scratch, oa_qr_work(d, k) * sizeof *work);
     if (!work)
         return;
-    fill_normal(oa_stream_child(h->stream, draw), d * k, out);
+    oa_random_normals(oa_stream_child(h->stream, draw), 0, d * k, out);
     oa_orthonormal_qr(NULL, d, k, out, work);
 }
 
@@ -59,13 +53,13 @@ static void make_haar(const struct head *h)
 
 static void make_gram_schmidt(const struct head *h)
 {
-    fill_normal(oa_stream_child(h->stream, OA_DRAW_MATRIX), h->d * h->k, h->u);
+    oa_random_normals(oa_stream_child(h->stream, OA_DRAW_MATRIX), 0, h->d * h->k, h->u);
     oa_orthonormal_gram_schmidt(h->d, h->k, h->u);
 }
 
 static void make_gaussian(const struct head *h)
 {
-    fill_normal(oa_stream_child(h->stream, OA_DRAW_MATRIX), h->d * h->k, h->u);
+    oa_random_normals(oa_stream_child(h->stream, OA_DRAW_MATRIX), 0, h->d * h->k, h->u);
     for (long i = 0; i < h->d * h->k; i++)
         h->u[i] /= sqrt((double)h->d);
 }
@@ -79,7 +73,7 @@ static void make_block(const struct head *h)
     double *work = oa_arena_take(h->scratch, oa_qr_work(h->k, h->k) * sizeof *work);
     struct oa_stream matrices = oa_stream_child(h->stream, OA_DRAW_MATRIX);
     for (long b = 0; q && work && b < blocks; b++) {
-        fill_normal(oa_stream_child(matrices, (uint64_t)b), h->k * h->k, q);
+        oa_random_normals(oa_stream_child(matrices, (uint64_t)b), 0, h->k * h->k, q);
         oa_orthonormal_qr(NULL, h->k, h->k, q, work);
         for (long l = 0; l < h->k; l++) {
             for (long r = 0; r < h->k; r++)
@@ -135,7 +129,7 @@ static enum oa_error make_slice(oa_context *c, const struct oa_projection_shape 
     size_t square = (size_t)(p->d * p->d);
     double *m = oa_alloc(c, square * sizeof *m), *work = oa_alloc(c, oa_qr_work(p->d, p->d) * sizeof *work);
     if (m && work) {
-        fill_normal(oa_stream_child(s, OA_DRAW_MATRIX), p->d * p->d, m);
+        oa_random_normals(oa_stream_child(s, OA_DRAW_MATRIX), 0, p->d * p->d, m);
         oa_orthonormal_qr(c, p->d, p->d, m, work);
         memcpy(out, m + p->first_head * p->width * p->d, (size_t)(p->heads * p->width * p->d) * sizeof *m);
     }

@@ -227,7 +227,10 @@ static const oa_tensor *project_all(oa_tape *t, struct oa_shared_rows *s, struct
     p = oa_tape_note(t, sizeof *p);
     if (!p)
         return NULL;
+    long apart = t->apart;
+    t->apart = s->apart;
     *p = (struct oa_shared_projection){ .w = w, .y = project_alone(t, s->x, w, b), .next = s->first };
+    t->apart = apart;
     s->first = p;
     return p->y;
 }

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * bench --decode: how fast a model writes, one sequence or several side by side, and how far that is from what reading
+ * its weights and states takes. */
+#include "api/api.h"
+#include "kernels/kernel_bench.h"
+#include "print/print.h"
+#include "statistics/statistics.h"
+
+#include <string.h>
+
+enum { WARM_UP = 2, STEPS = 24 };
+
+/* Tokens of some sequences of one attention. */
+struct row {
+    const char *attention;
+    long sequences;
+    double seconds; /* of a step: a token of each sequence; the median */
+    double bytes;   /* that a step reads and writes, counted by the plan device; of the steps timed, the mean */
+    double rate;    /* bytes a second at which as many are read in a row */
+};
+
+struct report {
+    oa_context *c;
+    const struct oa_options *options;
+    const struct oa_decode_bench_request *q;
+    struct oa_workload workload;
+    struct row *row;
+    int rows;
+    bool stopped;
+};
+
+static double now(const struct report *r)
+{
+    return r->q->processor_time ? oa_processor_clock() : oa_clock();
+}
+
+/* ---- making ---- */
+
+/* A model that reads on, on one of the two devices. */
+struct reader {
+    struct oa_device *device;
+    struct oa_model *model;
+    struct oa_decodings decodings;
+    int32_t *ids;
+    float *logits;
+};
+
+static enum oa_error open_reader(const struct report *r, const struct oa_options *o, long sequences, bool dry,
+                                 struct reader *x)
+{
+    OA_TRY(oa_device_open(r->c, o->train_precision, dry, &x->device));
+    OA_TRY(oa_model_open(x->device, o, &r->workload.form, false, &x->model));
+    if (x->model->form.encoder)
+        return oa_fail(r->c, OA_UNSUPPORTED,
+                       "bench --decode times models that are a decoder alone, and those of the task %s read a source "
+                       "first",
+                       r->workload.task->name);
+    OA_TRY(oa_decodings_open(x->model, (int)sequences, &x->decodings));
+    x->ids = oa_alloc(r->c, (size_t)sequences * sizeof *x->ids);
+    x->logits = oa_alloc(r->c, (size_t)(sequences * x->model->vocabulary) * sizeof *x->logits);
+    OA_TRY(oa_status(r->c));
+    return oa_decodings_begin(&x->decodings, (int)sequences, NULL);
+}
+
+static void close_reader(struct reader *x)
+{
+    oa_free(x->ids);
+    oa_free(x->logits);
+    oa_decodings_close(&x->decodings);
+    oa_model_close(x->model);
+    oa_device_close(x->device);
+    *x = (struct reader){ 0 };
+}
+
+/* Tokens here and there in the vocabulary, another in each sequence. logits: as who writes would want them. */
+static enum oa_error read_token(const struct report *r, struct reader *x, bool logits)
+{
+    for (int i = 0; i < x->decodings.rows; i++)
+        x->ids[i] = (int32_t)((x->decodings.tokens * 7919 + i * 104729L) % x->model->form.vocabulary);
+    if (oa_stop_requested(r->c))
+        return oa_fail(r->c, OA_INTERRUPTED, "stopped by signal %d", oa_stop_requested(r->c));
+    return oa_decodings_read(&x->decodings, x->ids, logits ? x->logits : NULL, NULL);
+}
+
+static enum oa_error read_before(const struct report *r, struct reader *x)
+{
+    for (long i = 0; i < r->q->after; i++)
+        OA_TRY(read_token(r, x, false));
+    for (int i = 0; i < WARM_UP; i++) {
+        OA_TRY(read_token(r, x, true));
+        oa_device_settle(x->device);
+    }
+    return OA_OK;
+}
+
+static enum oa_error time_steps(const struct report *r, struct reader *x, struct row *out)
+{
+    double taken[STEPS];
+    OA_TRY(read_before(r, x));
+    for (int i = 0; i < STEPS; i++) {
+        double start = now(r);
+        OA_TRY(read_token(r, x, true));
+        taken[i] = now(r) - start;
+    }
+    out->seconds = oa_median_of(taken, STEPS).value;
+    return OA_OK;
+}
+
+static enum oa_error count_bytes(const struct report *r, struct reader *x, struct row *out)
+{
+    OA_TRY(read_before(r, x));
+    double before = x->device->bytes;
+    for (int i = 0; i < STEPS; i++)
+        OA_TRY(read_token(r, x, true));
+    out->bytes = (x->device->bytes - before) / STEPS;
+    return OA_OK;
+}
+
+static enum oa_error measure_row(const struct report *r, const struct oa_options *o, struct row *row)
+{
+    struct reader real = { 0 }, plan = { 0 };
+    enum oa_error e = open_reader(r, o, row->sequences, true, &plan);
+    if (e == OA_OK)
+        e = count_bytes(r, &plan, row);
+    close_reader(&plan);
+    if (e == OA_OK)
+        e = open_reader(r, o, row->sequences, false, &real);
+    if (e == OA_OK)
+        e = time_steps(r, &real, row);
+    close_reader(&real);
+    if (e == OA_OK)
+        row->rate = oa_reading_rate(r->c, (size_t)row->bytes, r->q->processor_time ? oa_processor_clock : oa_clock);
+    return e == OA_OK ? oa_status(r->c) : e;
+}
+
+static enum oa_error measure(struct report *r, struct oa_options *changed)
+{
+    const struct oa_decode_bench_request *q = r->q;
+    struct oa_bar bar;
+    int count = q->count ? q->count : 1;
+    oa_bar_open(&bar, r->c, "timing tokens");
+    for (int i = 0; i < count * q->sizes; i++) {
+        *changed = *r->options;
+        const char *attention = q->count ? q->attentions[i / q->sizes] : r->options->model_attention;
+        OA_TRY(oa_options_set(r->c, changed, "model.attention", attention));
+        r->row[r->rows] = (struct row){ .attention = attention, .sequences = q->sequences[i % q->sizes] };
+        oa_bar_say(&bar, i, count * q->sizes);
+        OA_TRY(measure_row(r, changed, &r->row[r->rows]));
+        r->rows++;
+    }
+    return OA_OK;
+}
+
+static enum oa_error check(const struct report *r)
+{
+    const struct oa_decode_bench_request *q = r->q;
+    long most = r->options->model_context - WARM_UP - STEPS;
+    if (q->after < 0 || q->after > most)
+        return oa_fail(r->c, OA_ARGUMENT,
+                       "%ld tokens before those that are timed do not fit: the context has %ld, and %d are timed "
+                       "(model.context)",
+                       q->after, r->options->model_context, WARM_UP + STEPS);
+    for (int i = 0; i < q->sizes; i++)
+        if (q->sequences[i] < 1 || q->sequences[i] > 4096)
+            return oa_fail(r->c, OA_ARGUMENT, "%ld sequences side by side; there can be 1 to 4096", q->sequences[i]);
+    return OA_OK;
+}
+
+/* ---- as text, as JSON ---- */
+
+static const struct oa_column columns[] = {
+    { .title = "attention" },
+    { .title = "sequences", .right = true },
+    { .title = "step", .right = true },
+    { .title = "tokens/s", .right = true },
+    { .title = "bytes\na step", .right = true },
+    { .title = "bytes\na token", .right = true },
+    { .title = "floor", .right = true },
+    { .title = "tokens/s\nat the floor", .right = true },
+    { .title = "share of\nthe floor", .right = true },
+};
+
+static double floor_of(const struct row *row)
+{
+    return row->bytes / row->rate;
+}
+
+static void add_row(const struct row *row, struct oa_table *t)
+{
+    char number[OA_NUMBER];
+    double n = (double)row->sequences;
+    oa_table_cell(t, "%s", row->attention);
+    oa_table_cell(t, "%ld", row->sequences);
+    oa_table_cell(t, "%s", oa_number_seconds(number, row->seconds));
+    oa_table_cell(t, "%s", oa_number(number, n / row->seconds, 3));
+    oa_table_cell(t, "%s", oa_number_bytes(number, row->bytes));
+    oa_table_cell(t, "%s", oa_number_bytes(number, row->bytes / n));
+    oa_table_cell(t, "%s", oa_number_seconds(number, floor_of(row)));
+    oa_table_cell(t, "%s", oa_number(number, n / floor_of(row), 3));
+    oa_table_cell(t, "%.0f %%", 100 * floor_of(row) / row->seconds);
+}
+
+static void text(const struct report *r, int width, struct oa_text *out)
+{
+    struct oa_table t;
+    oa_text_printf(out, "%s, %d thread%s, after %ld tokens: a token of each sequence, median of %d steps%s\n\n",
+                   oa_precision_name(r->options->train_precision), oa_thread_count(r->c),
+                   oa_thread_count(r->c) == 1 ? "" : "s", r->q->after, STEPS,
+                   r->q->processor_time ? ", processor time" : "");
+    oa_table_init(&t, r->c, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < r->rows; i++)
+        add_row(&r->row[i], &t);
+    oa_table_text(&t, width, out);
+    oa_table_free(&t);
+    oa_text_printf(out,
+                   "\nBytes: the weights once for all sequences, what each keeps of its tokens, and activations, as "
+                   "counted. Floor: the time in which these threads read as many bytes that lie in a row.\n");
+}
+
+static json_t *report_json(const struct report *r)
+{
+    json_t *root = json_pack("{s:s, s:s, s:s, s:i, s:I, s:i, s:b}", "schema", "orthant.decode/1", "precision",
+                             oa_precision_name(r->options->train_precision), "clock",
+                             r->q->processor_time ? "processor" : "wall", "threads", oa_thread_count(r->c), "after",
+                             (json_int_t)r->q->after, "steps", STEPS, "interrupted", r->stopped);
+    json_t *rows = json_array();
+    for (int i = 0; i < r->rows; i++) {
+        const struct row *row = &r->row[i];
+        json_array_append_new(rows, json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f}", "attention", row->attention,
+                                              "sequences", (json_int_t)row->sequences, "seconds", row->seconds,
+                                              "tokens_per_second", (double)row->sequences / row->seconds, "bytes",
+                                              row->bytes, "bytes_per_second", row->rate, "floor", floor_of(row)));
+    }
+    json_object_set_new(root, "rows", rows);
+    return root;
+}
+
+/* ---- all of it ---- */
+
+static enum oa_error bench(struct report *r)
+{
+    struct oa_options changed;
+    OA_TRY(check(r));
+    OA_TRY(oa_workload_open(r->c, r->options, &r->workload));
+    r->row = oa_alloc(r->c, (size_t)oa_max(1, (long)oa_max(1, r->q->count) * r->q->sizes) * sizeof *r->row);
+    enum oa_error e = r->row ? measure(r, &changed) : OA_NO_MEMORY;
+    r->stopped = e == OA_INTERRUPTED;
+    if (r->stopped)
+        oa_clear_error(r->c);
+    return r->stopped ? OA_OK : e;
+}
+
+enum oa_error oa_bench_decode(const oa_config *config, const struct oa_decode_bench_request *request,
+                              const struct oa_output *out)
+{
+    struct report r = { .c = config->context, .options = &config->options, .q = request };
+    struct oa_text t;
+    OA_TRY(oa_status(r.c));
+    OA_TRY(oa_check_reserved(r.c, "oa_decode_bench_request", request->reserved, 4));
+    enum oa_error e = bench(&r);
+    oa_text_init(&t, r.c);
+    if (e == OA_OK && oa_wants_json(out))
+        oa_json_add(&t, report_json(&r));
+    else if (e == OA_OK)
+        text(&r, out ? out->width : 0, &t);
+    oa_workload_close(&r.workload);
+    oa_free(r.row);
+    if (e != OA_OK) {
+        oa_text_free(&t);
+        return e;
+    }
+    e = oa_emit(out, &t);
+    return e == OA_OK && r.stopped ? oa_fail(r.c, OA_INTERRUPTED, "the bench was stopped") : e;
+}
