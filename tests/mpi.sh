@@ -78,7 +78,7 @@ done
 part "log and output"
 options="--config tiny.yaml --train.steps 20 --train.accumulate 2 --train.log_every 5 --threads 1"
 ranks 2 0 train $options --out logged
-says logged/log.jsonl '"tokens_per_second": [0-9.]*, "communication": 0\.[0-9]*}'
+says logged/log.jsonl '"tokens_per_second": [0-9.]*, "communication": 0\.[0-9]*, "communication_hidden": [01]\.[0-9]*}'
 [ "$(wc -l <logged/log.jsonl)" -eq 4 ] || fail "log.jsonl does not have 4 lines"
 [ "$(grep -c '^run ' out)" -eq 1 ] || fail "more than one rank printed"
 [ "$(grep -c 'trained and 0 frozen' err)" -eq 1 ] || fail "more than one rank spoke"

@@ -27,17 +27,33 @@ static enum oa_error fail_waiting(struct oa_cluster *cl, const struct oa_message
 }
 
 /* Looks again and again: MPI moves messages only while it is asked. Others may have the core in between. */
-enum oa_error oa_messages_wait(struct oa_cluster *cl, struct oa_messages *m, const char *what)
+enum oa_error oa_cluster_wait(struct oa_cluster *cl, oa_step_on *step, void *argument, const char *what)
 {
     double began = oa_clock(), now = began;
-    bool arrived = cl->ops->arrived(m);
-    while (!arrived && now - began < cl->patience) {
+    const struct oa_messages *late = step(argument);
+    while (late && now - began < cl->patience) {
         sched_yield();
-        arrived = cl->ops->arrived(m);
+        late = step(argument);
         now = oa_clock();
     }
     cl->waited += now - began;
-    return arrived ? oa_status(cl->context) : fail_waiting(cl, m, what);
+    return late ? fail_waiting(cl, late, what) : oa_status(cl->context);
+}
+
+struct lot {
+    const struct oa_cluster *cluster;
+    struct oa_messages *messages;
+};
+
+static struct oa_messages *look(void *argument)
+{
+    const struct lot *lot = argument;
+    return lot->cluster->ops->arrived(lot->messages) ? NULL : lot->messages;
+}
+
+enum oa_error oa_messages_wait(struct oa_cluster *cl, struct oa_messages *m, const char *what)
+{
+    return oa_cluster_wait(cl, look, &(struct lot){ cl, m }, what);
 }
 
 /* ---- together ---- */

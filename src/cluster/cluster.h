@@ -66,6 +66,10 @@ int oa_rank_count(const struct oa_cluster *cl); /* 1: alone */
 /* Until all have arrived, but not longer than the cluster's patience: OA_IO then, with a sentence that names who is
  * missed and `what` was waited for. */
 enum oa_error oa_messages_wait(struct oa_cluster *cl, struct oa_messages *m, const char *what);
+/* The same for more than one lot of messages. step: goes on with what has come in; returns messages that are still
+ * under way, or NULL when nothing is. */
+typedef struct oa_messages *oa_step_on(void *argument);
+enum oa_error oa_cluster_wait(struct oa_cluster *cl, oa_step_on *step, void *argument, const char *what);
 enum oa_error oa_cluster_gather(struct oa_cluster *cl, const char *what, const void *mine, size_t bytes, void *all);
 enum oa_error oa_cluster_broadcast(struct oa_cluster *cl, const char *what, void *data, size_t bytes);
 /* Did everybody come here without a failure? Otherwise that of the lowest rank that has one is recorded everywhere: as

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The sums that ranks have made alone, joined over all of them: bucket by bucket, each in two rounds. In the first a
- * rank gets its shard of every sum of the others; in the second it sends to all what became of it. */
+ * rank gets its shard of every sum of the others; in the second it sends to all what became of it. A bucket begins
+ * when this rank's last leaf has its values, and goes on whenever somebody looks. */
 #include "cluster/tree_sum.h"
 
 /* Elements. A shard of a bucket is a message: not so small that its latency counts. */
-enum { BUCKET = 1 << 20, SHARD = 1 << 16, ALIGN = 16 };
+enum { BUCKET = 1 << 18, SHARD = 1 << 16, ALIGN = 16 };
 
+enum state { MAKING, SUMS, TOTALS, DONE };
 struct bucket {
+    enum state state;
     long first, end; /* in the array */
     struct oa_messages *sums, *totals;
     void **shard; /* [size · OA_TREE_SUMS] this rank's shard of the sums of each rank: received, or where its own are */
@@ -17,6 +20,9 @@ struct oa_tree_exchange {
     int buckets;
     struct oa_tree_nodes *nodes; /* [size] of every rank */
     struct oa_view total, sum[OA_TREE_SUMS], incoming;
+    bool last;      /* the last leaf is being made */
+    double looked;  /* clock, when something was under way at the newest look; else 0 */
+    double joining; /* seconds */
 };
 
 /* ---- shards ---- */
@@ -163,17 +169,20 @@ static void *sum_at(const struct oa_tree_sum *t, int i, long element)
     return oa_real_at(t->device, v->host, element);
 }
 
-static void begin_sums(const struct oa_tree_sum *t, const struct bucket *b, int tag)
+static void receive_sums(const struct oa_tree_sum *t, const struct bucket *b, int tag)
 {
     const struct oa_tree_exchange *x = t->exchange;
-    const struct oa_cluster_ops *ops = t->cluster->ops;
-    for (int r = 0; r < t->size; r++) {
+    for (int r = 0; r < t->size; r++)
         for (int i = 0; r != t->rank && i < x->nodes[r].count; i++)
-            ops->receive(b->sums, r, tag, seen(&x->incoming, b->shard[r * OA_TREE_SUMS + i]),
-                         shard_bytes(t, b, t->rank));
+            t->cluster->ops->receive(b->sums, r, tag, seen(&x->incoming, b->shard[r * OA_TREE_SUMS + i]),
+                                     shard_bytes(t, b, t->rank));
+}
+
+static void send_sums(const struct oa_tree_sum *t, const struct bucket *b, int tag)
+{
+    for (int r = 0; r < t->size; r++)
         for (int i = 0; r != t->rank && i < t->own.count; i++)
-            ops->send(b->sums, r, tag, sum_at(t, i, shard_begin(b, r, t->size)), shard_bytes(t, b, r));
-    }
+            t->cluster->ops->send(b->sums, r, tag, sum_at(t, i, shard_begin(b, r, t->size)), shard_bytes(t, b, r));
 }
 
 /* The sum of a node that a rank has made, or of both children, which is left in the place of the first. */
@@ -213,33 +222,132 @@ static void begin_totals(const struct oa_tree_sum *t, const struct bucket *b, in
     }
 }
 
-static void fetch(const struct oa_tree_sum *t)
+static void fetch_sums(const struct oa_tree_sum *t, const struct bucket *b)
 {
-    oa_view_fetch(&t->exchange->total);
-    for (int i = 0; i < t->own.count - 1; i++)
-        oa_view_fetch(&t->exchange->sum[i]);
+    const struct oa_tree_exchange *x = t->exchange;
+    size_t bytes = (size_t)(b->end - b->first) * t->device->numbers.real_size;
+    for (int i = 0; i < t->own.count; i++)
+        fetch_part(t, t->sum[i] == t->total ? &x->total : &x->sum[i], oa_real_at(t->device, t->sum[i], b->first),
+                   bytes);
 }
 
-enum oa_error oa_tree_exchange(struct oa_tree_sum *t)
+/* ---- the life of a bucket ---- */
+
+static void add_up(struct oa_tree_sum *t, const struct bucket *b)
+{
+    double began = oa_clock();
+    oa_view_store(&t->exchange->incoming);
+    join_all(t, b);
+    t->exchange->joining += oa_clock() - began;
+}
+
+static void step_on(struct oa_tree_sum *t, int i)
+{
+    const struct oa_cluster_ops *ops = t->cluster->ops;
+    struct bucket *b = &t->exchange->bucket[i];
+    if (b->state == SUMS && ops->arrived(b->sums)) {
+        add_up(t, b);
+        begin_totals(t, b, 2 * i + 1);
+        b->state = TOTALS;
+    }
+    if (b->state == TOTALS && ops->arrived(b->totals))
+        b->state = DONE;
+}
+
+/* Messages of the first bucket that is not done. */
+static struct oa_messages *step_all(void *argument)
+{
+    struct oa_tree_sum *t = argument;
+    const struct oa_tree_exchange *x = t->exchange;
+    struct oa_messages *late = NULL;
+    for (int i = 0; i < x->buckets; i++) {
+        const struct bucket *b = &x->bucket[i];
+        step_on(t, i);
+        if (!late && (b->state == SUMS || b->state == TOTALS))
+            late = b->state == SUMS ? b->sums : b->totals;
+    }
+    return late;
+}
+
+void oa_tree_look(struct oa_tree_sum *t)
 {
     struct oa_tree_exchange *x = t->exchange;
-    for (int i = 0; t->device->dry && i < x->buckets; i++)
-        join_all(t, &x->bucket[i]);
+    if (!x || t->device->dry)
+        return;
+    bool more = step_all(t) != NULL;
+    double now = oa_clock();
+    t->hidden += x->looked > 0 ? now - x->looked : 0;
+    x->looked = more ? now : 0;
+}
+
+static void make_ready(struct oa_tree_sum *t, int i)
+{
+    struct bucket *b = &t->exchange->bucket[i];
+    if (b->state != MAKING)
+        return;
+    oa_tree_add_waiting(t, b->first, b->end);
+    fetch_sums(t, b);
+    b->state = SUMS;
+    if (t->device->dry)
+        join_all(t, b);
+    else
+        send_sums(t, b, 2 * i);
+}
+
+int oa_tree_bucket_count(const struct oa_tree_sum *t)
+{
+    return t->exchange && !t->device->dry ? t->exchange->buckets : 0;
+}
+
+int oa_tree_buckets(const struct oa_tree_sum *t)
+{
+    return t->exchange && t->exchange->last ? oa_tree_bucket_count(t) : 0;
+}
+
+void oa_tree_bucket(const struct oa_tree_sum *t, int bucket, long *first, long *end)
+{
+    *first = t->exchange->bucket[bucket].first;
+    *end = t->exchange->bucket[bucket].end;
+}
+
+void oa_tree_bucket_ready(struct oa_tree_sum *t, int bucket)
+{
+    make_ready(t, bucket);
+}
+
+/* ---- a step ---- */
+
+/* What comes in has its place before it is sent. */
+void oa_tree_exchange_begin(struct oa_tree_sum *t)
+{
+    struct oa_tree_exchange *x = t->exchange;
+    for (int i = 0; i < x->buckets; i++) {
+        x->bucket[i].state = MAKING;
+        if (!t->device->dry)
+            receive_sums(t, &x->bucket[i], 2 * i);
+    }
+}
+
+void oa_tree_exchange_last(struct oa_tree_sum *t, bool begun)
+{
+    t->exchange->last = begun;
+    if (!begun)
+        oa_tree_look(t);
+    t->exchange->looked = 0;
+}
+
+enum oa_error oa_tree_exchange_end(struct oa_tree_sum *t)
+{
+    struct oa_tree_exchange *x = t->exchange;
+    for (int i = 0; i < x->buckets; i++)
+        make_ready(t, i);
     if (t->device->dry)
         return OA_OK;
-    fetch(t);
-    for (int i = 0; i < x->buckets; i++)
-        begin_sums(t, &x->bucket[i], 2 * i);
-    for (int i = 0; i < x->buckets; i++) {
-        OA_TRY(oa_messages_wait(t->cluster, x->bucket[i].sums, "gradients"));
-        oa_view_store(&x->incoming);
-        join_all(t, &x->bucket[i]);
-        begin_totals(t, &x->bucket[i], 2 * i + 1);
-    }
-    for (int i = 0; i < x->buckets; i++)
-        OA_TRY(oa_messages_wait(t->cluster, x->bucket[i].totals, "the sums of gradients"));
+    x->joining = 0;
+    enum oa_error e = oa_cluster_wait(t->cluster, step_all, t, "gradients");
+    t->cluster->waited -= x->joining;
     oa_view_store(&x->total);
-    return OA_OK;
+    return e;
 }
 
 void oa_tree_traffic(const struct oa_tree_sum *t, struct oa_traffic *out)

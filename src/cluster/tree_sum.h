@@ -8,7 +8,8 @@
  *
  * What is exchanged is cut into buckets, and each of these into a shard for each rank. A rank gets its shards of the
  * sums of all others, joins them, and sends the result to all: it sends and receives 2 (R−1)/R of the array a step, if
- * the tree leaves one sum a rank.
+ * the tree leaves one sum a rank. Whoever makes a rank's last leaf can say of each bucket when its values are final;
+ * what is sent and joined then is hidden behind the rest of the work. When that is said changes no bit.
  */
 #ifndef ORTHANT_CLUSTER_TREE_SUM_H
 #define ORTHANT_CLUSTER_TREE_SUM_H
@@ -39,9 +40,11 @@ struct oa_tree_sum {
     int rank, size;
     struct oa_arena arena; /* of the device: */
     void *pending[OA_TREE_LEVELS];
+    int waiting; /* of these, for the last leaf */
     struct oa_tree_nodes own;
     void *sum[OA_TREE_SUMS];           /* of own nodes; the last is `total` itself */
-    struct oa_tree_exchange *exchange; /* NULL: alone, or on the plan device */
+    struct oa_tree_exchange *exchange; /* NULL: alone */
+    double hidden;                     /* seconds in which messages were under way while a leaf was made */
 };
 
 /* `cluster` may be one that there is only talk of: with a dry device memory is counted. OA_ARGUMENT when the ranks do
@@ -52,6 +55,16 @@ void oa_tree_sum_close(struct oa_tree_sum *t);
 /* Makes this rank's leaves, in order, and leaves the sum over the leaves of all ranks in `total`, on every rank. */
 enum oa_error oa_tree_sum_make(struct oa_tree_sum *t, oa_leaf *leaf, void *argument);
 
+/* The buckets [first, end) of the array, in its order; alone there are none. */
+int oa_tree_bucket_count(const struct oa_tree_sum *t);
+/* While this rank's last leaf is made: as many, and of each may be said, once, that the leaf will not change it any
+ * more. Else 0. */
+int oa_tree_buckets(const struct oa_tree_sum *t);
+void oa_tree_bucket(const struct oa_tree_sum *t, int bucket, long *first, long *end);
+void oa_tree_bucket_ready(struct oa_tree_sum *t, int bucket);
+/* Goes on with what has come in. Messages move only while they are looked at. */
+void oa_tree_look(struct oa_tree_sum *t);
+
 /* What this rank exchanges with the others for a sum. */
 struct oa_traffic {
     double sent, received; /* bytes */
@@ -59,9 +72,13 @@ struct oa_traffic {
 };
 void oa_tree_traffic(const struct oa_tree_sum *t, struct oa_traffic *out);
 
+/* Private: tree_sum.c. What waits for the last leaf, added to it. */
+void oa_tree_add_waiting(const struct oa_tree_sum *t, long first, long end);
 /* Private: tree_exchange.c. */
 enum oa_error oa_tree_exchange_open(struct oa_tree_sum *t);
 void oa_tree_exchange_close(struct oa_tree_sum *t);
-enum oa_error oa_tree_exchange(struct oa_tree_sum *t);
+void oa_tree_exchange_begin(struct oa_tree_sum *t);            /* before the first leaf of a sum */
+void oa_tree_exchange_last(struct oa_tree_sum *t, bool begun); /* before and after the last one */
+enum oa_error oa_tree_exchange_end(struct oa_tree_sum *t);
 
 #endif

@@ -142,6 +142,11 @@ void oa_tape_wrote(oa_tape *t, oa_tensor *y);
 void oa_tape_at(oa_tape *t, const char *stack, const char *place, int layer);
 /* Afterwards values and gradients of tensors made by oa_tensor_new are gone; those of oa_tensor_from stay. */
 void oa_tape_backward(oa_tape *t);
+/* The same, and somebody may do something before each node (begins) and after it. */
+typedef void oa_beside_node(void *argument, bool begins);
+void oa_tape_backward_with(oa_tape *t, oa_beside_node *beside, void *argument);
+/* A number that two tapes share whose nodes are the same operations at the same places, in the same order. */
+uint64_t oa_tape_signature(const oa_tape *t);
 
 /* ---- diagnosis (trace.c) ---- */
 

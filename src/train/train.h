@@ -192,8 +192,9 @@ struct oa_log_line {
     long step;
     double loss, valid_loss, lr, gradient_norm, seconds, tokens; /* valid_loss NaN: none */
     const struct oa_measure *measures;                           /* of the task; NULL: the loss alone */
-    double rate,
-        waiting; /* of several ranks since the line before: tokens a second, share of time in communication; 0: one */
+    /* Of several ranks since the line before: tokens a second, and shares of the time: waited for others, and computed
+     * while messages were under way. 0: one rank. */
+    double rate, waiting, hidden;
     double scores[OA_MEASURES]; /* as in struct oa_run; NaN: not measured */
 };
 enum oa_error oa_curve_reserve(oa_context *c, struct oa_run *run, int capacity); /* room for so many points */

@@ -2,8 +2,8 @@
  * One run. The life of a training step, in the order of the code:
  *
  *     batch (data/batches.c) → oa_model_loss (model/transformer.c) → oa_tape_backward (ops/tape.c)
- *     → the sum over micro-batches and ranks (cluster/tree_sum.c) → gradient norm and clipping → oa_optimizer_step
- * (optimizer.c) → log, validation, checkpoint
+ *     → the sum over micro-batches and ranks (cluster/tree_sum.c; beside the last: handout.c) → gradient norm and
+ * clipping → oa_optimizer_step (optimizer.c) → log, validation, checkpoint
  *
  * Nothing in the loop allocates after the first step. Everything random is a function of (seed, step), so a run that
  * goes on from a checkpoint makes the same bits as one that was never stopped. */
@@ -44,7 +44,7 @@ static enum oa_error micro_batch(void *argument, long micro)
     t->losses[micro] = scale * oa_model_loss(&t->tape, t->m, &batch, scale);
     OA_TRY(oa_status(t->c));
     if (isfinite(t->losses[micro]))
-        oa_tape_backward(&t->tape);
+        oa_handout_backward(&t->handout, &t->tape);
     return oa_status(t->c);
 }
 
@@ -138,7 +138,9 @@ static void add_validation(const struct trainer *t, struct oa_log_line *line)
 static struct oa_log_line empty_line(const struct trainer *t, long step)
 {
     double none = (double)NAN;
-    struct oa_log_line line = { step, none, none, none, none, none, none, t->r->workload->task->measures, 0, 0, { 0 } };
+    struct oa_log_line line = {
+        step, none, none, none, none, none, none, t->r->workload->task->measures, 0, 0, 0, { 0 }
+    };
     oa_scores_clear(line.scores);
     return line;
 }

@@ -13,6 +13,7 @@
 #include "cluster/tree_sum.h"
 #include "train/average.h"
 #include "train/best.h"
+#include "train/handout.h"
 #include "train/initial.h"
 #include "train/train.h"
 
@@ -20,9 +21,11 @@ enum { OA_TIMES = 4096 }; /* newest step times, for the median */
 
 /* What ranks say in each step. */
 struct oa_ranks {
-    struct oa_report *mine, *all;   /* NULL: alone */
-    size_t bytes;                   /* of one */
-    double waited, seconds, tokens; /* in waits, in steps, and in these: when the newest line of the log was written */
+    struct oa_report *mine, *all; /* NULL: alone */
+    size_t bytes;                 /* of one */
+    /* In waits, in messages that were under way meanwhile, in steps, and in these: when the newest line of the log was
+     * written. */
+    double waited, hidden, seconds, tokens;
 };
 
 struct trainer {
@@ -50,6 +53,7 @@ struct trainer {
     double loss, norm;      /* of the newest step */
     double *losses;         /* of its micro-batches [train.accumulate], each as a share of the step's */
     struct oa_tree_sum sum; /* of gradients, over the micro-batches of all ranks */
+    struct oa_handout handout;
     struct oa_ranks ranks;
     struct oa_amount amount;
     int metric; /* number of the task's measure that the best model is chosen by */

@@ -133,8 +133,10 @@ static enum oa_error reserve(struct trainer *t)
     oa_arena_reserve(&t->tape.arena, (size_t)t->plan.memory_activations);
     oa_arena_reserve(&t->d->scratch, (size_t)t->plan.memory_scratch);
     t->losses = oa_alloc(t->c, (size_t)t->o->train_accumulate * sizeof *t->losses);
-    return t->losses ? oa_tree_sum_open(t->d, t->r->cluster, t->o->train_accumulate, s->gradients, s->live, &t->sum)
-                     : OA_NO_MEMORY;
+    if (!t->losses)
+        return OA_NO_MEMORY;
+    OA_TRY(oa_tree_sum_open(t->d, t->r->cluster, t->o->train_accumulate, s->gradients, s->live, &t->sum));
+    return oa_handout_open(s, &t->sum, &t->handout);
 }
 
 /* Nothing is written. */
@@ -168,6 +170,7 @@ void oa_trainer_close(struct trainer *t)
     oa_batches_close(t->train);
     oa_batches_close(t->valid);
     oa_ranks_close(t);
+    oa_handout_close(&t->handout);
     oa_tree_sum_close(&t->sum);
     oa_free(t->losses);
     if (t->m)

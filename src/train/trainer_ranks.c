@@ -74,6 +74,7 @@ enum oa_error oa_ranks_open(struct trainer *t)
 static void note_pace(struct trainer *t)
 {
     t->ranks.waited = t->r->cluster->waited;
+    t->ranks.hidden = t->sum.hidden;
     t->ranks.seconds = t->p.seconds;
     t->ranks.tokens = t->p.tokens;
 }
@@ -139,5 +140,6 @@ void oa_ranks_log(struct trainer *t, struct oa_log_line *line)
         return;
     line->rate = (t->p.tokens - k->tokens) / seconds;
     line->waiting = (t->r->cluster->waited - k->waited) / seconds;
+    line->hidden = (t->sum.hidden - k->hidden) / seconds;
     note_pace(t);
 }
