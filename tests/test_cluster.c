@@ -197,7 +197,7 @@ static void test_nodes_of_a_stretch(void **state)
 /* ---- sums ---- */
 
 struct sum_task {
-    long leaves, count;
+    long leaves, count, scattered;
     const float *expected;
 };
 
@@ -265,6 +265,35 @@ static enum oa_error make_leaf(void *argument, long leaf)
     return OA_OK;
 }
 
+/* Sums of squares by runs, and then all values, from what each rank has in its shards; elsewhere there is nonsense. */
+static enum oa_error gather_scattered(struct oa_tree_sum *t, float *values)
+{
+    struct oa_device *d = t->device;
+    double *runs = oa_alloc(d->context, (size_t)(oa_blocks(t->scattered, OA_SQUARES_RUN) + 1) * sizeof *runs), sum = 0;
+    long at = 0;
+    for (int i = 0; i < t->shards; i++) {
+        const struct oa_tree_shard *s = &t->shard[i];
+        if (s->at != at || (s->first < s->end && s->first % OA_SQUARES_RUN))
+            return oa_fail(d->context, OA_INTERNAL, "shard %d has no whole runs, or another place", i);
+        at += s->end - s->first;
+        for (long e = s->first; e < s->end; e += OA_SQUARES_RUN)
+            runs[e / OA_SQUARES_RUN] = d->ops->sum_squares(d, oa_min(OA_SQUARES_RUN, s->end - e), values + e);
+    }
+    for (long e = 0, i = 0; e < t->scattered; e++) {
+        while (i < t->shards && e >= t->shard[i].end)
+            i++;
+        if (i == t->shards || e < t->shard[i].first)
+            values[e] = (float)NAN;
+    }
+    OA_TRY(oa_tree_gather_runs(t, runs));
+    for (long i = 0; i < oa_blocks(t->scattered, OA_SQUARES_RUN); i++)
+        sum += runs[i];
+    oa_free(runs);
+    OA_TRY(oa_tree_spread(t, values, "values"));
+    bool same = at == t->held && sum == d->ops->sum_squares(d, t->scattered, values);
+    return same ? OA_OK : oa_fail(d->context, OA_INTERNAL, "the sum of squares is another one");
+}
+
 static void *sum_body(void *argument)
 {
     struct rank *r = argument;
@@ -275,9 +304,11 @@ static void *sum_body(void *argument)
     struct leaf leaf = { .values = oa_alloc(c, (size_t)task->count * sizeof(float)), .count = task->count, .sum = &t };
     r->e = oa_device_open(c, OA_PRECISION_F32, false, &d);
     if (r->e == OA_OK)
-        r->e = oa_tree_sum_open(d, &r->cluster, task->leaves, leaf.values, task->count, &t);
+        r->e = oa_tree_sum_open(d, &r->cluster, task->leaves, leaf.values, task->count, task->scattered, &t);
     for (int step = 0; step < 2 && r->e == OA_OK; step++)
         r->e = oa_tree_sum_make(&t, make_leaf, &leaf);
+    if (r->e == OA_OK && t.scattered)
+        r->e = gather_scattered(&t, leaf.values);
     oa_tree_sum_close(&t);
     r->result = (double)leaf.made;
     if (r->e == OA_OK && memcmp(leaf.values, task->expected, (size_t)task->count * sizeof(float)) != 0)
@@ -287,13 +318,13 @@ static void *sum_body(void *argument)
     return NULL;
 }
 
-static void check_sum(long leaves, int size, long count)
+static void check_scattered(long leaves, int size, long count, long scattered)
 {
     struct rank ranks[MOST];
     float *expected = malloc((size_t)count * sizeof *expected);
     for (long i = 0; i < count; i++)
         expected[i] = pairwise(leaves, i);
-    struct sum_task task = { leaves, count, expected };
+    struct sum_task task = { leaves, count, scattered, expected };
     on_ranks(size, 60, sum_body, &task, ranks);
     for (int r = 0; r < size; r++) {
         if (ranks[r].e != OA_OK)
@@ -301,6 +332,11 @@ static void check_sum(long leaves, int size, long count)
         assert_true(ranks[r].result == 2 * (double)leaves / size);
     }
     free(expected);
+}
+
+static void check_sum(long leaves, int size, long count)
+{
+    check_scattered(leaves, size, count, 0);
 }
 
 static void test_sums_do_not_depend_on_ranks(void **state)
@@ -315,7 +351,11 @@ static void test_sums_do_not_depend_on_ranks(void **state)
     }
     check_sum(6, 2, (1 << 20) + 1000); /* five buckets */
     check_sum(4, 4, (1 << 20) + 17);
-    check_sum(12, 4, (1 << 19) + 17); /* stretches that are no nodes */
+    check_sum(12, 4, (1 << 19) + 17);  /* stretches that are no nodes */
+    check_scattered(2, 2, 1000, 1000); /* one shard */
+    check_scattered(4, 4, (1 << 20) + 17, (1 << 20) + 17);
+    check_scattered(6, 3, 900000, 700000); /* and a part of which all have all */
+    check_scattered(5, 5, (1 << 19) + 5, 1 << 19);
 }
 
 static void test_ranks_must_divide_the_leaves(void **state)
@@ -323,7 +363,7 @@ static void test_ranks_must_divide_the_leaves(void **state)
     (void)state;
     struct rank ranks[MOST];
     float expected[4] = { 0 };
-    on_ranks(2, 60, sum_body, &(struct sum_task){ 3, 4, expected }, ranks);
+    on_ranks(2, 60, sum_body, &(struct sum_task){ 3, 4, 0, expected }, ranks);
     assert_int_equal(ranks[0].e, OA_ARGUMENT);
     assert_non_null(
         strstr(ranks[0].sentence, "2 ranks do not divide the micro-batches of a step, train.accumulate = 3"));
@@ -343,7 +383,7 @@ static void test_what_is_exchanged(void **state)
         struct oa_tree_sum t;
         struct oa_traffic traffic;
         struct leaf leaf = { .sum = &t };
-        assert_int_equal(oa_tree_sum_open(d, &talk, 8, (void *)(uintptr_t)4096, count, &t), OA_OK);
+        assert_int_equal(oa_tree_sum_open(d, &talk, 8, (void *)(uintptr_t)4096, count, 0, &t), OA_OK);
         oa_tree_traffic(&t, &traffic);
         double expected = 2.0 * (size - 1) / size * (double)count * 4;
         assert_true(traffic.sent == expected && traffic.received == expected);
@@ -393,7 +433,7 @@ static void open_little(struct little_model *m, oa_context *c, struct oa_cluster
     assert_int_equal(oa_store_allocate(&m->store, 1, true), OA_OK);
     oa_tape_init(&m->tape, m->d);
     m->x = oa_alloc(c, (size_t)(ROWS * WIDE) * sizeof *m->x);
-    assert_int_equal(oa_tree_sum_open(m->d, cluster, 4, m->store.gradients, m->store.live, &m->sum), OA_OK);
+    assert_int_equal(oa_tree_sum_open(m->d, cluster, 4, m->store.gradients, m->store.live, 0, &m->sum), OA_OK);
     assert_int_equal(oa_handout_open(&m->store, &m->sum, &m->handout), OA_OK);
 }
 

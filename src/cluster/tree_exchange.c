@@ -2,46 +2,7 @@
  * The sums that ranks have made alone, joined over all of them: bucket by bucket, each in two rounds. In the first a
  * rank gets its shard of every sum of the others; in the second it sends to all what became of it. A bucket begins
  * when this rank's last leaf has its values, and goes on whenever somebody looks. */
-#include "cluster/tree_sum.h"
-
-/* Elements. A shard of a bucket is a message: not so small that its latency counts. */
-enum { BUCKET = 1 << 18, SHARD = 1 << 16, ALIGN = 16 };
-
-enum state { MAKING, SUMS, TOTALS, DONE };
-struct bucket {
-    enum state state;
-    long first, end; /* in the array */
-    struct oa_messages *sums, *totals;
-    void **shard; /* [size · OA_TREE_SUMS] this rank's shard of the sums of each rank: received, or where its own are */
-};
-
-struct oa_tree_exchange {
-    struct bucket *bucket;
-    int buckets;
-    struct oa_tree_nodes *nodes; /* [size] of every rank */
-    struct oa_view total, sum[OA_TREE_SUMS], incoming;
-    bool last;      /* the last leaf is being made */
-    double looked;  /* clock, when something was under way at the newest look; else 0 */
-    double joining; /* seconds */
-};
-
-/* ---- shards ---- */
-
-static long shard_begin(const struct bucket *b, int rank, int size)
-{
-    long all = b->end - b->first, at = all / size * rank + all % size * rank / size;
-    return rank == size ? b->end : b->first + at / ALIGN * ALIGN;
-}
-
-static long shard_size(const struct bucket *b, int rank, int size)
-{
-    return shard_begin(b, rank + 1, size) - shard_begin(b, rank, size);
-}
-
-static size_t shard_bytes(const struct oa_tree_sum *t, const struct bucket *b, int rank)
-{
-    return (size_t)shard_size(b, rank, t->size) * t->device->numbers.real_size;
-}
+#include "cluster/tree_parts.h"
 
 /* ---- opening ---- */
 
@@ -51,41 +12,46 @@ static long incoming_size(const struct oa_tree_sum *t, const struct oa_tree_exch
     for (int r = 0; r < t->size; r++)
         sums += r == t->rank ? 0 : x->nodes[r].count;
     for (int i = 0; i < x->buckets; i++)
-        n += sums * shard_size(&x->bucket[i], t->rank, t->size);
+        n += sums * oa_shard_size(t, &x->bucket[i], t->rank);
     return n;
 }
 
-static void place_shards(const struct oa_tree_sum *t, const struct oa_tree_exchange *x, struct bucket *b,
+static void place_shards(const struct oa_tree_sum *t, const struct oa_tree_exchange *x, struct oa_bucket *b,
                          void *incoming, long *used)
 {
     for (int r = 0; r < t->size; r++)
         for (int i = 0; i < x->nodes[r].count; i++) {
             void **at = &b->shard[r * OA_TREE_SUMS + i];
             if (r == t->rank) {
-                *at = oa_real_at(t->device, t->sum[i], shard_begin(b, r, t->size));
+                *at = oa_real_at(t->device, t->sum[i], oa_shard_begin(t, b, r));
                 continue;
             }
             *at = oa_real_at(t->device, incoming, *used);
-            *used += shard_size(b, t->rank, t->size);
+            *used += oa_shard_size(t, b, t->rank);
         }
 }
 
-static enum oa_error open_buckets(struct oa_tree_sum *t, struct oa_tree_exchange *x)
+static enum oa_error open_bucket(const struct oa_tree_sum *t, long first, long end, struct oa_bucket *out)
 {
     const struct oa_cluster_ops *ops = t->cluster->ops;
-    oa_context *c = t->device->context;
-    long size = oa_max(BUCKET, (long)t->size * SHARD);
-    x->buckets = (int)oa_blocks(t->count, size);
-    x->bucket = oa_alloc(c, (size_t)x->buckets * sizeof *x->bucket);
-    for (int i = 0; x->bucket && i < x->buckets; i++) {
-        struct bucket *b = &x->bucket[i];
-        b->first = i * size;
-        b->end = oa_min(t->count, b->first + size);
-        b->shard = oa_alloc(c, (size_t)t->size * OA_TREE_SUMS * sizeof *b->shard);
-        b->sums = ops ? ops->open(t->cluster) : NULL;
-        b->totals = ops ? ops->open(t->cluster) : NULL;
+    *out = (struct oa_bucket){ .first = first, .end = end, .scattered = first < t->scattered };
+    out->shard = oa_alloc(t->device->context, (size_t)t->size * OA_TREE_SUMS * sizeof *out->shard);
+    out->sums = ops ? ops->open(t->cluster) : NULL;
+    out->totals = ops ? ops->open(t->cluster) : NULL;
+    return oa_status(t->device->context);
+}
+
+/* None has elements on both sides of the end of what stays in shards. */
+static enum oa_error open_buckets(struct oa_tree_sum *t, struct oa_tree_exchange *x)
+{
+    long size = oa_bucket_size(t->size);
+    long most = oa_blocks(t->scattered, size) + oa_blocks(t->count - t->scattered, size);
+    x->bucket = oa_alloc(t->device->context, (size_t)most * sizeof *x->bucket);
+    for (long first = 0, end; x->bucket && first < t->count; first = end) {
+        end = oa_min(first < t->scattered ? t->scattered : t->count, first + size);
+        OA_TRY(open_bucket(t, first, end, &x->bucket[x->buckets++]));
     }
-    return oa_status(c);
+    return oa_status(t->device->context);
 }
 
 static enum oa_error open_nodes(struct oa_tree_sum *t, struct oa_tree_exchange *x)
@@ -121,20 +87,22 @@ enum oa_error oa_tree_exchange_open(struct oa_tree_sum *t)
     for (int i = 0; i < x->buckets; i++)
         place_shards(t, x, &x->bucket[i], incoming, &used);
     open_views(t, x, incoming, bytes);
-    return oa_status(t->device->context);
+    return oa_tree_shards_open(t);
 }
 
 void oa_tree_exchange_close(struct oa_tree_sum *t)
 {
     struct oa_tree_exchange *x = t->exchange;
     for (int i = 0; x && x->bucket && i < x->buckets; i++) {
-        struct bucket *b = &x->bucket[i];
+        struct oa_bucket *b = &x->bucket[i];
         if (b->sums)
             t->cluster->ops->close(b->sums);
         if (b->totals)
             t->cluster->ops->close(b->totals);
         oa_free(b->shard);
     }
+    oa_free(t->shard);
+    oa_free(t->runs);
     if (!x)
         return;
     oa_view_close(&x->total);
@@ -169,24 +137,24 @@ static void *sum_at(const struct oa_tree_sum *t, int i, long element)
     return oa_real_at(t->device, v->host, element);
 }
 
-static void receive_sums(const struct oa_tree_sum *t, const struct bucket *b, int tag)
+static void receive_sums(const struct oa_tree_sum *t, const struct oa_bucket *b, int tag)
 {
     const struct oa_tree_exchange *x = t->exchange;
     for (int r = 0; r < t->size; r++)
         for (int i = 0; r != t->rank && i < x->nodes[r].count; i++)
             t->cluster->ops->receive(b->sums, r, tag, seen(&x->incoming, b->shard[r * OA_TREE_SUMS + i]),
-                                     shard_bytes(t, b, t->rank));
+                                     oa_shard_bytes(t, b, t->rank));
 }
 
-static void send_sums(const struct oa_tree_sum *t, const struct bucket *b, int tag)
+static void send_sums(const struct oa_tree_sum *t, const struct oa_bucket *b, int tag)
 {
     for (int r = 0; r < t->size; r++)
         for (int i = 0; r != t->rank && i < t->own.count; i++)
-            t->cluster->ops->send(b->sums, r, tag, sum_at(t, i, shard_begin(b, r, t->size)), shard_bytes(t, b, r));
+            t->cluster->ops->send(b->sums, r, tag, sum_at(t, i, oa_shard_begin(t, b, r)), oa_shard_bytes(t, b, r));
 }
 
 /* The sum of a node that a rank has made, or of both children, which is left in the place of the first. */
-static void *join(const struct oa_tree_sum *t, const struct bucket *b, long first, long end)
+static void *join(const struct oa_tree_sum *t, const struct oa_bucket *b, long first, long end)
 {
     const struct oa_tree_exchange *x = t->exchange;
     long each = t->leaves / t->size;
@@ -196,33 +164,20 @@ static void *join(const struct oa_tree_sum *t, const struct bucket *b, long firs
             return b->shard[owner * OA_TREE_SUMS + i];
     long cut = oa_tree_cut(first, end);
     void *left = join(t, b, first, cut), *right = join(t, b, cut, end);
-    t->device->ops->axpy(t->device, shard_size(b, t->rank, t->size), 1, right, left);
+    t->device->ops->axpy(t->device, oa_shard_size(t, b, t->rank), 1, right, left);
     return left;
 }
 
-static void join_all(const struct oa_tree_sum *t, const struct bucket *b)
+static void join_all(const struct oa_tree_sum *t, const struct oa_bucket *b)
 {
     struct oa_device *d = t->device;
-    void *joined = join(t, b, 0, t->leaves), *place = oa_real_at(d, t->total, shard_begin(b, t->rank, t->size));
+    void *joined = join(t, b, 0, t->leaves), *place = oa_real_at(d, t->total, oa_shard_begin(t, b, t->rank));
     if (joined != place)
-        d->ops->copy(d, shard_bytes(t, b, t->rank), joined, place);
-    fetch_part(t, &t->exchange->total, place, shard_bytes(t, b, t->rank));
+        d->ops->copy(d, oa_shard_bytes(t, b, t->rank), joined, place);
+    fetch_part(t, &t->exchange->total, place, oa_shard_bytes(t, b, t->rank));
 }
 
-static void begin_totals(const struct oa_tree_sum *t, const struct bucket *b, int tag)
-{
-    const struct oa_cluster_ops *ops = t->cluster->ops;
-    void *host = t->exchange->total.host;
-    for (int r = 0; r < t->size; r++) {
-        if (r == t->rank)
-            continue;
-        ops->receive(b->totals, r, tag, oa_real_at(t->device, host, shard_begin(b, r, t->size)), shard_bytes(t, b, r));
-        ops->send(b->totals, r, tag, oa_real_at(t->device, host, shard_begin(b, t->rank, t->size)),
-                  shard_bytes(t, b, t->rank));
-    }
-}
-
-static void fetch_sums(const struct oa_tree_sum *t, const struct bucket *b)
+static void fetch_sums(const struct oa_tree_sum *t, const struct oa_bucket *b)
 {
     const struct oa_tree_exchange *x = t->exchange;
     size_t bytes = (size_t)(b->end - b->first) * t->device->numbers.real_size;
@@ -233,7 +188,7 @@ static void fetch_sums(const struct oa_tree_sum *t, const struct bucket *b)
 
 /* ---- the life of a bucket ---- */
 
-static void add_up(struct oa_tree_sum *t, const struct bucket *b)
+static void add_up(struct oa_tree_sum *t, const struct oa_bucket *b)
 {
     double began = oa_clock();
     oa_view_store(&t->exchange->incoming);
@@ -244,14 +199,15 @@ static void add_up(struct oa_tree_sum *t, const struct bucket *b)
 static void step_on(struct oa_tree_sum *t, int i)
 {
     const struct oa_cluster_ops *ops = t->cluster->ops;
-    struct bucket *b = &t->exchange->bucket[i];
-    if (b->state == SUMS && ops->arrived(b->sums)) {
+    struct oa_bucket *b = &t->exchange->bucket[i];
+    if (b->state == OA_BUCKET_SUMS && ops->arrived(b->sums)) {
         add_up(t, b);
-        begin_totals(t, b, 2 * i + 1);
-        b->state = TOTALS;
+        if (!b->scattered)
+            oa_shard_spread(t, b, t->exchange->total.host, 2 * i + 1);
+        b->state = b->scattered ? OA_BUCKET_DONE : OA_BUCKET_TOTALS;
     }
-    if (b->state == TOTALS && ops->arrived(b->totals))
-        b->state = DONE;
+    if (b->state == OA_BUCKET_TOTALS && ops->arrived(b->totals))
+        b->state = OA_BUCKET_DONE;
 }
 
 /* Messages of the first bucket that is not done. */
@@ -261,10 +217,10 @@ static struct oa_messages *step_all(void *argument)
     const struct oa_tree_exchange *x = t->exchange;
     struct oa_messages *late = NULL;
     for (int i = 0; i < x->buckets; i++) {
-        const struct bucket *b = &x->bucket[i];
+        const struct oa_bucket *b = &x->bucket[i];
         step_on(t, i);
-        if (!late && (b->state == SUMS || b->state == TOTALS))
-            late = b->state == SUMS ? b->sums : b->totals;
+        if (!late && (b->state == OA_BUCKET_SUMS || b->state == OA_BUCKET_TOTALS))
+            late = b->state == OA_BUCKET_SUMS ? b->sums : b->totals;
     }
     return late;
 }
@@ -282,12 +238,12 @@ void oa_tree_look(struct oa_tree_sum *t)
 
 static void make_ready(struct oa_tree_sum *t, int i)
 {
-    struct bucket *b = &t->exchange->bucket[i];
-    if (b->state != MAKING)
+    struct oa_bucket *b = &t->exchange->bucket[i];
+    if (b->state != OA_BUCKET_MAKING)
         return;
     oa_tree_add_waiting(t, b->first, b->end);
     fetch_sums(t, b);
-    b->state = SUMS;
+    b->state = OA_BUCKET_SUMS;
     if (t->device->dry)
         join_all(t, b);
     else
@@ -322,7 +278,7 @@ void oa_tree_exchange_begin(struct oa_tree_sum *t)
 {
     struct oa_tree_exchange *x = t->exchange;
     for (int i = 0; i < x->buckets; i++) {
-        x->bucket[i].state = MAKING;
+        x->bucket[i].state = OA_BUCKET_MAKING;
         if (!t->device->dry)
             receive_sums(t, &x->bucket[i], 2 * i);
     }
@@ -355,12 +311,12 @@ void oa_tree_traffic(const struct oa_tree_sum *t, struct oa_traffic *out)
     const struct oa_tree_exchange *x = t->exchange;
     *out = (struct oa_traffic){ 0 };
     for (int i = 0; x && i < x->buckets; i++) {
-        const struct bucket *b = &x->bucket[i];
-        double own = (double)shard_bytes(t, b, t->rank), all = 0;
+        const struct oa_bucket *b = &x->bucket[i];
+        double own = (double)oa_shard_bytes(t, b, t->rank), all = 0;
         for (int r = 0; r < t->size; r++) {
-            all += (double)shard_bytes(t, b, r);
+            all += (double)oa_shard_bytes(t, b, r);
             if (r != t->rank)
-                out->received += own * x->nodes[r].count + (double)shard_bytes(t, b, r);
+                out->received += own * x->nodes[r].count + (double)oa_shard_bytes(t, b, r);
         }
         out->sent += (all - own) * t->own.count + own * (t->size - 1);
         out->messages += (t->size - 1) * (t->own.count + 1);

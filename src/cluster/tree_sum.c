@@ -121,7 +121,7 @@ static enum oa_error take_memory(struct oa_tree_sum *t)
 }
 
 enum oa_error oa_tree_sum_open(struct oa_device *d, struct oa_cluster *cluster, long leaves, void *total, long count,
-                               struct oa_tree_sum *out)
+                               long scattered, struct oa_tree_sum *out)
 {
     long ranks = oa_rank_count(cluster);
     *out = (struct oa_tree_sum){ .device = d,
@@ -129,6 +129,7 @@ enum oa_error oa_tree_sum_open(struct oa_device *d, struct oa_cluster *cluster, 
                                  .total = total,
                                  .count = count,
                                  .leaves = leaves,
+                                 .scattered = ranks > 1 ? scattered : 0,
                                  .rank = oa_rank_of(cluster),
                                  .size = (int)ranks };
     oa_device_arena(&out->arena, d);

@@ -54,6 +54,10 @@ struct oa_device_ops {
 
 extern const struct oa_device_ops oa_device_cpu, oa_device_plan;
 
+/* Sums of squares are made of runs of so many elements, then added up in their order: who has only some of the runs can
+ * make the same sum with others. */
+enum { OA_SQUARES_RUN = 65536 };
+
 /* dry: "plan" of the table of devices; else that of oa_context_choose, or "cpu" where none was chosen. */
 enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struct oa_device **out);
 void oa_device_close(struct oa_device *d);

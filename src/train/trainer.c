@@ -63,11 +63,13 @@ static enum oa_error one_step(struct trainer *t, long step)
 {
     const struct oa_options *o = t->o;
     OA_TRY(gradients(t, step));
-    t->norm = sqrt(t->d->ops->sum_squares(t->d, t->m->store.updated, t->m->store.gradients));
+    double squares;
+    OA_TRY(oa_shards_squares(&t->shards, &squares));
+    t->norm = sqrt(squares);
     if (!isfinite(t->norm))
         return diverged(t, step);
     double clip = o->train_clip > 0 && t->norm > o->train_clip ? o->train_clip / t->norm : 1;
-    oa_optimizer_step_at(&t->m->store, o, step, oa_pace_rate(&t->pace, o, step), clip);
+    OA_TRY(oa_shards_step(&t->shards, o, step, oa_pace_rate(&t->pace, o, step), clip));
     return oa_model_after_step(t->m, step);
 }
 
@@ -190,20 +192,25 @@ static enum oa_error write_log(struct trainer *t, long step)
     return add_event(t, &line);
 }
 
+bool oa_trainer_time_to_save(const struct trainer *t)
+{
+    double minutes = t->o->train_checkpoint_minutes;
+    return minutes > 0 && oa_clock() - t->saved >= oa_checkpoint_wait(minutes, t->cost);
+}
+
 static bool checkpoint_due(const struct trainer *t, long step)
 {
     const struct oa_options *o = t->o;
     if (o->train_checkpoint_every > 0 && step % o->train_checkpoint_every == 0)
         return true;
-    return o->train_checkpoint_minutes > 0 &&
-           oa_clock() - t->saved >= oa_checkpoint_wait(o->train_checkpoint_minutes, t->cost);
+    return t->r->cluster ? t->ranks.save : oa_trainer_time_to_save(t);
 }
 
 /* The pace first: of one that is newer than the checkpoint what is too much is forgotten. */
 static enum oa_error save_state(struct trainer *t)
 {
     if (!t->folder)
-        return OA_OK;
+        return oa_shards_help_saving(&t->shards);
     OA_TRY(oa_trainer_save_pace(t));
     double start = oa_clock();
     OA_TRY(oa_folder_checkpoint(t->m, &t->p, t->folder));

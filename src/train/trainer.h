@@ -26,6 +26,7 @@ struct oa_ranks {
     /* In waits, in messages that were under way meanwhile, in steps, and in these: when the newest line of the log was
      * written. */
     double waited, hidden, seconds, tokens;
+    bool save; /* the first rank's clock asks for a checkpoint after this step */
 };
 
 struct trainer {
@@ -54,6 +55,7 @@ struct trainer {
     double *losses;         /* of its micro-batches [train.accumulate], each as a share of the step's */
     struct oa_tree_sum sum; /* of gradients, over the micro-batches of all ranks */
     struct oa_handout handout;
+    struct oa_shards shards;
     struct oa_ranks ranks;
     struct oa_amount amount;
     int metric; /* number of the task's measure that the best model is chosen by */
@@ -72,6 +74,7 @@ bool oa_trainer_complete(const struct trainer *t); /* the newest validation was 
 enum oa_error oa_trainer_stopped(struct trainer *t);     /* OA_INTERRUPTED, with what goes on from where */
 bool oa_trainer_ends_otherwise(const struct trainer *t); /* not with the weights of its last step, as they are */
 enum oa_error oa_trainer_save_pace(struct trainer *t);
+bool oa_trainer_time_to_save(const struct trainer *t); /* by the clock */
 enum oa_error oa_ranks_open(struct trainer *t);
 /* Everybody has the values and the place of the first rank, which alone reads and writes files. */
 enum oa_error oa_ranks_begin(struct trainer *t);
