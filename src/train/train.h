@@ -33,6 +33,7 @@ void oa_optimizer_step(struct oa_store *s, const struct oa_options *o, long step
 struct oa_evaluation {
     oa_tape *tape; /* used up */
     struct oa_model *model;
+    struct oa_cluster *cluster; /* NULL, or all its ranks evaluate this together: the loss has the same bits */
     const struct oa_workload *workload;
     enum oa_side side;
     struct oa_batches *batches;

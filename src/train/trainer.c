@@ -297,8 +297,8 @@ enum oa_error oa_train_run(oa_context *c, const struct oa_train_request *r, stru
         e = loop(t);
     if (e == OA_OK || e == OA_DIVERGED)
         oa_trainer_account(t);
-    if (e == OA_OK && oa_rank_of(r->cluster) == 0) /* the others have no folder */
-        e = oa_trainer_finish(t);
+    if (e == OA_OK) /* the others have no folder */
+        e = oa_rank_of(r->cluster) == 0 ? oa_trainer_finish(t) : oa_trainer_last_validation(t, t->m);
     oa_trainer_close(t);
     oa_free(t);
     return e;

@@ -78,11 +78,14 @@ bool oa_trainer_time_to_save(const struct trainer *t); /* by the clock */
 enum oa_error oa_ranks_open(struct trainer *t);
 /* Everybody has the values and the place of the first rank, which alone reads and writes files. */
 enum oa_error oa_ranks_begin(struct trainer *t);
-enum oa_error oa_ranks_after_gradients(struct trainer *t);      /* losses of all micro-batches; stops */
-enum oa_error oa_ranks_after_step(struct trainer *t);           /* one clock */
-void oa_ranks_log(struct trainer *t, struct oa_log_line *line); /* how fast all were since the line before */
+enum oa_error oa_ranks_after_gradients(struct trainer *t);                /* losses of all micro-batches; stops */
+enum oa_error oa_ranks_after_step(struct trainer *t);                     /* one clock */
+void oa_ranks_log(struct trainer *t, struct oa_log_line *line);           /* how fast all were since the line before */
+enum oa_error oa_ranks_send_model(struct trainer *t, struct oa_model *m); /* values of the first rank's */
 void oa_ranks_close(struct trainer *t);
 void oa_trainer_account(struct trainer *t);         /* what was done and spent so far: of a run that diverged, too */
-enum oa_error oa_trainer_finish(struct trainer *t); /* after the last step */
+enum oa_error oa_trainer_finish(struct trainer *t); /* after the last step, on the first rank */
+/* Of the model that the run ends with: on the first rank m, whose values the others get. */
+enum oa_error oa_trainer_last_validation(struct trainer *t, struct oa_model *m);
 
 #endif

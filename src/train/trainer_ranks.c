@@ -33,6 +33,15 @@ static enum oa_error send_array(struct trainer *t, void *memory, long count)
     return e;
 }
 
+enum oa_error oa_ranks_send_model(struct trainer *t, struct oa_model *m)
+{
+    if (!t->r->cluster)
+        return OA_OK;
+    OA_TRY(send_array(t, m->store.values, m->store.total));
+    oa_store_refresh_all(&m->store);
+    return OA_OK;
+}
+
 /* The gradients' memory has room for a whole one. */
 static enum oa_error send_shards(struct trainer *t, int moment)
 {
