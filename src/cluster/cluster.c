@@ -23,7 +23,7 @@ static enum oa_error fail_waiting(struct oa_cluster *cl, const struct oa_message
     return oa_fail(cl->context, OA_IO,
                    "rank %d on %s waited %.0f s for %s from %s: see what became of it; a longer wait is "
                    "cluster.patience",
-                   cl->rank, cl->host, cl->patience, what, who);
+                   cl->first + cl->rank, cl->host, cl->patience, what, who);
 }
 
 /* Looks again and again: MPI moves messages only while it is asked. Others may have the core in between. */
@@ -115,7 +115,7 @@ static enum oa_error take_over(struct oa_cluster *cl, const struct verdict *all)
     oa_clear_error(cl->context);
     if (alike)
         return oa_fail(cl->context, (enum oa_error)v->code, "%s", v->sentence);
-    return oa_fail(cl->context, (enum oa_error)v->code, "rank %d on %s: %s", first, v->host, v->sentence);
+    return oa_fail(cl->context, (enum oa_error)v->code, "rank %d on %s: %s", cl->first + first, v->host, v->sentence);
 }
 
 enum oa_error oa_cluster_agree(struct oa_cluster *cl, enum oa_error mine)
@@ -136,10 +136,49 @@ enum oa_error oa_cluster_agree(struct oa_cluster *cl, enum oa_error mine)
     return e;
 }
 
+/* ---- groups ---- */
+
+enum oa_error oa_cluster_split(struct oa_cluster *cl, long size)
+{
+    if (!cl)
+        return OA_OK;
+    OA_TRY(oa_cluster_broadcast(cl, "the size of groups", &size, sizeof size));
+    if (size == 1)
+        return OA_OK;
+    if (cl->size % size)
+        return oa_fail(cl->context, OA_ARGUMENT,
+                       "compare.ranks = %ld does not divide the %d ranks into groups: start another number of them, "
+                       "or give another compare.ranks",
+                       size, cl->size);
+    cl->part = cl->ops->split(cl, (int)size);
+    return oa_status(cl->context);
+}
+
 /* ---- the end ---- */
 
 static const double grace = 3;      /* seconds in which ranks that fail alike come to the end */
 static const double no_limit = 1e9; /* the first rank has files to write yet; who dies ends the others */
+
+bool oa_cluster_all_failed(struct oa_cluster *cl)
+{
+    const char *sentence;
+    char copy[4096];
+    double patience = cl->patience;
+    enum oa_error code = oa_last_error(cl->context, &sentence);
+    int mine = (int)code, *all = oa_alloc(cl->context, (size_t)cl->size * sizeof *all);
+    if (!all)
+        return false;
+    snprintf(copy, sizeof copy, "%s", sentence);
+    oa_clear_error(cl->context);
+    cl->patience = patience < grace ? patience : grace;
+    enum oa_error e = oa_cluster_gather(cl, "word of a failure", &mine, sizeof mine, all);
+    cl->patience = patience;
+    oa_clear_error(cl->context);
+    oa_fail(cl->context, code, "%s", copy);
+    if (e == OA_OK) /* else they may still come in */
+        oa_free(all);
+    return e == OA_OK;
+}
 
 /* One that failed while the others work on. */
 static void name_speaker(struct oa_cluster *cl)
@@ -176,5 +215,6 @@ void oa_cluster_close(struct oa_cluster *cl, int code)
         cl->ops->abandon(cl, code);
     else
         cl->ops->finish(cl);
+    oa_free(cl->part);
     oa_free(cl);
 }

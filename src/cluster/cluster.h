@@ -38,6 +38,8 @@ struct oa_cluster_ops {
     bool (*hear)(struct oa_cluster *cl, int tag, int *from, void *data, size_t room, size_t *bytes);
     /* Codes [size] of all that came here; false when they have not within `seconds`. Then nothing else is sent. */
     bool (*leave)(struct oa_cluster *cl, int code, double seconds, int *codes);
+    /* This rank's group of `size` ranks that follow one another, all together; NULL after a recorded failure. */
+    struct oa_cluster *(*split)(struct oa_cluster *cl, int size);
     void (*finish)(struct oa_cluster *cl);
     void (*abandon)(struct oa_cluster *cl, int code); /* ends every rank, this one too */
 };
@@ -45,12 +47,14 @@ struct oa_cluster_ops {
 struct oa_cluster {
     oa_context *context;
     int rank, size;
+    int first;                        /* of a group: the rank of its first in the whole */
     double patience;                  /* seconds that a wait takes at most */
     double waited;                    /* seconds that were spent in waits */
     const struct oa_cluster_ops *ops; /* NULL: there is only talk of one, in a plan */
     char host[OA_HOST];
     bool lost; /* not all came to the end */
     void *own;
+    struct oa_cluster *part; /* the group of this rank; NULL: it works alone. It may be used from another thread. */
 };
 
 /* What joins ranks: "Open MPI 4.1.4", or "" where the program was built without MPI. */
@@ -75,6 +79,12 @@ enum oa_error oa_cluster_broadcast(struct oa_cluster *cl, const char *what, void
 /* Did everybody come here without a failure? Otherwise that of the lowest rank that has one is recorded everywhere: as
  * it is where all say the same, with the rank and its host in front where not. */
 enum oa_error oa_cluster_agree(struct oa_cluster *cl, enum oa_error mine);
+
+/* Makes cl->part, of `size` ranks each; 1: there are no groups. All ranks together; the size is rank 0's. */
+enum oa_error oa_cluster_split(struct oa_cluster *cl, long size);
+/* After a failure in what all ranks do together: do all come here with one within a few seconds? The failure stays. Who
+ * fails while others work on has to end them. */
+bool oa_cluster_all_failed(struct oa_cluster *cl);
 
 /* At the end, whatever it was. True: this rank is to say what failed, since it is the first of those that came here
  * with a failure, or the only one; its sentence then has the rank and the host in front. One that comes with a failure

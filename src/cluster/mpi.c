@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * MPI: the only file that knows it. Errors inside MPI end all ranks (its default); waits are ours, since MPI's own have
- * no end. */
+ * no end. A cluster and its part may be used from two threads: calls come one after another. */
 #include "cluster/cluster.h"
 
 #include <mpi.h>
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
 struct own {
     MPI_Comm all, leaving; /* of their own, beside what else the program may do with MPI */
     bool started;          /* MPI was, by us */
+    int level;             /* of threads, that MPI gave */
 };
+
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+#define MPI(call)                                                                                                      \
+    (pthread_mutex_lock(&turn), (void)(call), (void)pthread_mutex_unlock(&turn)) /* one of MPI's functions */
 
 struct oa_messages {
     struct oa_cluster *cluster;
@@ -68,7 +74,7 @@ static void send(struct oa_messages *m, int to, int tag, const void *data, size_
         MPI_Request *r = add(m, to);
         int n = (int)oa_min((long)(bytes - done), most_bytes);
         if (r)
-            MPI_Isend((const char *)data + done, n, MPI_BYTE, to, tag, comm(m->cluster), r);
+            MPI(MPI_Isend((const char *)data + done, n, MPI_BYTE, to, tag, comm(m->cluster), r));
     }
 }
 
@@ -78,7 +84,7 @@ static void receive(struct oa_messages *m, int from, int tag, void *data, size_t
         MPI_Request *r = add(m, from);
         int n = (int)oa_min((long)(bytes - done), most_bytes);
         if (r)
-            MPI_Irecv((char *)data + done, n, MPI_BYTE, from, tag, comm(m->cluster), r);
+            MPI(MPI_Irecv((char *)data + done, n, MPI_BYTE, from, tag, comm(m->cluster), r));
     }
 }
 
@@ -86,7 +92,7 @@ static void gather(struct oa_messages *m, const void *mine, size_t bytes, void *
 {
     MPI_Request *r = add(m, -1);
     if (r)
-        MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm(m->cluster), r);
+        MPI(MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm(m->cluster), r));
 }
 
 static void broadcast(struct oa_messages *m, void *data, size_t bytes)
@@ -95,7 +101,7 @@ static void broadcast(struct oa_messages *m, void *data, size_t bytes)
         MPI_Request *r = add(m, -1);
         int n = (int)oa_min((long)(bytes - done), most_bytes);
         if (r)
-            MPI_Ibcast((char *)data + done, n, MPI_BYTE, 0, comm(m->cluster), r);
+            MPI(MPI_Ibcast((char *)data + done, n, MPI_BYTE, 0, comm(m->cluster), r));
     }
 }
 
@@ -103,7 +109,7 @@ static bool arrived(struct oa_messages *m)
 {
     int done = 1;
     if (m->count)
-        MPI_Testall(m->count, m->request, &done, MPI_STATUSES_IGNORE);
+        MPI(MPI_Testall(m->count, m->request, &done, MPI_STATUSES_IGNORE));
     if (done)
         m->count = 0;
     return done != 0;
@@ -114,7 +120,7 @@ static bool under_way(const struct oa_messages *m, int peer)
     for (int i = 0; i < m->count; i++) {
         int done = 1;
         if (m->peer[i] == peer)
-            MPI_Request_get_status(m->request[i], &done, MPI_STATUS_IGNORE);
+            MPI(MPI_Request_get_status(m->request[i], &done, MPI_STATUS_IGNORE));
         if (!done)
             return true;
     }
@@ -127,7 +133,7 @@ static void missing(const struct oa_messages *m, char *out, size_t size)
     out[0] = 0;
     for (int r = 0; r < m->cluster->size && n < size; r++)
         if (under_way(m, r))
-            n += (size_t)snprintf(out + n, size - n, "%srank %d", n ? ", " : "", r);
+            n += (size_t)snprintf(out + n, size - n, "%srank %d", n ? ", " : "", m->cluster->first + r);
     if (n == 0)
         snprintf(out, size, "the other ranks");
 }
@@ -136,14 +142,39 @@ static bool hear(struct oa_cluster *cl, int tag, int *from, void *data, size_t r
 {
     MPI_Status status;
     int there, count;
-    MPI_Iprobe(MPI_ANY_SOURCE, tag, comm(cl), &there, &status);
+    MPI(MPI_Iprobe(MPI_ANY_SOURCE, tag, comm(cl), &there, &status));
     if (!there)
         return false;
     MPI_Get_count(&status, MPI_BYTE, &count);
     *from = status.MPI_SOURCE;
     *bytes = (size_t)count;
-    MPI_Recv(data, (int)room, MPI_BYTE, status.MPI_SOURCE, tag, comm(cl), MPI_STATUS_IGNORE);
+    MPI(MPI_Recv(data, (int)room, MPI_BYTE, status.MPI_SOURCE, tag, comm(cl), MPI_STATUS_IGNORE));
     return true;
+}
+
+/* ---- groups ---- */
+
+static struct oa_cluster *split(struct oa_cluster *cl, int size)
+{
+    const struct own *whole = cl->own;
+    struct oa_cluster *part = oa_alloc(cl->context, sizeof *part);
+    struct own *own = oa_alloc(cl->context, sizeof *own);
+    if (whole->level < MPI_THREAD_SERIALIZED)
+        oa_fail(
+            cl->context, OA_UNSUPPORTED,
+            "compare.ranks needs an MPI that may be called from several threads in turn, and this one gives level %d: "
+            "leave compare.ranks out",
+            whole->level);
+    if (oa_status(cl->context) != OA_OK)
+        return NULL;
+    MPI_Comm_split(whole->all, cl->rank / size, cl->rank, &own->all);
+    *part = *cl;
+    part->own = own;
+    part->rank = cl->rank % size;
+    part->first = cl->rank - part->rank;
+    part->size = size;
+    part->waited = 0;
+    return part;
 }
 
 /* ---- the end ---- */
@@ -156,15 +187,22 @@ static bool leave(struct oa_cluster *cl, int code, double seconds, int *codes)
     MPI_Request r;
     int done = 0;
     double began = oa_clock();
-    MPI_Iallgather(&code, 1, MPI_INT, codes, 1, MPI_INT, own->leaving, &r);
-    while (MPI_Test(&r, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done && oa_clock() - began < seconds)
+    MPI(MPI_Iallgather(&code, 1, MPI_INT, codes, 1, MPI_INT, own->leaving, &r));
+    for (;;) {
+        MPI(MPI_Test(&r, &done, MPI_STATUS_IGNORE));
+        if (done || oa_clock() - began >= seconds)
+            break;
         nanosleep(&moment, NULL);
+    }
     return done != 0;
 }
 
 static void finish(struct oa_cluster *cl)
 {
-    struct own *own = cl->own;
+    struct own *own = cl->own, *part = cl->part ? cl->part->own : NULL;
+    if (part)
+        MPI_Comm_free(&part->all);
+    oa_free(part);
     MPI_Comm_free(&own->all);
     MPI_Comm_free(&own->leaving);
     if (own->started)
@@ -179,8 +217,8 @@ static void abandon(struct oa_cluster *cl, int code)
 
 /* ---- the beginning ---- */
 
-static const struct oa_cluster_ops ops = { open,    close,   send, receive, gather, broadcast,
-                                           arrived, missing, hear, leave,   finish, abandon };
+static const struct oa_cluster_ops ops = { open,    close, send,  receive, gather, broadcast, arrived,
+                                           missing, hear,  leave, split,   finish, abandon };
 
 void oa_cluster_engine(char out[OA_ENGINE])
 {
@@ -193,7 +231,7 @@ void oa_cluster_engine(char out[OA_ENGINE])
 
 static enum oa_error start(oa_context *c, struct own *own)
 {
-    int running, over, level;
+    int running, over;
     MPI_Initialized(&running);
     MPI_Finalized(&over);
     if (over)
@@ -201,7 +239,9 @@ static enum oa_error start(oa_context *c, struct own *own)
                        "MPI has ended in this process: join once, before the first work and until the last");
     own->started = !running;
     if (!running)
-        MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
+        MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &own->level);
+    else
+        MPI_Query_thread(&own->level);
     MPI_Comm_dup(MPI_COMM_WORLD, &own->all);
     MPI_Comm_dup(MPI_COMM_WORLD, &own->leaving);
     return OA_OK;
