@@ -285,6 +285,20 @@ ranks 3 2 $contest --compare.ranks 2 --out refused-groups
 says err 'compare.ranks = 2 does not divide the 3 ranks into groups'
 [ "$(grep -c '^orthant: ' err)" -eq 1 ] || fail "more than one rank refused groups"
 
+part "the rank that holds a contest stands still"
+mpirun --oversubscribe -n 4 "$orthant" $contest --compare.ranks 2 --cluster.patience 2 --out held >out 2>err </dev/null &
+pid=$!
+await $pid results_above held 0
+victim=$(workers | sed -n 1p)
+kill -STOP "$victim"
+stopped=$(date +%s)
+status=0
+wait $pid || status=$?
+kill -KILL "$victim" 2>/dev/null || true
+[ $status -ne 0 ] || fail "ranks that waited for orders for ever ended well"
+[ $(($(date +%s) - stopped)) -le 20 ] || fail "the wait for a contest that stands still had no end"
+says err 'orthant: rank [23] on .*rank 0'
+
 part "contests that are refused"
 mkdir elsewhere
 cp tiny.yaml elsewhere

@@ -114,6 +114,13 @@ static void missing(const struct oa_messages *m, char *out, size_t size)
     snprintf(out, size, "rank %d", m->wanted[0].from);
 }
 
+/* As if the first rank had said nothing for five seconds. */
+static double silence(struct oa_cluster *cl, bool begins)
+{
+    (void)cl;
+    return begins ? 0 : 5;
+}
+
 static const struct oa_cluster_ops ops = { .open = open,
                                            .close = close,
                                            .send = send,
@@ -121,7 +128,8 @@ static const struct oa_cluster_ops ops = { .open = open,
                                            .gather = gather,
                                            .broadcast = broadcast,
                                            .arrived = arrived,
-                                           .missing = missing };
+                                           .missing = missing,
+                                           .silence = silence };
 
 struct rank {
     struct oa_cluster cluster;
@@ -643,6 +651,50 @@ static void test_all_know_of_a_failure(void **state)
     check_agreement((const char *const[]){ "no", NULL, "no" }, OA_FORMAT, "rank 0 on host0: no");
 }
 
+static void *first_body(void *argument)
+{
+    struct rank *r = argument;
+    r->e = oa_cluster_check_first(&r->cluster, true);
+    if (r->e == OA_OK)
+        r->e = oa_cluster_check_first(&r->cluster, false);
+    return NULL;
+}
+
+static void test_the_first_rank_may_be_gone(void **state)
+{
+    (void)state;
+    struct rank ranks[MOST];
+    on_ranks(2, 6, first_body, NULL, ranks);
+    assert_int_equal(ranks[1].e, OA_OK);
+    on_ranks(2, 4, first_body, NULL, ranks);
+    assert_int_equal(ranks[1].e, OA_IO);
+    assert_non_null(strstr(ranks[1].sentence, "rank 0 has given no sign of life for 5 s"));
+}
+
+/* task: for each rank what it failed with; NULL: it works on. */
+static void *failed_body(void *argument)
+{
+    struct rank *r = argument;
+    const char *const *says = r->task, *mine = says[r->cluster.rank];
+    if (!mine)
+        return NULL;
+    r->e = oa_fail(r->cluster.context, OA_FORMAT, "%s", mine);
+    r->result = oa_cluster_all_failed(&r->cluster);
+    return NULL;
+}
+
+static void test_who_fails_alone_knows_it(void **state)
+{
+    (void)state;
+    struct rank ranks[MOST];
+    for (int all = 0; all < 2; all++) {
+        on_ranks(3, 0.3, failed_body, (const char *const[]){ "a", all ? "b" : NULL, "c" }, ranks);
+        assert_true(ranks[0].result == all && ranks[2].result == all);
+        assert_string_equal(ranks[0].sentence, "a");
+        assert_string_equal(ranks[2].sentence, "c");
+    }
+}
+
 static void test_alone_there_is_nothing_to_do(void **state)
 {
     (void)state;
@@ -668,6 +720,8 @@ int main(void)
         cmocka_unit_test(test_a_witness_sees_every_address),
         cmocka_unit_test(test_a_wait_has_an_end),
         cmocka_unit_test(test_all_know_of_a_failure),
+        cmocka_unit_test(test_the_first_rank_may_be_gone),
+        cmocka_unit_test(test_who_fails_alone_knows_it),
         cmocka_unit_test(test_alone_there_is_nothing_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

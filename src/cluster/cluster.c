@@ -156,8 +156,30 @@ enum oa_error oa_cluster_split(struct oa_cluster *cl, long size)
 
 /* ---- the end ---- */
 
-static const double grace = 3;      /* seconds in which ranks that fail alike come to the end */
-static const double no_limit = 1e9; /* the first rank has files to write yet; who dies ends the others */
+static const double grace = 3; /* seconds in which ranks that fail alike come to the end */
+
+enum oa_error oa_cluster_check_first(struct oa_cluster *cl, bool begins)
+{
+    double silence = cl->ops->silence(cl, begins);
+    if (silence <= cl->patience)
+        return OA_OK;
+    return oa_fail(
+        cl->context, OA_IO,
+        "rank 0 has given no sign of life for %.0f s: see what became of it; a longer wait is cluster.patience",
+        silence);
+}
+
+/* Seconds; 0: while the first rank lives. */
+static double limit_of(const struct oa_cluster *cl, int code)
+{
+    return code != OA_OK ? grace : cl->rank == 0 ? cl->patience : 0;
+}
+
+static void fail_to_meet(struct oa_cluster *cl)
+{
+    oa_fail(cl->context, OA_IO, "the work is done, and %s did not come to the end for %.0f s: see what became of %s",
+            cl->rank == 0 ? "other ranks" : "rank 0", cl->patience, cl->rank == 0 ? "them" : "it");
+}
 
 bool oa_cluster_all_failed(struct oa_cluster *cl)
 {
@@ -197,12 +219,14 @@ bool oa_cluster_end(struct oa_cluster *cl)
         return true;
     int mine = (int)oa_status(cl->context), first = 0;
     int *codes = oa_alloc(cl->context, (size_t)cl->size * sizeof *codes);
-    cl->lost = !codes || !cl->ops->leave(cl, mine, mine == OA_OK ? no_limit : grace, codes);
+    cl->lost = !codes || !cl->ops->leave(cl, mine, limit_of(cl, mine), codes);
     while (!cl->lost && first < cl->size - 1 && codes[first] == OA_OK)
         first++;
     if (!cl->lost) /* else codes may still come in */
         oa_free(codes);
-    if (cl->lost && mine != OA_OK)
+    if (cl->lost && mine == OA_OK)
+        fail_to_meet(cl);
+    if (cl->lost)
         name_speaker(cl);
     return cl->lost || first == cl->rank;
 }

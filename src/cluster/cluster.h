@@ -36,7 +36,10 @@ struct oa_cluster_ops {
     void (*missing)(const struct oa_messages *m, char *out, size_t size); /* "rank 2, rank 5"; of gathers "a rank" */
     /* A message of `tag` that somebody sent and that has come in: at most `room` bytes; false: there is none. */
     bool (*hear)(struct oa_cluster *cl, int tag, int *from, void *data, size_t room, size_t *bytes);
-    /* Codes [size] of all that came here; false when they have not within `seconds`. Then nothing else is sent. */
+    /* Seconds for which the first rank has given no sign of life, since the wait for it began: the first call. Asks. */
+    double (*silence)(struct oa_cluster *cl, bool begins);
+    /* Codes [size] of all that came here; false when they have not within `seconds`, or, with 0, when the first rank is
+     * silent for longer than the cluster's patience. Then nothing else is sent. */
     bool (*leave)(struct oa_cluster *cl, int code, double seconds, int *codes);
     /* This rank's group of `size` ranks that follow one another, all together; NULL after a recorded failure. */
     struct oa_cluster *(*split)(struct oa_cluster *cl, int size);
@@ -86,9 +89,14 @@ enum oa_error oa_cluster_split(struct oa_cluster *cl, long size);
  * fails while others work on has to end them. */
 bool oa_cluster_all_failed(struct oa_cluster *cl);
 
+/* Of a wait for the first rank that has work of its own, however long: OA_IO when it gives no sign of life for longer
+ * than the cluster's patience. begins: the wait does. */
+enum oa_error oa_cluster_check_first(struct oa_cluster *cl, bool begins);
+
 /* At the end, whatever it was. True: this rank is to say what failed, since it is the first of those that came here
  * with a failure, or the only one; its sentence then has the rank and the host in front. One that comes with a failure
- * waits a few seconds for the others, one without until all have come. */
+ * waits a few seconds for the others, one without until all have come: the first for the cluster's patience, the others
+ * as long as the first, which may have files to write yet, lives. If they do not come that is a failure. */
 bool oa_cluster_end(struct oa_cluster *cl);
 /* After that: leaves, or ends the ranks that did not come, with the exit code `code`. */
 void oa_cluster_close(struct oa_cluster *cl, int code);

@@ -2,9 +2,11 @@
  * MPI: the only file that knows it. Errors inside MPI end all ranks (its default); waits are ours, since MPI's own have
  * no end. A cluster and its part may be used from two threads: calls come one after another. */
 #include "cluster/cluster.h"
+#include "cluster/deadline.h"
 
 #include <mpi.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -12,6 +14,11 @@ struct own {
     MPI_Comm all, leaving; /* of their own, beside what else the program may do with MPI */
     bool started;          /* MPI was, by us */
     int level;             /* of threads, that MPI gave */
+    pthread_t answering;   /* of the first rank */
+    bool answers;
+    atomic_bool over;
+    double alive; /* clock: when the first rank was last known to live */
+    bool asked;   /* whether it does, and there is no answer yet */
 };
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
@@ -167,7 +174,10 @@ static struct oa_cluster *split(struct oa_cluster *cl, int size)
             whole->level);
     if (oa_status(cl->context) != OA_OK)
         return NULL;
+    struct oa_deadline d;
+    oa_deadline_begin(&d, cl->patience, "MPI_Comm_split, at which all ranks meet,");
     MPI_Comm_split(whole->all, cl->rank / size, cl->rank, &own->all);
+    oa_deadline_end(&d);
     *part = *cl;
     part->own = own;
     part->rank = cl->rank % size;
@@ -175,6 +185,66 @@ static struct oa_cluster *split(struct oa_cluster *cl, int size)
     part->size = size;
     part->waited = 0;
     return part;
+}
+
+/* ---- does the first rank live? ---- */
+
+enum { QUESTION = 1, ANSWER = 2 }; /* tags, beside the cluster's own */
+static const double between = 1;   /* seconds from an answer to the next question */
+
+static bool came_in(const struct own *own, int tag, int *from)
+{
+    MPI_Status status;
+    int there;
+    MPI_Iprobe(MPI_ANY_SOURCE, tag, own->leaving, &there, &status);
+    if (there)
+        MPI_Recv(NULL, 0, MPI_BYTE, status.MPI_SOURCE, tag, own->leaving, MPI_STATUS_IGNORE);
+    *from = there ? status.MPI_SOURCE : -1;
+    return there != 0;
+}
+
+static void say(const struct own *own, int to, int tag)
+{
+    MPI_Request r;
+    MPI_Isend(NULL, 0, MPI_BYTE, to, tag, own->leaving, &r);
+    MPI_Request_free(&r);
+}
+
+/* A thread of the first rank: a process that was stopped, or whose host is gone, gives no answer. */
+static void *answer(void *argument)
+{
+    const struct timespec moment = { .tv_nsec = 50000000 };
+    struct own *own = argument;
+    while (!atomic_load(&own->over)) {
+        int from;
+        pthread_mutex_lock(&turn);
+        while (came_in(own, QUESTION, &from))
+            say(own, from, ANSWER);
+        pthread_mutex_unlock(&turn);
+        nanosleep(&moment, NULL);
+    }
+    return NULL;
+}
+
+/* Without such a thread nobody can ask. */
+static double silence(struct oa_cluster *cl, bool begins)
+{
+    struct own *own = cl->own;
+    int from;
+    double now = oa_clock();
+    if (begins || own->level < MPI_THREAD_SERIALIZED)
+        own->alive = now;
+    pthread_mutex_lock(&turn);
+    if (came_in(own, ANSWER, &from)) {
+        own->alive = now;
+        own->asked = false;
+    }
+    if (!own->asked && now - own->alive > between && cl->rank > 0) {
+        say(own, 0, QUESTION);
+        own->asked = true;
+    }
+    pthread_mutex_unlock(&turn);
+    return now - own->alive;
 }
 
 /* ---- the end ---- */
@@ -187,10 +257,12 @@ static bool leave(struct oa_cluster *cl, int code, double seconds, int *codes)
     MPI_Request r;
     int done = 0;
     double began = oa_clock();
+    bool lives = seconds > 0 || silence(cl, true) == 0;
     MPI(MPI_Iallgather(&code, 1, MPI_INT, codes, 1, MPI_INT, own->leaving, &r));
     for (;;) {
         MPI(MPI_Test(&r, &done, MPI_STATUS_IGNORE));
-        if (done || oa_clock() - began >= seconds)
+        lives = seconds > 0 ? oa_clock() - began < seconds : silence(cl, false) < cl->patience;
+        if (done || !lives)
             break;
         nanosleep(&moment, NULL);
     }
@@ -200,6 +272,11 @@ static bool leave(struct oa_cluster *cl, int code, double seconds, int *codes)
 static void finish(struct oa_cluster *cl)
 {
     struct own *own = cl->own, *part = cl->part ? cl->part->own : NULL;
+    struct oa_deadline d;
+    atomic_store(&own->over, true);
+    if (own->answers)
+        pthread_join(own->answering, NULL);
+    oa_deadline_begin(&d, cl->patience, "MPI_Finalize, at which all ranks meet,");
     if (part)
         MPI_Comm_free(&part->all);
     oa_free(part);
@@ -207,6 +284,7 @@ static void finish(struct oa_cluster *cl)
     MPI_Comm_free(&own->leaving);
     if (own->started)
         MPI_Finalize();
+    oa_deadline_end(&d);
     oa_free(own);
 }
 
@@ -217,8 +295,8 @@ static void abandon(struct oa_cluster *cl, int code)
 
 /* ---- the beginning ---- */
 
-static const struct oa_cluster_ops ops = { open,    close, send,  receive, gather, broadcast, arrived,
-                                           missing, hear,  leave, split,   finish, abandon };
+static const struct oa_cluster_ops ops = { open,    close, send,    receive, gather, broadcast, arrived,
+                                           missing, hear,  silence, leave,   split,  finish,    abandon };
 
 void oa_cluster_engine(char out[OA_ENGINE])
 {
@@ -261,6 +339,7 @@ static enum oa_error check_size(oa_context *c, const struct oa_cluster *cl)
 enum oa_error oa_cluster_open(oa_context *c, struct oa_cluster **out)
 {
     char name[MPI_MAX_PROCESSOR_NAME];
+    struct oa_deadline d;
     int length;
     *out = NULL;
     if (oa_launched_ranks() == 1)
@@ -269,12 +348,17 @@ enum oa_error oa_cluster_open(oa_context *c, struct oa_cluster **out)
     struct own *own = oa_alloc(c, sizeof *own);
     if (!cl || !own)
         return OA_NO_MEMORY;
-    OA_TRY(start(c, own));
     *cl = (struct oa_cluster){ .context = c, .patience = 600, .ops = &ops, .own = own };
+    oa_deadline_begin(&d, cl->patience, "MPI_Init, at which all ranks meet,");
+    enum oa_error e = start(c, own);
+    oa_deadline_end(&d);
+    OA_TRY(e);
     MPI_Comm_rank(own->all, &cl->rank);
     MPI_Comm_size(own->all, &cl->size);
     MPI_Get_processor_name(name, &length);
     snprintf(cl->host, sizeof cl->host, "%.*s", OA_HOST - 1, name);
+    own->answers =
+        cl->rank == 0 && own->level >= MPI_THREAD_SERIALIZED && oa_thread_start(&own->answering, answer, own) == 0;
     *out = cl;
     return check_size(c, cl);
 }

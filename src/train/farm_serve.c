@@ -232,8 +232,10 @@ static void carry_out(struct server *s)
 static void wait_for_order(struct server *s)
 {
     const struct timespec moment = { .tv_nsec = 5000000 };
-    while (!s->leaving && !oa_farm_hear_order(s->cluster, s->order))
+    for (bool begins = true; !s->leaving && !oa_farm_hear_order(s->cluster, s->order); begins = false) {
+        s->leaving = oa_cluster_check_first(s->cluster, begins) != OA_OK;
         nanosleep(&moment, NULL);
+    }
 }
 
 enum oa_error oa_farm_serve(struct oa_cluster *cl)
