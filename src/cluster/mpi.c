@@ -22,8 +22,12 @@ struct own {
 };
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+/* Messages were given up while they were under way, and their memory is gone: MPI, which might still write there, is
+ * not called again but to end. */
+static bool dead;
 #define MPI(call)                                                                                                      \
-    (pthread_mutex_lock(&turn), (void)(call), (void)pthread_mutex_unlock(&turn)) /* one of MPI's functions */
+    (pthread_mutex_lock(&turn), dead ? (void)0 : (void)(call),                                                         \
+     (void)pthread_mutex_unlock(&turn)) /* a function of MPI */
 
 struct oa_messages {
     struct oa_cluster *cluster;
@@ -51,6 +55,14 @@ static struct oa_messages *open(struct oa_cluster *cl)
 
 static void close(struct oa_messages *m)
 {
+    int done = 0;
+    if (m->count)
+        MPI(MPI_Testall(m->count, m->request, &done, MPI_STATUSES_IGNORE));
+    if (m->count && !done) {
+        pthread_mutex_lock(&turn);
+        dead = true;
+        pthread_mutex_unlock(&turn);
+    }
     oa_free(m->request);
     oa_free(m->peer);
     oa_free(m);
@@ -114,7 +126,7 @@ static void broadcast(struct oa_messages *m, void *data, size_t bytes)
 
 static bool arrived(struct oa_messages *m)
 {
-    int done = 1;
+    int done = m->count == 0;
     if (m->count)
         MPI(MPI_Testall(m->count, m->request, &done, MPI_STATUSES_IGNORE));
     if (done)
@@ -148,7 +160,7 @@ static void missing(const struct oa_messages *m, char *out, size_t size)
 static bool hear(struct oa_cluster *cl, int tag, int *from, void *data, size_t room, size_t *bytes)
 {
     MPI_Status status;
-    int there, count;
+    int there = 0, count = 0;
     MPI(MPI_Iprobe(MPI_ANY_SOURCE, tag, comm(cl), &there, &status));
     if (!there)
         return false;
@@ -195,8 +207,9 @@ static const double between = 1;   /* seconds from an answer to the next questio
 static bool came_in(const struct own *own, int tag, int *from)
 {
     MPI_Status status;
-    int there;
-    MPI_Iprobe(MPI_ANY_SOURCE, tag, own->leaving, &there, &status);
+    int there = 0;
+    if (!dead)
+        MPI_Iprobe(MPI_ANY_SOURCE, tag, own->leaving, &there, &status);
     if (there)
         MPI_Recv(NULL, 0, MPI_BYTE, status.MPI_SOURCE, tag, own->leaving, MPI_STATUS_IGNORE);
     *from = there ? status.MPI_SOURCE : -1;
@@ -239,7 +252,7 @@ static double silence(struct oa_cluster *cl, bool begins)
         own->alive = now;
         own->asked = false;
     }
-    if (!own->asked && now - own->alive > between && cl->rank > 0) {
+    if (!dead && !own->asked && now - own->alive > between && cl->rank > 0) {
         say(own, 0, QUESTION);
         own->asked = true;
     }
@@ -262,7 +275,7 @@ static bool leave(struct oa_cluster *cl, int code, double seconds, int *codes)
     for (;;) {
         MPI(MPI_Test(&r, &done, MPI_STATUS_IGNORE));
         lives = seconds > 0 ? oa_clock() - began < seconds : silence(cl, false) < cl->patience;
-        if (done || !lives)
+        if (done || !lives || dead)
             break;
         nanosleep(&moment, NULL);
     }
