@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # mpi.sh ORTHANT SOURCE [--all]: several ranks on this machine, started by mpirun, against one. ORTHANT is built with
-# -DORTHANT_MPI=ON. --all: every mechanism in both precisions on 2 and 4 ranks, and 20 kills.
+# -DORTHANT_MPI=ON. --all: every mechanism in both precisions on 2, 4 and 8 ranks, with and without shards, and 20
+# kills.
 # Exits 0 (passed), 77 (cannot be run here, the last line says why) or otherwise.
 all=
 [ "${3:-}" != --all ] || all=1
@@ -36,28 +37,52 @@ part "every mechanism"
 echo 'performer(kernel=favor++, redraw=2)' >>specs
 count=0
 while read -r spec; do
-    precisions="f32 bf16" sizes="2 4"
+    precisions="f32 bf16" sizes="2 4 8" shards="off on"
     count=$((count + 1))
     if [ -z "$all" ]; then # one of each, in turn
         precisions=$([ $((count % 2)) -eq 0 ] && echo f32 || echo bf16)
         sizes=$([ $((count % 8)) -eq 0 ] && echo 4 || echo 2)
+        shards=$([ $((count % 3)) -eq 0 ] && echo on || echo off)
     fi
     for precision in $precisions; do
-        options="--config tiny.yaml --train.steps 3 --train.accumulate 4 --train.batch 2 --model.layers 1 \
+        options="--config tiny.yaml --train.steps 3 --train.accumulate 8 --train.batch 1 --model.layers 1 \
             --train.precision $precision $quickly"
         expect 0 train $options --attention "$spec" --out one
         for n in $sizes; do
-            ranks "$n" 0 train $options --attention "$spec" --out several
-            same one/model.safetensors several/model.safetensors
-            cut -d, -f1-4 one/log.jsonl >a
-            cut -d, -f1-4 several/log.jsonl >b
-            same a b
-            rm -r several
+            for shard in $shards; do
+                ranks "$n" 0 train $options --attention "$spec" --cluster.shard $shard --out several
+                same one/model.safetensors several/model.safetensors
+                cut -d, -f1-4 one/log.jsonl >a
+                cut -d, -f1-4 several/log.jsonl >b
+                same a b
+                rm -r several
+            done
         done
         rm -r one
     done
 done <specs
 echo "$count mechanisms: same bits"
+
+part "optimiser state in shards"
+options="--config tiny.yaml --train.steps 4 --train.accumulate 4 --train.batch 1 --model.layers 2 --model.width 128 \
+    --train.checkpoint_every 2 --train.eval_every 2 --train.clip 0.1 $quickly"
+for rule in adamw sgd; do
+    expect 0 train $options --train.optimizer $rule --out one
+    rm one/checkpoint-000000004.safetensors one/model.safetensors
+    cp -r one resumed
+    ranks 4 0 train $options --train.optimizer $rule --cluster.shard on --out several
+    ranks 2 0 train $options --train.optimizer $rule --cluster.shard on --out resumed --resume
+    ranks 2 0 train $options --train.optimizer $rule --out one --resume
+    same one/model.safetensors several/model.safetensors
+    same one/model.safetensors resumed/model.safetensors
+    rm several/checkpoint-000000004.safetensors several/model.safetensors
+    expect 0 train $options --train.optimizer $rule --out several --resume
+    same one/model.safetensors several/model.safetensors
+    rm -r one several resumed
+done
+ranks 2 2 train $options --train.optimizer adafactor --cluster.shard on --out refused
+says err 'train.optimizer adafactor looks at whole ones'
+[ ! -e refused ] || fail "a start that was refused left a folder"
 
 part "stretches that are no nodes, another precision, validations, patience"
 options="--config tiny.yaml --train.steps 8 --train.accumulate 6 --train.batch 1 --train.eval_every 2 --train.eval_tokens 300 \
@@ -67,6 +92,9 @@ for precision in f32 f64; do
     for n in 2 3; do
         ranks $n 0 train $options --train.precision $precision --out several
         same one/model.safetensors several/model.safetensors
+        sed 's/"lr".*//' one/log.jsonl >a # the losses of validations, too
+        sed 's/"lr".*//' several/log.jsonl >b
+        same a b
         rm -r several
     done
     rm -r one
@@ -78,7 +106,7 @@ done
 part "log and output"
 options="--config tiny.yaml --train.steps 20 --train.accumulate 2 --train.log_every 5 --threads 1"
 ranks 2 0 train $options --out logged
-says logged/log.jsonl '"tokens_per_second": [0-9.]*, "communication": 0\.[0-9]*}'
+says logged/log.jsonl '"tokens_per_second": [0-9.]*, "communication": 0\.[0-9]*, "communication_hidden": [01]\.[0-9]*}'
 [ "$(wc -l <logged/log.jsonl)" -eq 4 ] || fail "log.jsonl does not have 4 lines"
 [ "$(grep -c '^run ' out)" -eq 1 ] || fail "more than one rank printed"
 [ "$(grep -c 'trained and 0 frozen' err)" -eq 1 ] || fail "more than one rank spoke"
@@ -138,7 +166,8 @@ while [ $kills -lt "$wanted" ]; do
         draw=$(((draw * 1103515245 + 12345) % 2147483648))
         n=$((1 << draw / 65536 % 3))
         step=$((step + 1 + draw / 16777216 % 12))
-        mpirun --oversubscribe -n $n "$orthant" train $options --out $folder --resume >out 2>err </dev/null &
+        shard=$([ $((draw / 4096 % 2)) -eq 0 ] && echo on || echo off)
+        mpirun --oversubscribe -n $n "$orthant" train $options --cluster.shard $shard --out $folder --resume >out 2>err </dev/null &
         pid=$!
         while kill -0 $pid 2>/dev/null && ! checkpointed $folder $step; do
             sleep 0.01
@@ -203,6 +232,10 @@ results() { # FOLDER
     find "$1" -name result.json 2>/dev/null | wc -l
 }
 
+results_above() { # FOLDER COUNT
+    [ "$(results "$1")" -gt "$2" ]
+}
+
 part "a contest on 3 ranks"
 contest="compare --config tiny.yaml --attention softmax --attention random --seeds 2 --threads 1 --quiet \
     --compare.tune train.lr=1e-3,3e-3 --compare.tune_steps 10 --compare.vary split --compare.vary_seeds 2"
@@ -216,7 +249,7 @@ same a b
 
 part "a contest whose ranks are killed"
 contest="compare --config tiny.yaml --attention softmax --attention random --seeds 3 --threads 1 --quiet \
-    --train.steps 120 --train.checkpoint_every 20"
+    --train.steps 60 --train.accumulate 2 --train.batch 2 --train.checkpoint_every 20"
 expect 0 $contest --out alone-long
 for n in 3 2; do
     mpirun --oversubscribe -n $n "$orthant" $contest --out killed-contest >out 2>err </dev/null &
@@ -236,6 +269,35 @@ ranks 4 0 $contest --out killed-contest
 weights alone-long >a
 weights killed-contest >b
 same a b
+
+part "a contest with two ranks a run"
+mpirun --oversubscribe -n 4 "$orthant" $contest --compare.ranks 2 --out groups >out 2>err </dev/null &
+pid=$!
+await $pid results_above groups 0
+kill -KILL "$(workers | sed -n 2p)"
+status=0
+wait $pid || status=$?
+[ $status -ne 0 ] || fail "a contest whose rank was killed ended well"
+ranks 2 0 $contest --compare.ranks 2 --out groups
+weights groups >b
+same a b
+ranks 3 2 $contest --compare.ranks 2 --out refused-groups
+says err 'compare.ranks = 2 does not divide the 3 ranks into groups'
+[ "$(grep -c '^orthant: ' err)" -eq 1 ] || fail "more than one rank refused groups"
+
+part "the rank that holds a contest stands still"
+mpirun --oversubscribe -n 4 "$orthant" $contest --compare.ranks 2 --cluster.patience 2 --out held >out 2>err </dev/null &
+pid=$!
+await $pid results_above held 0
+victim=$(workers | sed -n 1p)
+kill -STOP "$victim"
+stopped=$(date +%s)
+status=0
+wait $pid || status=$?
+kill -KILL "$victim" 2>/dev/null || true
+[ $status -ne 0 ] || fail "ranks that waited for orders for ever ended well"
+[ $(($(date +%s) - stopped)) -le 20 ] || fail "the wait for a contest that stands still had no end"
+says err 'orthant: rank [23] on .*rank 0'
 
 part "contests that are refused"
 mkdir elsewhere

@@ -124,7 +124,8 @@ static void every_bit_is_under_the_seal(void **state)
     (void)state;
     struct oa_options o = options("softmax");
     float numbers[3] = { 1, -2, 0 };
-    struct oa_array arrays[] = { { "a", OA_F32, 2, { 1, 2 }, numbers, 8 }, { "b", OA_F32, 1, { 1 }, numbers, 4 } };
+    struct oa_array arrays[] = { { "a", OA_F32, 2, { 1, 2 }, numbers, 8, NULL, NULL },
+                                 { "b", OA_F32, 1, { 1 }, numbers, 4, NULL, NULL } };
     const char *metadata[] = { "name", "value", NULL };
     assert_int_equal(oa_tensors_write_sealed(context, "small", arrays, 2, metadata), OA_OK);
     flip_all("small", 8, 1);
@@ -138,7 +139,8 @@ static void the_seal_is_as_documented(void **state)
 {
     (void)state;
     float numbers[3] = { 1, -2, 0 };
-    struct oa_array arrays[] = { { "b", OA_F32, 1, { 1 }, numbers, 4 }, { "a", OA_F32, 2, { 1, 2 }, numbers, 8 } };
+    struct oa_array arrays[] = { { "b", OA_F32, 1, { 1 }, numbers, 4, NULL, NULL },
+                                 { "a", OA_F32, 2, { 1, 2 }, numbers, 8, NULL, NULL } };
     const char *metadata[] = { "name", "v\u00e4lue \"quoted\"", NULL };
     struct oa_tensors *f;
     assert_int_equal(oa_tensors_write_sealed(context, "small", arrays, 2, metadata), OA_OK);
@@ -292,7 +294,7 @@ static void write_input(const float *x)
 {
     static const char prefix[] = "decoder.layers.0.attention.";
     struct oa_tensors *f;
-    struct oa_array arrays[64] = { { "x", OA_F32, 3, { B, N, D }, x, sizeof(float) * B * N * D } };
+    struct oa_array arrays[64] = { { "x", OA_F32, 3, { B, N, D }, x, sizeof(float) * B * N * D, NULL, NULL } };
     int count = 1;
     assert_int_equal(oa_tensors_open(context, "run/model.safetensors", &f), OA_OK);
     for (int i = 0; i < oa_tensors_count(f); i++) {
@@ -440,7 +442,7 @@ static void input_is_not_overwritten(void **state)
 {
     (void)state;
     float x[N * D] = { 1 };
-    struct oa_array array = { "x", OA_F32, 3, { B, N, D }, x, sizeof x };
+    struct oa_array array = { "x", OA_F32, 3, { B, N, D }, x, sizeof x, NULL, NULL };
     struct oa_attend_options o = { .spec = "softmax", .in = "y.tmp", .out = "y", .heads = 2 };
     struct oa_tensors *f;
     assert_int_equal(oa_tensors_write(context, "y.tmp", &array, 1, NULL), OA_OK);

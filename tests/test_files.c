@@ -182,10 +182,13 @@ static const double fine[1] = { 0.1 };
 static const int32_t ids[2] = { -7, 7 };
 
 static const struct oa_array arrays[] = {
-    { "bytes", OA_U8, 1, { 3 }, bytes, 3 },     { "w \"2\" ü", OA_F32, 2, { 2, 3 }, matrix, 24 },
-    { "halves", OA_BF16, 1, { 3 }, halves, 6 }, { "counts", OA_I64, 2, { 1, 2 }, counts, 16 },
-    { "scalar", OA_F64, 0, { 0 }, fine, 8 },    { "empty", OA_F32, 3, { 4, 0, 2 }, NULL, 0 },
-    { "ids", OA_I32, 1, { 2 }, ids, 8 },
+    { "bytes", OA_U8, 1, { 3 }, bytes, 3, NULL, NULL },
+    { "w \"2\" ü", OA_F32, 2, { 2, 3 }, matrix, 24, NULL, NULL },
+    { "halves", OA_BF16, 1, { 3 }, halves, 6, NULL, NULL },
+    { "counts", OA_I64, 2, { 1, 2 }, counts, 16, NULL, NULL },
+    { "scalar", OA_F64, 0, { 0 }, fine, 8, NULL, NULL },
+    { "empty", OA_F32, 3, { 4, 0, 2 }, NULL, 0, NULL, NULL },
+    { "ids", OA_I32, 1, { 2 }, ids, 8, NULL, NULL },
 };
 #define ARRAYS ((int)(sizeof arrays / sizeof arrays[0]))
 static const char *const metadata[] = { "format", "pt", "note", "ünicode \"quoted\"", NULL };
@@ -232,10 +235,10 @@ static void headers_are_those_of_the_reference(void **state)
         "\"a.w\":{\"dtype\":\"F32\",\"shape\":[3,2],\"data_offsets\":[16,40]},"
         "\"u\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[40,43]}}";
     const struct oa_array given[] = {
-        { "u", OA_U8, 1, { 3 }, bytes, 3 },
-        { "a.w", OA_F32, 2, { 3, 2 }, matrix, 24 },
-        { "a.d", OA_F64, 1, { 1 }, fine, 8 },
-        { "b.l", OA_I64, 0, { 0 }, counts, 8 },
+        { "u", OA_U8, 1, { 3 }, bytes, 3, NULL, NULL },
+        { "a.w", OA_F32, 2, { 3, 2 }, matrix, 24, NULL, NULL },
+        { "a.d", OA_F64, 1, { 1 }, fine, 8, NULL, NULL },
+        { "b.l", OA_I64, 0, { 0 }, counts, 8, NULL, NULL },
     };
     char *file;
     size_t length;
@@ -278,14 +281,15 @@ static void metadata_comes_back(void **state)
 static void wrong_tensors_are_not_written(void **state)
 {
     (void)state;
-    struct oa_array two[2] = { { "a", OA_F32, 1, { 3 }, matrix, 12 }, { "a", OA_F32, 1, { 2 }, matrix, 8 } };
+    struct oa_array two[2] = { { "a", OA_F32, 1, { 3 }, matrix, 12, NULL, NULL },
+                               { "a", OA_F32, 1, { 2 }, matrix, 8, NULL, NULL } };
     assert_int_equal(oa_tensors_write(context, "t", two, 2, NULL), OA_ARGUMENT);
     expect_error(OA_ARGUMENT, "t: two tensors are called a");
     two[1].name = "b";
     two[1].dim[0] = 5;
     assert_int_equal(oa_tensors_write(context, "t", two, 2, NULL), OA_SHAPE);
     expect_error(OA_SHAPE, "tensor b is given with 8 bytes, but its type and shape need 20");
-    two[1] = (struct oa_array){ "bad\xff", OA_F32, 1, { 2 }, matrix, 8 };
+    two[1] = (struct oa_array){ "bad\xff", OA_F32, 1, { 2 }, matrix, 8, NULL, NULL };
     assert_int_equal(oa_tensors_write(context, "t", two, 2, NULL), OA_ARGUMENT);
     expect_error(OA_ARGUMENT, "not UTF-8");
     assert_false(oa_file_exists("t") || oa_file_exists("t.tmp"));

@@ -142,7 +142,17 @@ static enum oa_error hold(const oa_config *config, const char *const *attentions
 
 static enum oa_error check_ranks(const oa_config *config, const struct oa_cluster *cluster)
 {
-    if (!cluster || config->options.compare_equal != OA_EQUAL_TIME)
+    const struct oa_options *o = &config->options;
+    if (o->compare_ranks > 1 && !cluster)
+        return oa_fail(config->context, OA_ARGUMENT,
+                       "compare.ranks is %ld, and there is one rank: mpirun or srun starts several", o->compare_ranks);
+    if (o->train_accumulate % o->compare_ranks)
+        return oa_fail(
+            config->context, OA_ARGUMENT,
+            "compare.ranks = %ld does not divide the micro-batches of a step, train.accumulate = %ld: give a "
+            "multiple, or another compare.ranks",
+            o->compare_ranks, o->train_accumulate);
+    if (!cluster || o->compare_equal != OA_EQUAL_TIME)
         return OA_OK;
     return oa_fail(
         config->context, OA_ARGUMENT,
@@ -159,6 +169,7 @@ enum oa_error oa_compare(const oa_config *config, const char *const *attentions,
         cluster->patience = config->options.cluster_patience;
     OA_TRY(oa_same_program(cluster));
     OA_TRY(check_ranks(config, cluster));
+    OA_TRY(oa_cluster_split(cluster, config->options.compare_ranks));
     if (oa_rank_of(cluster) > 0)
         return oa_farm_serve(cluster);
     enum oa_error e = hold(config, attentions, count, folder, out);

@@ -250,6 +250,10 @@ struct oa_array {
     long dim[8];
     const void *data;
     size_t bytes;
+    /* When it is written, instead of data, and twice: makes the bytes, valid until the next call; NULL after a recorded
+     * failure. */
+    const void *(*make)(void *argument, const struct oa_array *a);
+    void *argument;
 };
 struct oa_tensors; /* an opened file, mapped read-only and fully validated (bounds, overlap, holes, duplicates) */
 enum oa_error oa_tensors_open(oa_context *c, const char *path, struct oa_tensors **out);

@@ -17,6 +17,9 @@ oa_context *oa_open_beside(oa_context *c, int threads, void (*log)(void *argumen
                            void *argument);
 /* From then on oa_stop_requested(c) is `signal`. Safe from any thread. */
 void oa_stop(oa_context *c, int signal);
+/* The same where nobody holds stops; else oa_stop_held(c) is, until all ranks have agreed on the step. From any thread.
+ */
+void oa_stop_ask(oa_context *c, int signal);
 /* Records in `c` the failure that is recorded in `other`, word for word, and returns its code. */
 enum oa_error oa_fail_as(oa_context *c, const oa_context *other);
 /* Seconds of processor time of the calling thread and of the context's helpers: what is done beside them is not in it.

@@ -114,12 +114,18 @@ int oa_stop_requested(const oa_context *c)
 
 int oa_stop_held(const oa_context *c)
 {
-    return c->settings.stop ? *c->settings.stop : 0;
+    int wished = atomic_load(&c->wished);
+    return wished || !c->settings.stop ? wished : *c->settings.stop;
 }
 
 void oa_context_hold_stop(oa_context *c, bool hold)
 {
     c->stop_held = hold;
+}
+
+void oa_stop_ask(oa_context *c, int signal)
+{
+    atomic_store(&c->wished, signal);
 }
 
 void oa_stop(oa_context *c, int signal)

@@ -26,6 +26,7 @@ struct oa_context {
     pthread_mutex_t error_lock; /* guards the sentence while a failure is recorded */
     atomic_int error;           /* an oa_error; set after the sentence is complete */
     atomic_int asked;           /* the signal given to oa_stop, or 0 */
+    atomic_int wished;          /* to oa_stop_ask */
     char sentence[SENTENCE];
 };
 

@@ -81,12 +81,20 @@ static enum oa_error add_tensors(oa_context *c, const char *path, json_t *header
     return OA_OK;
 }
 
+static const void *bytes_of(const struct oa_array *a)
+{
+    return a->make ? a->make(a->argument, a) : a->data;
+}
+
 static enum oa_error add_seal(oa_context *c, json_t *header, const struct oa_array *const *sorted, int count)
 {
     struct oa_digest seal;
     unsigned long crc = crc32_z(0, NULL, 0);
-    for (int i = 0; i < count; i++)
-        crc = sorted[i]->bytes ? crc32_z(crc, sorted[i]->data, sorted[i]->bytes) : crc;
+    for (int i = 0; i < count; i++) {
+        const void *bytes = bytes_of(sorted[i]);
+        OA_TRY(oa_status(c));
+        crc = sorted[i]->bytes ? crc32_z(crc, bytes, sorted[i]->bytes) : crc;
+    }
     if (!json_object_get(header, "__metadata__"))
         json_object_set_new(header, "__metadata__", json_object());
     OA_TRY(oa_tensors_seal(c, header, crc, &seal));
@@ -136,8 +144,11 @@ static enum oa_error write_file(oa_context *c, const char *path, const struct oa
     enum oa_error e = oa_new_file_open(&f, c, path);
     if (e == OA_OK)
         e = oa_new_file_add(&f, header->s, header->length);
-    for (int i = 0; i < count && e == OA_OK; i++)
-        e = oa_new_file_add(&f, sorted[i]->data, sorted[i]->bytes);
+    for (int i = 0; i < count && e == OA_OK; i++) {
+        const void *bytes = bytes_of(sorted[i]);
+        e = oa_status(c);
+        e = e == OA_OK ? oa_new_file_add(&f, bytes, sorted[i]->bytes) : e;
+    }
     return oa_new_file_finish(&f, e);
 }
 

@@ -84,6 +84,7 @@ static int run_command(struct call *call)
 {
     long threads = 0;
     volatile int *stop = catch_signals();
+    const char *sentence;
     if (!flag_number(call, "threads", 0, 1024, &threads))
         return USAGE;
     progress_open(flag_given(call, "quiet"));
@@ -99,7 +100,11 @@ static int run_command(struct call *call)
     }
     enum oa_error e = run(call);
     progress_close();
-    int code = exit_code(call, e, *stop, oa_speaks(call->context));
+    enum oa_error before = oa_last_error(call->context, &sentence);
+    bool speaks = oa_speaks(call->context);
+    if (e == OA_OK && before == OA_OK) /* did all ranks come to the end? */
+        e = oa_last_error(call->context, &sentence);
+    int code = exit_code(call, e, *stop, speaks);
     fflush(stderr);
     oa_part(call->context, code);
     oa_config_free(call->config);

@@ -23,21 +23,37 @@ static enum oa_error fail_waiting(struct oa_cluster *cl, const struct oa_message
     return oa_fail(cl->context, OA_IO,
                    "rank %d on %s waited %.0f s for %s from %s: see what became of it; a longer wait is "
                    "cluster.patience",
-                   cl->rank, cl->host, cl->patience, what, who);
+                   cl->first + cl->rank, cl->host, cl->patience, what, who);
 }
 
 /* Looks again and again: MPI moves messages only while it is asked. Others may have the core in between. */
-enum oa_error oa_messages_wait(struct oa_cluster *cl, struct oa_messages *m, const char *what)
+enum oa_error oa_cluster_wait(struct oa_cluster *cl, oa_step_on *step, void *argument, const char *what)
 {
     double began = oa_clock(), now = began;
-    bool arrived = cl->ops->arrived(m);
-    while (!arrived && now - began < cl->patience) {
+    const struct oa_messages *late = step(argument);
+    while (late && now - began < cl->patience) {
         sched_yield();
-        arrived = cl->ops->arrived(m);
+        late = step(argument);
         now = oa_clock();
     }
     cl->waited += now - began;
-    return arrived ? oa_status(cl->context) : fail_waiting(cl, m, what);
+    return late ? fail_waiting(cl, late, what) : oa_status(cl->context);
+}
+
+struct lot {
+    const struct oa_cluster *cluster;
+    struct oa_messages *messages;
+};
+
+static struct oa_messages *look(void *argument)
+{
+    const struct lot *lot = argument;
+    return lot->cluster->ops->arrived(lot->messages) ? NULL : lot->messages;
+}
+
+enum oa_error oa_messages_wait(struct oa_cluster *cl, struct oa_messages *m, const char *what)
+{
+    return oa_cluster_wait(cl, look, &(struct lot){ cl, m }, what);
 }
 
 /* ---- together ---- */
@@ -99,7 +115,7 @@ static enum oa_error take_over(struct oa_cluster *cl, const struct verdict *all)
     oa_clear_error(cl->context);
     if (alike)
         return oa_fail(cl->context, (enum oa_error)v->code, "%s", v->sentence);
-    return oa_fail(cl->context, (enum oa_error)v->code, "rank %d on %s: %s", first, v->host, v->sentence);
+    return oa_fail(cl->context, (enum oa_error)v->code, "rank %d on %s: %s", cl->first + first, v->host, v->sentence);
 }
 
 enum oa_error oa_cluster_agree(struct oa_cluster *cl, enum oa_error mine)
@@ -120,10 +136,71 @@ enum oa_error oa_cluster_agree(struct oa_cluster *cl, enum oa_error mine)
     return e;
 }
 
+/* ---- groups ---- */
+
+enum oa_error oa_cluster_split(struct oa_cluster *cl, long size)
+{
+    if (!cl)
+        return OA_OK;
+    OA_TRY(oa_cluster_broadcast(cl, "the size of groups", &size, sizeof size));
+    if (size == 1)
+        return OA_OK;
+    if (cl->size % size)
+        return oa_fail(cl->context, OA_ARGUMENT,
+                       "compare.ranks = %ld does not divide the %d ranks into groups: start another number of them, "
+                       "or give another compare.ranks",
+                       size, cl->size);
+    cl->part = cl->ops->split(cl, (int)size);
+    return oa_status(cl->context);
+}
+
 /* ---- the end ---- */
 
-static const double grace = 3;      /* seconds in which ranks that fail alike come to the end */
-static const double no_limit = 1e9; /* the first rank has files to write yet; who dies ends the others */
+static const double grace = 3; /* seconds in which ranks that fail alike come to the end */
+
+enum oa_error oa_cluster_check_first(struct oa_cluster *cl, bool begins)
+{
+    double silence = cl->ops->silence(cl, begins);
+    if (silence <= cl->patience)
+        return OA_OK;
+    return oa_fail(
+        cl->context, OA_IO,
+        "rank 0 has given no sign of life for %.0f s: see what became of it; a longer wait is cluster.patience",
+        silence);
+}
+
+/* Seconds; 0: while the first rank lives. */
+static double limit_of(const struct oa_cluster *cl, int code)
+{
+    return code != OA_OK ? grace : cl->rank == 0 ? cl->patience : 0;
+}
+
+static void fail_to_meet(struct oa_cluster *cl)
+{
+    oa_fail(cl->context, OA_IO, "the work is done, and %s did not come to the end for %.0f s: see what became of %s",
+            cl->rank == 0 ? "other ranks" : "rank 0", cl->patience, cl->rank == 0 ? "them" : "it");
+}
+
+bool oa_cluster_all_failed(struct oa_cluster *cl)
+{
+    const char *sentence;
+    char copy[4096];
+    double patience = cl->patience;
+    enum oa_error code = oa_last_error(cl->context, &sentence);
+    int mine = (int)code, *all = oa_alloc(cl->context, (size_t)cl->size * sizeof *all);
+    if (!all)
+        return false;
+    snprintf(copy, sizeof copy, "%s", sentence);
+    oa_clear_error(cl->context);
+    cl->patience = patience < grace ? patience : grace;
+    enum oa_error e = oa_cluster_gather(cl, "word of a failure", &mine, sizeof mine, all);
+    cl->patience = patience;
+    oa_clear_error(cl->context);
+    oa_fail(cl->context, code, "%s", copy);
+    if (e == OA_OK) /* else they may still come in */
+        oa_free(all);
+    return e == OA_OK;
+}
 
 /* One that failed while the others work on. */
 static void name_speaker(struct oa_cluster *cl)
@@ -142,12 +219,14 @@ bool oa_cluster_end(struct oa_cluster *cl)
         return true;
     int mine = (int)oa_status(cl->context), first = 0;
     int *codes = oa_alloc(cl->context, (size_t)cl->size * sizeof *codes);
-    cl->lost = !codes || !cl->ops->leave(cl, mine, mine == OA_OK ? no_limit : grace, codes);
+    cl->lost = !codes || !cl->ops->leave(cl, mine, limit_of(cl, mine), codes);
     while (!cl->lost && first < cl->size - 1 && codes[first] == OA_OK)
         first++;
     if (!cl->lost) /* else codes may still come in */
         oa_free(codes);
-    if (cl->lost && mine != OA_OK)
+    if (cl->lost && mine == OA_OK)
+        fail_to_meet(cl);
+    if (cl->lost)
         name_speaker(cl);
     return cl->lost || first == cl->rank;
 }
@@ -160,5 +239,6 @@ void oa_cluster_close(struct oa_cluster *cl, int code)
         cl->ops->abandon(cl, code);
     else
         cl->ops->finish(cl);
+    oa_free(cl->part);
     oa_free(cl);
 }

@@ -36,8 +36,13 @@ struct oa_cluster_ops {
     void (*missing)(const struct oa_messages *m, char *out, size_t size); /* "rank 2, rank 5"; of gathers "a rank" */
     /* A message of `tag` that somebody sent and that has come in: at most `room` bytes; false: there is none. */
     bool (*hear)(struct oa_cluster *cl, int tag, int *from, void *data, size_t room, size_t *bytes);
-    /* Codes [size] of all that came here; false when they have not within `seconds`. Then nothing else is sent. */
+    /* Seconds for which the first rank has given no sign of life, since the wait for it began: the first call. Asks. */
+    double (*silence)(struct oa_cluster *cl, bool begins);
+    /* Codes [size] of all that came here; false when they have not within `seconds`, or, with 0, when the first rank is
+     * silent for longer than the cluster's patience. Then nothing else is sent. */
     bool (*leave)(struct oa_cluster *cl, int code, double seconds, int *codes);
+    /* This rank's group of `size` ranks that follow one another, all together; NULL after a recorded failure. */
+    struct oa_cluster *(*split)(struct oa_cluster *cl, int size);
     void (*finish)(struct oa_cluster *cl);
     void (*abandon)(struct oa_cluster *cl, int code); /* ends every rank, this one too */
 };
@@ -45,12 +50,14 @@ struct oa_cluster_ops {
 struct oa_cluster {
     oa_context *context;
     int rank, size;
+    int first;                        /* of a group: the rank of its first in the whole */
     double patience;                  /* seconds that a wait takes at most */
     double waited;                    /* seconds that were spent in waits */
     const struct oa_cluster_ops *ops; /* NULL: there is only talk of one, in a plan */
     char host[OA_HOST];
     bool lost; /* not all came to the end */
     void *own;
+    struct oa_cluster *part; /* the group of this rank; NULL: it works alone. It may be used from another thread. */
 };
 
 /* What joins ranks: "Open MPI 4.1.4", or "" where the program was built without MPI. */
@@ -66,15 +73,30 @@ int oa_rank_count(const struct oa_cluster *cl); /* 1: alone */
 /* Until all have arrived, but not longer than the cluster's patience: OA_IO then, with a sentence that names who is
  * missed and `what` was waited for. */
 enum oa_error oa_messages_wait(struct oa_cluster *cl, struct oa_messages *m, const char *what);
+/* The same for more than one lot of messages. step: goes on with what has come in; returns messages that are still
+ * under way, or NULL when nothing is. */
+typedef struct oa_messages *oa_step_on(void *argument);
+enum oa_error oa_cluster_wait(struct oa_cluster *cl, oa_step_on *step, void *argument, const char *what);
 enum oa_error oa_cluster_gather(struct oa_cluster *cl, const char *what, const void *mine, size_t bytes, void *all);
 enum oa_error oa_cluster_broadcast(struct oa_cluster *cl, const char *what, void *data, size_t bytes);
 /* Did everybody come here without a failure? Otherwise that of the lowest rank that has one is recorded everywhere: as
  * it is where all say the same, with the rank and its host in front where not. */
 enum oa_error oa_cluster_agree(struct oa_cluster *cl, enum oa_error mine);
 
+/* Makes cl->part, of `size` ranks each; 1: there are no groups. All ranks together; the size is rank 0's. */
+enum oa_error oa_cluster_split(struct oa_cluster *cl, long size);
+/* After a failure in what all ranks do together: do all come here with one within a few seconds? The failure stays. Who
+ * fails while others work on has to end them. */
+bool oa_cluster_all_failed(struct oa_cluster *cl);
+
+/* Of a wait for the first rank that has work of its own, however long: OA_IO when it gives no sign of life for longer
+ * than the cluster's patience. begins: the wait does. */
+enum oa_error oa_cluster_check_first(struct oa_cluster *cl, bool begins);
+
 /* At the end, whatever it was. True: this rank is to say what failed, since it is the first of those that came here
  * with a failure, or the only one; its sentence then has the rank and the host in front. One that comes with a failure
- * waits a few seconds for the others, one without until all have come. */
+ * waits a few seconds for the others, one without until all have come: the first for the cluster's patience, the others
+ * as long as the first, which may have files to write yet, lives. If they do not come that is a failure. */
 bool oa_cluster_end(struct oa_cluster *cl);
 /* After that: leaves, or ends the ranks that did not come, with the exit code `code`. */
 void oa_cluster_close(struct oa_cluster *cl, int code);

@@ -1,16 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  * MPI: the only file that knows it. Errors inside MPI end all ranks (its default); waits are ours, since MPI's own have
- * no end. */
+ * no end. A cluster and its part may be used from two threads: calls come one after another. */
 #include "cluster/cluster.h"
+#include "cluster/deadline.h"
 
 #include <mpi.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
 struct own {
     MPI_Comm all, leaving; /* of their own, beside what else the program may do with MPI */
     bool started;          /* MPI was, by us */
+    int level;             /* of threads, that MPI gave */
+    pthread_t answering;   /* of the first rank */
+    bool answers;
+    atomic_bool over;
+    double alive; /* clock: when the first rank was last known to live */
+    bool asked;   /* whether it does, and there is no answer yet */
 };
+
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+/* Messages were given up while they were under way, and their memory is gone: MPI, which might still write there, is
+ * not called again but to end. */
+static bool dead;
+#define MPI(call)                                                                                                      \
+    (pthread_mutex_lock(&turn), dead ? (void)0 : (void)(call),                                                         \
+     (void)pthread_mutex_unlock(&turn)) /* a function of MPI */
 
 struct oa_messages {
     struct oa_cluster *cluster;
@@ -38,6 +55,14 @@ static struct oa_messages *open(struct oa_cluster *cl)
 
 static void close(struct oa_messages *m)
 {
+    int done = 0;
+    if (m->count)
+        MPI(MPI_Testall(m->count, m->request, &done, MPI_STATUSES_IGNORE));
+    if (m->count && !done) {
+        pthread_mutex_lock(&turn);
+        dead = true;
+        pthread_mutex_unlock(&turn);
+    }
     oa_free(m->request);
     oa_free(m->peer);
     oa_free(m);
@@ -68,7 +93,7 @@ static void send(struct oa_messages *m, int to, int tag, const void *data, size_
         MPI_Request *r = add(m, to);
         int n = (int)oa_min((long)(bytes - done), most_bytes);
         if (r)
-            MPI_Isend((const char *)data + done, n, MPI_BYTE, to, tag, comm(m->cluster), r);
+            MPI(MPI_Isend((const char *)data + done, n, MPI_BYTE, to, tag, comm(m->cluster), r));
     }
 }
 
@@ -78,7 +103,7 @@ static void receive(struct oa_messages *m, int from, int tag, void *data, size_t
         MPI_Request *r = add(m, from);
         int n = (int)oa_min((long)(bytes - done), most_bytes);
         if (r)
-            MPI_Irecv((char *)data + done, n, MPI_BYTE, from, tag, comm(m->cluster), r);
+            MPI(MPI_Irecv((char *)data + done, n, MPI_BYTE, from, tag, comm(m->cluster), r));
     }
 }
 
@@ -86,7 +111,7 @@ static void gather(struct oa_messages *m, const void *mine, size_t bytes, void *
 {
     MPI_Request *r = add(m, -1);
     if (r)
-        MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm(m->cluster), r);
+        MPI(MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm(m->cluster), r));
 }
 
 static void broadcast(struct oa_messages *m, void *data, size_t bytes)
@@ -95,15 +120,15 @@ static void broadcast(struct oa_messages *m, void *data, size_t bytes)
         MPI_Request *r = add(m, -1);
         int n = (int)oa_min((long)(bytes - done), most_bytes);
         if (r)
-            MPI_Ibcast((char *)data + done, n, MPI_BYTE, 0, comm(m->cluster), r);
+            MPI(MPI_Ibcast((char *)data + done, n, MPI_BYTE, 0, comm(m->cluster), r));
     }
 }
 
 static bool arrived(struct oa_messages *m)
 {
-    int done = 1;
+    int done = m->count == 0;
     if (m->count)
-        MPI_Testall(m->count, m->request, &done, MPI_STATUSES_IGNORE);
+        MPI(MPI_Testall(m->count, m->request, &done, MPI_STATUSES_IGNORE));
     if (done)
         m->count = 0;
     return done != 0;
@@ -114,7 +139,7 @@ static bool under_way(const struct oa_messages *m, int peer)
     for (int i = 0; i < m->count; i++) {
         int done = 1;
         if (m->peer[i] == peer)
-            MPI_Request_get_status(m->request[i], &done, MPI_STATUS_IGNORE);
+            MPI(MPI_Request_get_status(m->request[i], &done, MPI_STATUS_IGNORE));
         if (!done)
             return true;
     }
@@ -127,7 +152,7 @@ static void missing(const struct oa_messages *m, char *out, size_t size)
     out[0] = 0;
     for (int r = 0; r < m->cluster->size && n < size; r++)
         if (under_way(m, r))
-            n += (size_t)snprintf(out + n, size - n, "%srank %d", n ? ", " : "", r);
+            n += (size_t)snprintf(out + n, size - n, "%srank %d", n ? ", " : "", m->cluster->first + r);
     if (n == 0)
         snprintf(out, size, "the other ranks");
 }
@@ -135,15 +160,104 @@ static void missing(const struct oa_messages *m, char *out, size_t size)
 static bool hear(struct oa_cluster *cl, int tag, int *from, void *data, size_t room, size_t *bytes)
 {
     MPI_Status status;
-    int there, count;
-    MPI_Iprobe(MPI_ANY_SOURCE, tag, comm(cl), &there, &status);
+    int there = 0, count = 0;
+    MPI(MPI_Iprobe(MPI_ANY_SOURCE, tag, comm(cl), &there, &status));
     if (!there)
         return false;
     MPI_Get_count(&status, MPI_BYTE, &count);
     *from = status.MPI_SOURCE;
     *bytes = (size_t)count;
-    MPI_Recv(data, (int)room, MPI_BYTE, status.MPI_SOURCE, tag, comm(cl), MPI_STATUS_IGNORE);
+    MPI(MPI_Recv(data, (int)room, MPI_BYTE, status.MPI_SOURCE, tag, comm(cl), MPI_STATUS_IGNORE));
     return true;
+}
+
+/* ---- groups ---- */
+
+static struct oa_cluster *split(struct oa_cluster *cl, int size)
+{
+    const struct own *whole = cl->own;
+    struct oa_cluster *part = oa_alloc(cl->context, sizeof *part);
+    struct own *own = oa_alloc(cl->context, sizeof *own);
+    if (whole->level < MPI_THREAD_SERIALIZED)
+        oa_fail(
+            cl->context, OA_UNSUPPORTED,
+            "compare.ranks needs an MPI that may be called from several threads in turn, and this one gives level %d: "
+            "leave compare.ranks out",
+            whole->level);
+    if (oa_status(cl->context) != OA_OK)
+        return NULL;
+    struct oa_deadline d;
+    oa_deadline_begin(&d, cl->patience, "MPI_Comm_split, at which all ranks meet,");
+    MPI_Comm_split(whole->all, cl->rank / size, cl->rank, &own->all);
+    oa_deadline_end(&d);
+    *part = *cl;
+    part->own = own;
+    part->rank = cl->rank % size;
+    part->first = cl->rank - part->rank;
+    part->size = size;
+    part->waited = 0;
+    return part;
+}
+
+/* ---- does the first rank live? ---- */
+
+enum { QUESTION = 1, ANSWER = 2 }; /* tags, beside the cluster's own */
+static const double between = 1;   /* seconds from an answer to the next question */
+
+static bool came_in(const struct own *own, int tag, int *from)
+{
+    MPI_Status status;
+    int there = 0;
+    if (!dead)
+        MPI_Iprobe(MPI_ANY_SOURCE, tag, own->leaving, &there, &status);
+    if (there)
+        MPI_Recv(NULL, 0, MPI_BYTE, status.MPI_SOURCE, tag, own->leaving, MPI_STATUS_IGNORE);
+    *from = there ? status.MPI_SOURCE : -1;
+    return there != 0;
+}
+
+static void say(const struct own *own, int to, int tag)
+{
+    MPI_Request r;
+    MPI_Isend(NULL, 0, MPI_BYTE, to, tag, own->leaving, &r);
+    MPI_Request_free(&r);
+}
+
+/* A thread of the first rank: a process that was stopped, or whose host is gone, gives no answer. */
+static void *answer(void *argument)
+{
+    const struct timespec moment = { .tv_nsec = 50000000 };
+    struct own *own = argument;
+    while (!atomic_load(&own->over)) {
+        int from;
+        pthread_mutex_lock(&turn);
+        while (came_in(own, QUESTION, &from))
+            say(own, from, ANSWER);
+        pthread_mutex_unlock(&turn);
+        nanosleep(&moment, NULL);
+    }
+    return NULL;
+}
+
+/* Without such a thread nobody can ask. */
+static double silence(struct oa_cluster *cl, bool begins)
+{
+    struct own *own = cl->own;
+    int from;
+    double now = oa_clock();
+    if (begins || own->level < MPI_THREAD_SERIALIZED)
+        own->alive = now;
+    pthread_mutex_lock(&turn);
+    if (came_in(own, ANSWER, &from)) {
+        own->alive = now;
+        own->asked = false;
+    }
+    if (!dead && !own->asked && now - own->alive > between && cl->rank > 0) {
+        say(own, 0, QUESTION);
+        own->asked = true;
+    }
+    pthread_mutex_unlock(&turn);
+    return now - own->alive;
 }
 
 /* ---- the end ---- */
@@ -156,19 +270,34 @@ static bool leave(struct oa_cluster *cl, int code, double seconds, int *codes)
     MPI_Request r;
     int done = 0;
     double began = oa_clock();
-    MPI_Iallgather(&code, 1, MPI_INT, codes, 1, MPI_INT, own->leaving, &r);
-    while (MPI_Test(&r, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done && oa_clock() - began < seconds)
+    bool lives = seconds > 0 || silence(cl, true) == 0;
+    MPI(MPI_Iallgather(&code, 1, MPI_INT, codes, 1, MPI_INT, own->leaving, &r));
+    for (;;) {
+        MPI(MPI_Test(&r, &done, MPI_STATUS_IGNORE));
+        lives = seconds > 0 ? oa_clock() - began < seconds : silence(cl, false) < cl->patience;
+        if (done || !lives || dead)
+            break;
         nanosleep(&moment, NULL);
+    }
     return done != 0;
 }
 
 static void finish(struct oa_cluster *cl)
 {
-    struct own *own = cl->own;
+    struct own *own = cl->own, *part = cl->part ? cl->part->own : NULL;
+    struct oa_deadline d;
+    atomic_store(&own->over, true);
+    if (own->answers)
+        pthread_join(own->answering, NULL);
+    oa_deadline_begin(&d, cl->patience, "MPI_Finalize, at which all ranks meet,");
+    if (part)
+        MPI_Comm_free(&part->all);
+    oa_free(part);
     MPI_Comm_free(&own->all);
     MPI_Comm_free(&own->leaving);
     if (own->started)
         MPI_Finalize();
+    oa_deadline_end(&d);
     oa_free(own);
 }
 
@@ -179,8 +308,8 @@ static void abandon(struct oa_cluster *cl, int code)
 
 /* ---- the beginning ---- */
 
-static const struct oa_cluster_ops ops = { open,    close,   send, receive, gather, broadcast,
-                                           arrived, missing, hear, leave,   finish, abandon };
+static const struct oa_cluster_ops ops = { open,    close, send,    receive, gather, broadcast, arrived,
+                                           missing, hear,  silence, leave,   split,  finish,    abandon };
 
 void oa_cluster_engine(char out[OA_ENGINE])
 {
@@ -193,7 +322,7 @@ void oa_cluster_engine(char out[OA_ENGINE])
 
 static enum oa_error start(oa_context *c, struct own *own)
 {
-    int running, over, level;
+    int running, over;
     MPI_Initialized(&running);
     MPI_Finalized(&over);
     if (over)
@@ -201,7 +330,9 @@ static enum oa_error start(oa_context *c, struct own *own)
                        "MPI has ended in this process: join once, before the first work and until the last");
     own->started = !running;
     if (!running)
-        MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
+        MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &own->level);
+    else
+        MPI_Query_thread(&own->level);
     MPI_Comm_dup(MPI_COMM_WORLD, &own->all);
     MPI_Comm_dup(MPI_COMM_WORLD, &own->leaving);
     return OA_OK;
@@ -221,6 +352,7 @@ static enum oa_error check_size(oa_context *c, const struct oa_cluster *cl)
 enum oa_error oa_cluster_open(oa_context *c, struct oa_cluster **out)
 {
     char name[MPI_MAX_PROCESSOR_NAME];
+    struct oa_deadline d;
     int length;
     *out = NULL;
     if (oa_launched_ranks() == 1)
@@ -229,12 +361,17 @@ enum oa_error oa_cluster_open(oa_context *c, struct oa_cluster **out)
     struct own *own = oa_alloc(c, sizeof *own);
     if (!cl || !own)
         return OA_NO_MEMORY;
-    OA_TRY(start(c, own));
     *cl = (struct oa_cluster){ .context = c, .patience = 600, .ops = &ops, .own = own };
+    oa_deadline_begin(&d, cl->patience, "MPI_Init, at which all ranks meet,");
+    enum oa_error e = start(c, own);
+    oa_deadline_end(&d);
+    OA_TRY(e);
     MPI_Comm_rank(own->all, &cl->rank);
     MPI_Comm_size(own->all, &cl->size);
     MPI_Get_processor_name(name, &length);
     snprintf(cl->host, sizeof cl->host, "%.*s", OA_HOST - 1, name);
+    own->answers =
+        cl->rank == 0 && own->level >= MPI_THREAD_SERIALIZED && oa_thread_start(&own->answering, answer, own) == 0;
     *out = cl;
     return check_size(c, cl);
 }

@@ -1,41 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The sums that ranks have made alone, joined over all of them: bucket by bucket, each in two rounds. In the first a
- * rank gets its shard of every sum of the others; in the second it sends to all what became of it. */
-#include "cluster/tree_sum.h"
-
-/* Elements. A shard of a bucket is a message: not so small that its latency counts. */
-enum { BUCKET = 1 << 20, SHARD = 1 << 16, ALIGN = 16 };
-
-struct bucket {
-    long first, end; /* in the array */
-    struct oa_messages *sums, *totals;
-    void **shard; /* [size · OA_TREE_SUMS] this rank's shard of the sums of each rank: received, or where its own are */
-};
-
-struct oa_tree_exchange {
-    struct bucket *bucket;
-    int buckets;
-    struct oa_tree_nodes *nodes; /* [size] of every rank */
-    struct oa_view total, sum[OA_TREE_SUMS], incoming;
-};
-
-/* ---- shards ---- */
-
-static long shard_begin(const struct bucket *b, int rank, int size)
-{
-    long all = b->end - b->first, at = all / size * rank + all % size * rank / size;
-    return rank == size ? b->end : b->first + at / ALIGN * ALIGN;
-}
-
-static long shard_size(const struct bucket *b, int rank, int size)
-{
-    return shard_begin(b, rank + 1, size) - shard_begin(b, rank, size);
-}
-
-static size_t shard_bytes(const struct oa_tree_sum *t, const struct bucket *b, int rank)
-{
-    return (size_t)shard_size(b, rank, t->size) * t->device->numbers.real_size;
-}
+ * rank gets its shard of every sum of the others; in the second it sends to all what became of it. A bucket begins
+ * when this rank's last leaf has its values, and goes on whenever somebody looks. */
+#include "cluster/tree_parts.h"
 
 /* ---- opening ---- */
 
@@ -45,41 +12,46 @@ static long incoming_size(const struct oa_tree_sum *t, const struct oa_tree_exch
     for (int r = 0; r < t->size; r++)
         sums += r == t->rank ? 0 : x->nodes[r].count;
     for (int i = 0; i < x->buckets; i++)
-        n += sums * shard_size(&x->bucket[i], t->rank, t->size);
+        n += sums * oa_shard_size(t, &x->bucket[i], t->rank);
     return n;
 }
 
-static void place_shards(const struct oa_tree_sum *t, const struct oa_tree_exchange *x, struct bucket *b,
+static void place_shards(const struct oa_tree_sum *t, const struct oa_tree_exchange *x, struct oa_bucket *b,
                          void *incoming, long *used)
 {
     for (int r = 0; r < t->size; r++)
         for (int i = 0; i < x->nodes[r].count; i++) {
             void **at = &b->shard[r * OA_TREE_SUMS + i];
             if (r == t->rank) {
-                *at = oa_real_at(t->device, t->sum[i], shard_begin(b, r, t->size));
+                *at = oa_real_at(t->device, t->sum[i], oa_shard_begin(t, b, r));
                 continue;
             }
             *at = oa_real_at(t->device, incoming, *used);
-            *used += shard_size(b, t->rank, t->size);
+            *used += oa_shard_size(t, b, t->rank);
         }
 }
 
-static enum oa_error open_buckets(struct oa_tree_sum *t, struct oa_tree_exchange *x)
+static enum oa_error open_bucket(const struct oa_tree_sum *t, long first, long end, struct oa_bucket *out)
 {
     const struct oa_cluster_ops *ops = t->cluster->ops;
-    oa_context *c = t->device->context;
-    long size = oa_max(BUCKET, (long)t->size * SHARD);
-    x->buckets = (int)oa_blocks(t->count, size);
-    x->bucket = oa_alloc(c, (size_t)x->buckets * sizeof *x->bucket);
-    for (int i = 0; x->bucket && i < x->buckets; i++) {
-        struct bucket *b = &x->bucket[i];
-        b->first = i * size;
-        b->end = oa_min(t->count, b->first + size);
-        b->shard = oa_alloc(c, (size_t)t->size * OA_TREE_SUMS * sizeof *b->shard);
-        b->sums = ops ? ops->open(t->cluster) : NULL;
-        b->totals = ops ? ops->open(t->cluster) : NULL;
+    *out = (struct oa_bucket){ .first = first, .end = end, .scattered = first < t->scattered };
+    out->shard = oa_alloc(t->device->context, (size_t)t->size * OA_TREE_SUMS * sizeof *out->shard);
+    out->sums = ops ? ops->open(t->cluster) : NULL;
+    out->totals = ops ? ops->open(t->cluster) : NULL;
+    return oa_status(t->device->context);
+}
+
+/* None has elements on both sides of the end of what stays in shards. */
+static enum oa_error open_buckets(struct oa_tree_sum *t, struct oa_tree_exchange *x)
+{
+    long size = oa_bucket_size(t->size);
+    long most = oa_blocks(t->scattered, size) + oa_blocks(t->count - t->scattered, size);
+    x->bucket = oa_alloc(t->device->context, (size_t)most * sizeof *x->bucket);
+    for (long first = 0, end; x->bucket && first < t->count; first = end) {
+        end = oa_min(first < t->scattered ? t->scattered : t->count, first + size);
+        OA_TRY(open_bucket(t, first, end, &x->bucket[x->buckets++]));
     }
-    return oa_status(c);
+    return oa_status(t->device->context);
 }
 
 static enum oa_error open_nodes(struct oa_tree_sum *t, struct oa_tree_exchange *x)
@@ -115,20 +87,22 @@ enum oa_error oa_tree_exchange_open(struct oa_tree_sum *t)
     for (int i = 0; i < x->buckets; i++)
         place_shards(t, x, &x->bucket[i], incoming, &used);
     open_views(t, x, incoming, bytes);
-    return oa_status(t->device->context);
+    return oa_tree_shards_open(t);
 }
 
 void oa_tree_exchange_close(struct oa_tree_sum *t)
 {
     struct oa_tree_exchange *x = t->exchange;
     for (int i = 0; x && x->bucket && i < x->buckets; i++) {
-        struct bucket *b = &x->bucket[i];
+        struct oa_bucket *b = &x->bucket[i];
         if (b->sums)
             t->cluster->ops->close(b->sums);
         if (b->totals)
             t->cluster->ops->close(b->totals);
         oa_free(b->shard);
     }
+    oa_free(t->shard);
+    oa_free(t->runs);
     if (!x)
         return;
     oa_view_close(&x->total);
@@ -163,21 +137,24 @@ static void *sum_at(const struct oa_tree_sum *t, int i, long element)
     return oa_real_at(t->device, v->host, element);
 }
 
-static void begin_sums(const struct oa_tree_sum *t, const struct bucket *b, int tag)
+static void receive_sums(const struct oa_tree_sum *t, const struct oa_bucket *b, int tag)
 {
     const struct oa_tree_exchange *x = t->exchange;
-    const struct oa_cluster_ops *ops = t->cluster->ops;
-    for (int r = 0; r < t->size; r++) {
+    for (int r = 0; r < t->size; r++)
         for (int i = 0; r != t->rank && i < x->nodes[r].count; i++)
-            ops->receive(b->sums, r, tag, seen(&x->incoming, b->shard[r * OA_TREE_SUMS + i]),
-                         shard_bytes(t, b, t->rank));
+            t->cluster->ops->receive(b->sums, r, tag, seen(&x->incoming, b->shard[r * OA_TREE_SUMS + i]),
+                                     oa_shard_bytes(t, b, t->rank));
+}
+
+static void send_sums(const struct oa_tree_sum *t, const struct oa_bucket *b, int tag)
+{
+    for (int r = 0; r < t->size; r++)
         for (int i = 0; r != t->rank && i < t->own.count; i++)
-            ops->send(b->sums, r, tag, sum_at(t, i, shard_begin(b, r, t->size)), shard_bytes(t, b, r));
-    }
+            t->cluster->ops->send(b->sums, r, tag, sum_at(t, i, oa_shard_begin(t, b, r)), oa_shard_bytes(t, b, r));
 }
 
 /* The sum of a node that a rank has made, or of both children, which is left in the place of the first. */
-static void *join(const struct oa_tree_sum *t, const struct bucket *b, long first, long end)
+static void *join(const struct oa_tree_sum *t, const struct oa_bucket *b, long first, long end)
 {
     const struct oa_tree_exchange *x = t->exchange;
     long each = t->leaves / t->size;
@@ -187,59 +164,146 @@ static void *join(const struct oa_tree_sum *t, const struct bucket *b, long firs
             return b->shard[owner * OA_TREE_SUMS + i];
     long cut = oa_tree_cut(first, end);
     void *left = join(t, b, first, cut), *right = join(t, b, cut, end);
-    t->device->ops->axpy(t->device, shard_size(b, t->rank, t->size), 1, right, left);
+    t->device->ops->axpy(t->device, oa_shard_size(t, b, t->rank), 1, right, left);
     return left;
 }
 
-static void join_all(const struct oa_tree_sum *t, const struct bucket *b)
+static void join_all(const struct oa_tree_sum *t, const struct oa_bucket *b)
 {
     struct oa_device *d = t->device;
-    void *joined = join(t, b, 0, t->leaves), *place = oa_real_at(d, t->total, shard_begin(b, t->rank, t->size));
+    void *joined = join(t, b, 0, t->leaves), *place = oa_real_at(d, t->total, oa_shard_begin(t, b, t->rank));
     if (joined != place)
-        d->ops->copy(d, shard_bytes(t, b, t->rank), joined, place);
-    fetch_part(t, &t->exchange->total, place, shard_bytes(t, b, t->rank));
+        d->ops->copy(d, oa_shard_bytes(t, b, t->rank), joined, place);
+    fetch_part(t, &t->exchange->total, place, oa_shard_bytes(t, b, t->rank));
 }
 
-static void begin_totals(const struct oa_tree_sum *t, const struct bucket *b, int tag)
+static void fetch_sums(const struct oa_tree_sum *t, const struct oa_bucket *b)
+{
+    const struct oa_tree_exchange *x = t->exchange;
+    size_t bytes = (size_t)(b->end - b->first) * t->device->numbers.real_size;
+    for (int i = 0; i < t->own.count; i++)
+        fetch_part(t, t->sum[i] == t->total ? &x->total : &x->sum[i], oa_real_at(t->device, t->sum[i], b->first),
+                   bytes);
+}
+
+/* ---- the life of a bucket ---- */
+
+static void add_up(struct oa_tree_sum *t, const struct oa_bucket *b)
+{
+    double began = oa_clock();
+    oa_view_store(&t->exchange->incoming);
+    join_all(t, b);
+    t->exchange->joining += oa_clock() - began;
+}
+
+static void step_on(struct oa_tree_sum *t, int i)
 {
     const struct oa_cluster_ops *ops = t->cluster->ops;
-    void *host = t->exchange->total.host;
-    for (int r = 0; r < t->size; r++) {
-        if (r == t->rank)
-            continue;
-        ops->receive(b->totals, r, tag, oa_real_at(t->device, host, shard_begin(b, r, t->size)), shard_bytes(t, b, r));
-        ops->send(b->totals, r, tag, oa_real_at(t->device, host, shard_begin(b, t->rank, t->size)),
-                  shard_bytes(t, b, t->rank));
+    struct oa_bucket *b = &t->exchange->bucket[i];
+    if (b->state == OA_BUCKET_SUMS && ops->arrived(b->sums)) {
+        add_up(t, b);
+        if (!b->scattered)
+            oa_shard_spread(t, b, t->exchange->total.host, 2 * i + 1);
+        b->state = b->scattered ? OA_BUCKET_DONE : OA_BUCKET_TOTALS;
     }
+    if (b->state == OA_BUCKET_TOTALS && ops->arrived(b->totals))
+        b->state = OA_BUCKET_DONE;
 }
 
-static void fetch(const struct oa_tree_sum *t)
+/* Messages of the first bucket that is not done. */
+static struct oa_messages *step_all(void *argument)
 {
-    oa_view_fetch(&t->exchange->total);
-    for (int i = 0; i < t->own.count - 1; i++)
-        oa_view_fetch(&t->exchange->sum[i]);
+    struct oa_tree_sum *t = argument;
+    const struct oa_tree_exchange *x = t->exchange;
+    struct oa_messages *late = NULL;
+    for (int i = 0; i < x->buckets; i++) {
+        const struct oa_bucket *b = &x->bucket[i];
+        step_on(t, i);
+        if (!late && (b->state == OA_BUCKET_SUMS || b->state == OA_BUCKET_TOTALS))
+            late = b->state == OA_BUCKET_SUMS ? b->sums : b->totals;
+    }
+    return late;
 }
 
-enum oa_error oa_tree_exchange(struct oa_tree_sum *t)
+void oa_tree_look(struct oa_tree_sum *t)
 {
     struct oa_tree_exchange *x = t->exchange;
-    for (int i = 0; t->device->dry && i < x->buckets; i++)
-        join_all(t, &x->bucket[i]);
+    if (!x || t->device->dry)
+        return;
+    bool more = step_all(t) != NULL;
+    double now = oa_clock();
+    t->hidden += x->looked > 0 ? now - x->looked : 0;
+    x->looked = more ? now : 0;
+}
+
+static void make_ready(struct oa_tree_sum *t, int i)
+{
+    struct oa_bucket *b = &t->exchange->bucket[i];
+    if (b->state != OA_BUCKET_MAKING)
+        return;
+    oa_tree_add_waiting(t, b->first, b->end);
+    fetch_sums(t, b);
+    b->state = OA_BUCKET_SUMS;
+    if (t->device->dry)
+        join_all(t, b);
+    else
+        send_sums(t, b, 2 * i);
+}
+
+int oa_tree_bucket_count(const struct oa_tree_sum *t)
+{
+    return t->exchange && !t->device->dry ? t->exchange->buckets : 0;
+}
+
+int oa_tree_buckets(const struct oa_tree_sum *t)
+{
+    return t->exchange && t->exchange->last ? oa_tree_bucket_count(t) : 0;
+}
+
+void oa_tree_bucket(const struct oa_tree_sum *t, int bucket, long *first, long *end)
+{
+    *first = t->exchange->bucket[bucket].first;
+    *end = t->exchange->bucket[bucket].end;
+}
+
+void oa_tree_bucket_ready(struct oa_tree_sum *t, int bucket)
+{
+    make_ready(t, bucket);
+}
+
+/* ---- a step ---- */
+
+/* What comes in has its place before it is sent. */
+void oa_tree_exchange_begin(struct oa_tree_sum *t)
+{
+    struct oa_tree_exchange *x = t->exchange;
+    for (int i = 0; i < x->buckets; i++) {
+        x->bucket[i].state = OA_BUCKET_MAKING;
+        if (!t->device->dry)
+            receive_sums(t, &x->bucket[i], 2 * i);
+    }
+}
+
+void oa_tree_exchange_last(struct oa_tree_sum *t, bool begun)
+{
+    t->exchange->last = begun;
+    if (!begun)
+        oa_tree_look(t);
+    t->exchange->looked = 0;
+}
+
+enum oa_error oa_tree_exchange_end(struct oa_tree_sum *t)
+{
+    struct oa_tree_exchange *x = t->exchange;
+    for (int i = 0; i < x->buckets; i++)
+        make_ready(t, i);
     if (t->device->dry)
         return OA_OK;
-    fetch(t);
-    for (int i = 0; i < x->buckets; i++)
-        begin_sums(t, &x->bucket[i], 2 * i);
-    for (int i = 0; i < x->buckets; i++) {
-        OA_TRY(oa_messages_wait(t->cluster, x->bucket[i].sums, "gradients"));
-        oa_view_store(&x->incoming);
-        join_all(t, &x->bucket[i]);
-        begin_totals(t, &x->bucket[i], 2 * i + 1);
-    }
-    for (int i = 0; i < x->buckets; i++)
-        OA_TRY(oa_messages_wait(t->cluster, x->bucket[i].totals, "the sums of gradients"));
+    x->joining = 0;
+    enum oa_error e = oa_cluster_wait(t->cluster, step_all, t, "gradients");
+    t->cluster->waited -= x->joining;
     oa_view_store(&x->total);
-    return OA_OK;
+    return e;
 }
 
 void oa_tree_traffic(const struct oa_tree_sum *t, struct oa_traffic *out)
@@ -247,12 +311,12 @@ void oa_tree_traffic(const struct oa_tree_sum *t, struct oa_traffic *out)
     const struct oa_tree_exchange *x = t->exchange;
     *out = (struct oa_traffic){ 0 };
     for (int i = 0; x && i < x->buckets; i++) {
-        const struct bucket *b = &x->bucket[i];
-        double own = (double)shard_bytes(t, b, t->rank), all = 0;
+        const struct oa_bucket *b = &x->bucket[i];
+        double own = (double)oa_shard_bytes(t, b, t->rank), all = 0;
         for (int r = 0; r < t->size; r++) {
-            all += (double)shard_bytes(t, b, r);
+            all += (double)oa_shard_bytes(t, b, r);
             if (r != t->rank)
-                out->received += own * x->nodes[r].count + (double)shard_bytes(t, b, r);
+                out->received += own * x->nodes[r].count + (double)oa_shard_bytes(t, b, r);
         }
         out->sent += (all - own) * t->own.count + own * (t->size - 1);
         out->messages += (t->size - 1) * (t->own.count + 1);

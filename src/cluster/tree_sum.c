@@ -42,31 +42,59 @@ static size_t bytes_of(const struct oa_tree_sum *t)
     return (size_t)t->count * t->device->numbers.real_size;
 }
 
-/* Leaves the sum of the node in `total`; the first child's waits while the second is made. */
-static enum oa_error make_node(const struct making *m, long first, long end, int level)
+/* A rank's last leaf, to which the sums at all levels above it are added when it, or a part of it, is final. */
+static enum oa_error make_last_leaf(const struct making *m, long leaf, int level)
+{
+    struct oa_tree_sum *t = m->t;
+    t->waiting = level;
+    if (t->exchange)
+        oa_tree_exchange_last(t, true);
+    enum oa_error e = m->leaf(m->argument, leaf);
+    if (t->exchange)
+        oa_tree_exchange_last(t, false);
+    return e;
+}
+
+/* Leaves the sum of the node in `total`; the first child's waits while the second is made, and, if that ends with the
+ * rank's last leaf, until its parts are final. */
+static enum oa_error make_node(const struct making *m, long first, long end, int level, bool last)
 {
     struct oa_tree_sum *t = m->t;
     struct oa_device *d = t->device;
     if (end - first == 1)
-        return m->leaf(m->argument, first);
+        return last ? make_last_leaf(m, first, level) : m->leaf(m->argument, first);
     long cut = oa_tree_cut(first, end);
-    OA_TRY(make_node(m, first, cut, level + 1));
+    OA_TRY(make_node(m, first, cut, level + 1, false));
     d->ops->copy(d, bytes_of(t), t->total, t->pending[level]);
-    OA_TRY(make_node(m, cut, end, level + 1));
-    d->ops->axpy(d, t->count, 1, t->pending[level], t->total);
+    OA_TRY(make_node(m, cut, end, level + 1, last));
+    if (!last)
+        d->ops->axpy(d, t->count, 1, t->pending[level], t->total);
     return OA_OK;
+}
+
+void oa_tree_add_waiting(const struct oa_tree_sum *t, long first, long end)
+{
+    struct oa_device *d = t->device;
+    for (int level = t->waiting - 1; level >= 0; level--)
+        d->ops->axpy(d, end - first, 1, oa_real_at(d, t->pending[level], first), oa_real_at(d, t->total, first));
 }
 
 enum oa_error oa_tree_sum_make(struct oa_tree_sum *t, oa_leaf *leaf, void *argument)
 {
     struct making m = { t, leaf, argument };
     struct oa_device *d = t->device;
-    for (int i = 0; i < t->own.count; i++) {
-        OA_TRY(make_node(&m, t->own.first[i], t->own.end[i], 0));
-        if (t->sum[i] != t->total)
-            d->ops->copy(d, bytes_of(t), t->total, t->sum[i]);
+    int last = t->own.count - 1;
+    if (t->exchange)
+        oa_tree_exchange_begin(t);
+    for (int i = 0; i < last; i++) {
+        OA_TRY(make_node(&m, t->own.first[i], t->own.end[i], 0, false));
+        d->ops->copy(d, bytes_of(t), t->total, t->sum[i]);
     }
-    return t->exchange ? oa_tree_exchange(t) : OA_OK;
+    OA_TRY(make_node(&m, t->own.first[last], t->own.end[last], 0, true));
+    if (t->exchange)
+        return oa_tree_exchange_end(t);
+    oa_tree_add_waiting(t, 0, t->count);
+    return OA_OK;
 }
 
 /* ---- opening ---- */
@@ -93,7 +121,7 @@ static enum oa_error take_memory(struct oa_tree_sum *t)
 }
 
 enum oa_error oa_tree_sum_open(struct oa_device *d, struct oa_cluster *cluster, long leaves, void *total, long count,
-                               struct oa_tree_sum *out)
+                               long scattered, struct oa_tree_sum *out)
 {
     long ranks = oa_rank_count(cluster);
     *out = (struct oa_tree_sum){ .device = d,
@@ -101,6 +129,7 @@ enum oa_error oa_tree_sum_open(struct oa_device *d, struct oa_cluster *cluster, 
                                  .total = total,
                                  .count = count,
                                  .leaves = leaves,
+                                 .scattered = ranks > 1 ? scattered : 0,
                                  .rank = oa_rank_of(cluster),
                                  .size = (int)ranks };
     oa_device_arena(&out->arena, d);

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { RUN = 65536 }; /* elements an item */
+enum { RUN = OA_SQUARES_RUN }; /* elements an item */
 
 struct update {
     struct oa_device *d;

@@ -24,14 +24,15 @@
 struct oa_device {
     oa_context *context;
     const struct oa_device_ops *ops;
-    struct oa_numbers numbers; /* types and sizes of what it computes on */
-    struct oa_arena scratch;   /* the host's, of the calling thread: sums, blocks of logits; released after each op */
-    bool dry;                  /* the plan device: there is no memory */
-    double flops, bytes;       /* counted by the plan device: multiply-add = 2; bytes read and written */
-    double computed;           /* the same FLOPs with the invisible pairs of tiles, which are computed all the same */
-    struct oa_cpu_part *cpu;   /* of those that compute on the CPU, or count what it would (cpu.h); NULL elsewhere */
-    void *own;                 /* what a device keeps beside */
-    struct oa_meter *meter;    /* counts the operations (meter.h); NULL: nobody does */
+    struct oa_numbers numbers;  /* types and sizes of what it computes on */
+    struct oa_arena scratch;    /* the host's, of the calling thread: sums, blocks of logits; released after each op */
+    bool dry;                   /* the plan device: there is no memory */
+    double flops, bytes;        /* counted by the plan device: multiply-add = 2; bytes read and written */
+    double computed;            /* the same FLOPs with the invisible pairs of tiles, which are computed all the same */
+    struct oa_cpu_part *cpu;    /* of those that compute on the CPU, or count what it would (cpu.h); NULL elsewhere */
+    void *own;                  /* what a device keeps beside */
+    struct oa_meter *meter;     /* counts the operations (meter.h); NULL: nobody does */
+    struct oa_witness *witness; /* looks at what they are given (witness.h); NULL: nobody does */
 };
 
 struct oa_device_ops {
@@ -52,6 +53,10 @@ struct oa_device_ops {
 };
 
 extern const struct oa_device_ops oa_device_cpu, oa_device_plan;
+
+/* Sums of squares are made of runs of so many elements, then added up in their order: who has only some of the runs can
+ * make the same sum with others. */
+enum { OA_SQUARES_RUN = 65536 };
 
 /* dry: "plan" of the table of devices; else that of oa_context_choose, or "cpu" where none was chosen. */
 enum oa_error oa_device_open(oa_context *c, enum oa_precision p, bool dry, struct oa_device **out);

@@ -8,14 +8,26 @@
 #include <zlib.h>
 
 #define VERSION "2"
-enum { ARRAYS = 3, FROZEN = ARRAYS, MOST };
+enum { VALUES, MOMENT1, MOMENT2, ARRAYS, FROZEN = ARRAYS, MOST };
 static const char *const array_name[MOST] = { "values", "moment1", "moment2", "frozen" };
 
-/* The flat arrays of a store, where the host reads and writes them. */
+/* The flat arrays of a store, where the host reads and writes them; of moments that are apart only their sizes. */
 struct flat {
     struct oa_view view[MOST];
     struct oa_array array[MOST];
 };
+
+static const void *make_moment(void *argument, const struct oa_array *a)
+{
+    const struct oa_store *s = argument;
+    return s->whole(s->whole_argument, a->name == array_name[MOMENT2]);
+}
+
+static void put_apart(const struct oa_store *s, struct oa_array *a)
+{
+    a->make = make_moment;
+    a->argument = (struct oa_store *)(uintptr_t)s;
+}
 
 static enum oa_error open_flat(const struct oa_model *m, unsigned use, struct flat *f)
 {
@@ -25,13 +37,16 @@ static enum oa_error open_flat(const struct oa_model *m, unsigned use, struct fl
     void *memory[MOST] = { s->values, s->moment1, s->moment2, oa_real_at(m->device, s->values, s->live) };
     long size[MOST] = { s->live, s->updated, s->updated, s->total - s->live };
     for (int i = 0; i < MOST; i++) {
-        oa_view_open(&f->view[i], m->device, memory[i], (size_t)size[i] * real, use);
+        bool apart = s->apart && (i == MOMENT1 || i == MOMENT2);
+        oa_view_open(&f->view[i], m->device, memory[i], apart ? 0 : (size_t)size[i] * real, use);
         f->array[i] = (struct oa_array){ .name = (char *)(uintptr_t)array_name[i],
                                          .type = type,
                                          .dims = 1,
                                          .dim = { size[i] },
                                          .data = f->view[i].host,
-                                         .bytes = f->view[i].bytes };
+                                         .bytes = (size_t)size[i] * real };
+        if (apart)
+            put_apart(s, &f->array[i]);
     }
     return oa_status(m->context);
 }
@@ -192,7 +207,8 @@ static enum oa_error read_progress(oa_context *c, const char *path, const struct
 static void copy_arrays(const struct oa_tensors *from, const struct flat *to, int arrays)
 {
     for (int i = 0; i < arrays; i++)
-        memcpy(to->view[i].host, oa_tensors_find(from, array_name[i])->data, to->view[i].bytes);
+        if (!to->array[i].make)
+            memcpy(to->view[i].host, oa_tensors_find(from, array_name[i])->data, to->view[i].bytes);
 }
 
 /* Of another form, or with other options that say what the model is; older programs' checkpoints are silent. */
@@ -216,6 +232,18 @@ static enum oa_error copy_in(struct oa_model *m, const struct oa_progress *p, co
     if (e == OA_OK)
         oa_store_refresh_all(&m->store);
     return e;
+}
+
+enum oa_error oa_checkpoint_moment(const struct oa_model *m, const char *path, int moment, void *out)
+{
+    struct oa_tensors *f;
+    OA_TRY(oa_tensors_open(m->context, path, &f));
+    const struct oa_array *a = oa_tensors_find(f, array_name[MOMENT1 + moment]);
+    bool there = a && a->bytes == (size_t)m->store.updated * m->device->numbers.real_size;
+    if (there)
+        memcpy(out, a->data, a->bytes);
+    oa_tensors_close(f);
+    return there ? OA_OK : oa_fail(m->context, OA_FORMAT, "%s changed while it was read: start again", path);
 }
 
 enum oa_error oa_checkpoint_load(struct oa_model *m, struct oa_progress *p, const char *path, oa_accept *accept,

@@ -75,6 +75,9 @@ struct oa_model {
  * device nothing is computed and only sizes are right. */
 enum oa_error oa_model_open(struct oa_device *d, const struct oa_options *options, const struct oa_model_form *form,
                             bool training, struct oa_model **out);
+/* The same for training, where the store has no moments yet: oa_store_take_moments. */
+enum oa_error oa_model_open_apart(struct oa_device *d, const struct oa_options *options,
+                                  const struct oa_model_form *form, struct oa_model **out);
 /* The same without values: what parameters there are, and their shapes. */
 enum oa_error oa_model_describe(struct oa_device *d, const struct oa_options *options, const struct oa_model_form *form,
                                 struct oa_model **out);
@@ -249,5 +252,7 @@ enum oa_error oa_checkpoint_save(const struct oa_model *m, const struct oa_progr
 typedef enum oa_error oa_accept(void *argument, const struct oa_progress *p);
 enum oa_error oa_checkpoint_load(struct oa_model *m, struct oa_progress *p, const char *path, oa_accept *accept,
                                  void *argument);
+/* A whole moment, 0 or 1, of a checkpoint that was loaded into a model whose moments are apart; to the host. */
+enum oa_error oa_checkpoint_moment(const struct oa_model *m, const char *path, int moment, void *out);
 
 #endif

@@ -142,16 +142,29 @@ enum oa_error oa_model_describe(struct oa_device *d, const struct oa_options *op
     return e;
 }
 
-enum oa_error oa_model_open(struct oa_device *d, const struct oa_options *options, const struct oa_model_form *form,
-                            bool training, struct oa_model **out)
+static enum oa_error open(struct oa_device *d, const struct oa_options *options, const struct oa_model_form *form,
+                          bool training, bool apart, struct oa_model **out)
 {
     OA_TRY(oa_model_describe(d, options, form, out));
+    (*out)->store.apart = apart;
     enum oa_error e = oa_store_allocate(&(*out)->store, oa_chance_seed(options, OA_CHANCE_INIT), training);
     if (e != OA_OK) {
         oa_model_close(*out);
         *out = NULL;
     }
     return e;
+}
+
+enum oa_error oa_model_open(struct oa_device *d, const struct oa_options *options, const struct oa_model_form *form,
+                            bool training, struct oa_model **out)
+{
+    return open(d, options, form, training, false, out);
+}
+
+enum oa_error oa_model_open_apart(struct oa_device *d, const struct oa_options *options,
+                                  const struct oa_model_form *form, struct oa_model **out)
+{
+    return open(d, options, form, true, true, out);
 }
 
 void oa_model_close(struct oa_model *m)

@@ -63,6 +63,11 @@ struct oa_store {
     void *gradients; /* [live]: of trainable ones, then the changes of those that move */
     uint64_t seed;   /* of oa_store_allocate */
     bool allocated;
+    bool apart; /* moments are not whole here: oa_store_take_moments says how much of them is */
+    /* Makes the whole of moment 0 or 1 of all ranks, [updated] on the host, valid until the next call; NULL after a
+     * recorded failure. Of moments that are apart. */
+    const void *(*whole)(void *argument, int moment);
+    void *whole_argument;
 };
 
 void oa_store_init(struct oa_store *s, struct oa_device *d);
@@ -73,6 +78,8 @@ struct oa_parameter *oa_store_add(struct oa_store *s, const struct oa_parameter 
 /* Lays out and initialises everything from `seed`; with `training`, gradients and moments too. No-op values on the plan
  * device. Nothing can be added afterwards. */
 enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training);
+/* With `apart`, after that: room for so many elements of each moment. */
+enum oa_error oa_store_take_moments(struct oa_store *s, long count);
 struct oa_parameter *oa_store_find(const struct oa_store *s, const char *name);
 /* After values changed (an update, a load): makes the act copies again. */
 void oa_store_refresh(struct oa_store *s);
@@ -142,6 +149,11 @@ void oa_tape_wrote(oa_tape *t, oa_tensor *y);
 void oa_tape_at(oa_tape *t, const char *stack, const char *place, int layer);
 /* Afterwards values and gradients of tensors made by oa_tensor_new are gone; those of oa_tensor_from stay. */
 void oa_tape_backward(oa_tape *t);
+/* The same, and somebody may do something before each node (begins) and after it. */
+typedef void oa_beside_node(void *argument, bool begins);
+void oa_tape_backward_with(oa_tape *t, oa_beside_node *beside, void *argument);
+/* A number that two tapes share whose nodes are the same operations at the same places, in the same order. */
+uint64_t oa_tape_signature(const oa_tape *t);
 
 /* ---- diagnosis (trace.c) ---- */
 

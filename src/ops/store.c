@@ -210,6 +210,14 @@ enum oa_error oa_store_draw_from(struct oa_store *s, struct oa_parameter *p, uin
     return e;
 }
 
+enum oa_error oa_store_take_moments(struct oa_store *s, long count)
+{
+    size_t bytes = (size_t)count * s->device->numbers.real_size;
+    s->moment1 = take_zeroed(s, bytes);
+    s->moment2 = take_zeroed(s, bytes);
+    return oa_status(s->context);
+}
+
 enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training)
 {
     struct oa_device *d = s->device;
@@ -217,13 +225,13 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
     s->updated = s->decayed + section_size(s, UNDECAYED);
     s->live = s->updated + section_size(s, MOVING);
     s->total = s->live + section_size(s, FROZEN);
-    size_t real = d->numbers.real_size, all = (size_t)s->total, some = (size_t)s->updated;
+    size_t real = d->numbers.real_size, all = (size_t)s->total;
     s->values = take_zeroed(s, all * real);
     s->acts = d->numbers.act == d->numbers.real ? s->values : take_zeroed(s, all * d->numbers.act_size);
     if (training) {
         s->gradients = take_zeroed(s, (size_t)s->live * real);
-        s->moment1 = take_zeroed(s, some * real);
-        s->moment2 = take_zeroed(s, some * real);
+        if (!s->apart)
+            OA_TRY(oa_store_take_moments(s, s->updated));
     }
     OA_TRY(oa_status(s->context));
     place(s, training);

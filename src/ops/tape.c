@@ -174,10 +174,36 @@ void oa_node_run(oa_tape *t, struct oa_node *n)
     give_made(t, n->made);
 }
 
+static void nobody(void *argument, bool begins)
+{
+    (void)argument, (void)begins;
+}
+
 void oa_tape_backward(oa_tape *t)
 {
-    for (struct oa_node *n = t->last; n && oa_status(t->context) == OA_OK; n = n->before)
+    oa_tape_backward_with(t, nobody, NULL);
+}
+
+void oa_tape_backward_with(oa_tape *t, oa_beside_node *beside, void *argument)
+{
+    for (struct oa_node *n = t->last; n && oa_status(t->context) == OA_OK; n = n->before) {
+        beside(argument, true);
         oa_node_run(t, n);
+        beside(argument, false);
+    }
+}
+
+/* FNV-1a over names, which are literals: their addresses stand for them. */
+uint64_t oa_tape_signature(const oa_tape *t)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    for (const struct oa_node *n = t->last; n; n = n->before) {
+        const uint64_t words[] = { (uintptr_t)n->backward, (uintptr_t)n->trace.stack, (uintptr_t)n->trace.place,
+                                   (uint64_t)n->trace.layer };
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            hash = (hash ^ words[i]) * 0x100000001b3;
+    }
+    return hash;
 }
 
 const void *oa_gradient_of(const oa_tape *t, const oa_tensor *y)

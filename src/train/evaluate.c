@@ -1,26 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Validation: the loss on every target of a side, of a text every token but the first, each predicted once from at most
- * `context` tokens before it; and the measures of the task. */
+ * `context` tokens before it; and the measures of the task. Ranks share out the batches of the loss. */
 #include "train/train.h"
+
+#include "base/beside.h"
 
 #include <math.h>
 
+enum { ROUND = 8 }; /* batches of a rank, after which all tell each other what they were */
+
+/* Of a rank, in a round. */
+struct share {
+    int signal; /* that asked it to stop; 0: none */
+    double loss[ROUND];
+};
+
+struct covering {
+    const struct oa_evaluation *e;
+    struct oa_bar *bar;
+    struct share *all; /* [ranks] */
+    int rank, size;
+};
+
+static enum oa_error batch_loss(const struct oa_evaluation *e, long i, double *out)
+{
+    struct oa_batch batch;
+    OA_TRY(oa_batches_window(e->batches, i, &batch));
+    oa_tape_reset(e->tape, false, false, (struct oa_stream){ 0 });
+    *out = oa_model_loss(e->tape, e->model, &batch, 1);
+    return oa_status(e->model->context);
+}
+
+/* Batches from `first` on, by turns; this rank's, unless it is stopped, and then those of all. */
+static enum oa_error cover_round(const struct covering *k, long first)
+{
+    const struct oa_evaluation *e = k->e;
+    oa_context *c = e->model->context;
+    struct share mine = { 0 };
+    for (long i = 0, at; i < ROUND && (at = first + i * k->size + k->rank) < e->cover.batches; i++) {
+        oa_bar_say(k->bar, at, e->cover.batches);
+        if (oa_stop_requested(c))
+            break;
+        OA_TRY(batch_loss(e, at, &mine.loss[i]));
+    }
+    mine.signal = e->cluster ? oa_stop_held(c) : 0;
+    OA_TRY(oa_cluster_gather(e->cluster, "the losses of a validation", &mine, sizeof mine, k->all));
+    for (int r = 0; r < k->size; r++)
+        if (k->all[r].signal)
+            oa_stop(c, k->all[r].signal);
+    return OA_OK;
+}
+
+/* In the order of the batches, whoever made them. */
+static double round_sum(const struct covering *k, long first, double sum)
+{
+    for (long i = 0; i < ROUND * k->size && first + i < k->e->cover.batches; i++)
+        sum += k->all[i % k->size].loss[i / k->size];
+    return sum;
+}
+
 static enum oa_error cover_loss(const struct oa_evaluation *e, struct oa_bar *bar, double *sum, bool *whole)
 {
+    struct covering k = { .e = e, .bar = bar, .rank = oa_rank_of(e->cluster), .size = oa_rank_count(e->cluster) };
+    enum oa_error error = OA_OK;
+    oa_context *c = e->model->context;
+    k.all = oa_alloc(c, (size_t)k.size * sizeof *k.all);
     *sum = 0;
-    *whole = false;
-    for (long i = 0; i < e->cover.batches; i++) {
-        struct oa_batch batch;
-        oa_bar_say(bar, i, e->cover.batches);
-        if (oa_stop_requested(e->model->context))
-            return OA_OK;
-        OA_TRY(oa_batches_window(e->batches, i, &batch));
-        oa_tape_reset(e->tape, false, false, (struct oa_stream){ 0 });
-        *sum += oa_model_loss(e->tape, e->model, &batch, 1);
-        OA_TRY(oa_status(e->model->context));
+    for (long i = 0; k.all && error == OA_OK && i < e->cover.batches && !oa_stop_requested(c); i += ROUND * k.size) {
+        error = cover_round(&k, i);
+        *sum = round_sum(&k, i, *sum);
     }
-    *whole = true;
-    return OA_OK;
+    oa_free(k.all);
+    *whole = oa_stop_requested(c) == 0;
+    return error == OA_OK ? oa_status(c) : error;
 }
 
 /* NaN where the data are ids without text. */

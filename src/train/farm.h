@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A contest on several ranks: the first holds it and hands out its runs, each of the others carries out one at a time,
- * in the folder of the contest, which all must see. What a run is and what it left there is compared as it is when a
- * contest goes on, so a rank that is lost costs what it did since its run's newest checkpoint.
+ * in the folder of the contest, which all must see. With compare.ranks above 1 groups of ranks train a run together:
+ * every rank of a group gets the order, and the group's first is the one that speaks and writes. What a run is and what
+ * it left there is compared as it is when a contest goes on, so a rank that is lost costs what it did since its run's
+ * newest checkpoint.
  *
  *     farm.c         messages
  *     farm_serve.c   a rank that carries out orders

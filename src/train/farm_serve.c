@@ -23,8 +23,16 @@ struct server {
     bool leaving;
 };
 
+/* The first of its group, or alone. */
+static bool leads(const struct server *s)
+{
+    return oa_rank_of(s->cluster->part) == 0;
+}
+
 static void tell(struct server *s, struct oa_farm_news *news)
 {
+    if (!leads(s))
+        return;
     news->share = s->share;
     snprintf(news->host, sizeof news->host, "%s", s->cluster->host);
     s->told = oa_clock();
@@ -38,10 +46,10 @@ static void look(struct server *s)
     oa_context *own = s->cluster->context;
     while (oa_farm_hear_order(s->cluster, s->heard)) { /* no other run: this one is not done */
         s->leaving = s->leaving || s->heard->what == OA_FARM_LEAVE;
-        oa_stop(s->c, SIGTERM);
+        oa_stop_ask(s->c, SIGTERM);
     }
     if (oa_stop_requested(own))
-        oa_stop(s->c, oa_stop_requested(own));
+        oa_stop_ask(s->c, oa_stop_requested(own));
     if (oa_clock() - s->told >= between)
         tell(s, &(struct oa_farm_news){ .what = OA_FARM_WORKING });
 }
@@ -142,10 +150,28 @@ static enum oa_error check_texts(struct server *s)
 
 static enum oa_error check_folder(struct server *s)
 {
-    if (oa_file_exists(s->order->folder))
+    if (!leads(s) || oa_file_exists(s->order->folder))
         return OA_OK;
     return oa_fail(s->c, OA_IO, "%s is not there: a contest on several hosts needs a folder that all of them see",
                    s->order->folder);
+}
+
+static enum oa_error prepare(struct server *s)
+{
+    OA_TRY(check_folder(s));
+    OA_TRY(open_workload(s));
+    return check_texts(s);
+}
+
+/* Nobody of a group begins before all are ready and alike. */
+static enum oa_error prepare_together(struct server *s)
+{
+    struct oa_cluster *part = s->cluster->part;
+    enum oa_error e = prepare(s);
+    if (!part)
+        return e;
+    part->context = s->c;
+    return oa_same_everywhere(part, &s->order->options, workload_of(s), e);
 }
 
 static enum oa_error train(struct server *s)
@@ -153,12 +179,11 @@ static enum oa_error train(struct server *s)
     const struct oa_farm_order *o = s->order;
     struct oa_run run = { 0 };
     struct oa_workplace place = { .threads = oa_thread_count(s->c) };
-    OA_TRY(check_folder(s));
-    OA_TRY(open_workload(s));
-    OA_TRY(check_texts(s));
+    OA_TRY(prepare_together(s));
     struct oa_run_order order = { .options = o->options,
                                   .workload = workload_of(s),
                                   .title = o->title,
+                                  .group = s->cluster->part,
                                   .trainable = o->trainable,
                                   .frozen = o->frozen,
                                   .number = o->number,
@@ -166,9 +191,20 @@ static enum oa_error train(struct server *s)
                                   .share = note_share,
                                   .share_argument = s };
     snprintf(order.folder, sizeof order.folder, "%s", o->folder);
-    enum oa_error e = oa_run_order_train(s->c, &order, &place, &run);
+    enum oa_error e = leads(s) ? oa_run_order_train(s->c, &order, &place, &run) : oa_run_order_help(s->c, &order, &run);
     oa_run_free(&run);
     return e;
+}
+
+/* One rank of a group failed, and the others wait for it: it ends, and all with it. */
+static bool failed_alone(struct server *s)
+{
+    const char *sentence;
+    if (!s->cluster->part || oa_cluster_all_failed(s->cluster->part))
+        return false;
+    enum oa_error e = oa_last_error(s->c, &sentence);
+    oa_fail(s->cluster->context, e, "%s", sentence);
+    return true;
 }
 
 static void carry_out(struct server *s)
@@ -177,7 +213,12 @@ static void carry_out(struct server *s)
     struct oa_farm_news news = { .what = OA_FARM_ENDED };
     s->share = 0;
     oa_stop(s->c, 0);
+    oa_stop_ask(s->c, 0);
     enum oa_error e = train(s);
+    if (e != OA_OK && failed_alone(s)) {
+        s->leaving = true;
+        return;
+    }
     if (e != OA_OK) {
         oa_last_error(s->c, &sentence);
         news.what = OA_FARM_FAILED;
@@ -191,8 +232,10 @@ static void carry_out(struct server *s)
 static void wait_for_order(struct server *s)
 {
     const struct timespec moment = { .tv_nsec = 5000000 };
-    while (!s->leaving && !oa_farm_hear_order(s->cluster, s->order))
+    for (bool begins = true; !s->leaving && !oa_farm_hear_order(s->cluster, s->order); begins = false) {
+        s->leaving = oa_cluster_check_first(s->cluster, begins) != OA_OK;
         nanosleep(&moment, NULL);
+    }
 }
 
 enum oa_error oa_farm_serve(struct oa_cluster *cl)

@@ -62,7 +62,11 @@ static enum oa_error carry_out(struct worker *w, long order, struct oa_run *run)
     struct oa_run_order mine = *w->order;
     mine.share = note_share;
     mine.share_argument = w;
-    enum oa_error e = oa_run_order_train(w->c, &mine, w->all->r->place, run);
+    enum oa_error e = oa_ranks_share(w, &mine);
+    if (e == OA_OK)
+        e = oa_run_order_train(w->c, &mine, w->all->r->place, run);
+    if (e != OA_OK && mine.group)
+        oa_cluster_all_failed(mine.group);
     if (e == OA_OK)
         oa_jobs_tell(w->all, &(struct news){ .order = order, .run = *run });
     return e;
@@ -106,7 +110,7 @@ static void stop_all(struct jobs *j, int signal)
     j->stopping = true;
     pthread_mutex_unlock(&j->lock);
     for (int i = 0; i < j->started; i++)
-        oa_stop(j->workers[i].c, signal);
+        oa_stop_ask(j->workers[i].c, signal);
     oa_ranks_stop(j);
 }
 
@@ -249,7 +253,7 @@ static void init(struct jobs *j)
 
 static enum oa_error side_by_side(struct jobs *j, int jobs)
 {
-    int others = oa_rank_count(j->r->cluster) - 1;
+    int others = oa_ranks_others(j);
     j->workers = oa_alloc(j->c, (size_t)(jobs + others) * sizeof *j->workers);
     if (!j->workers)
         return OA_NO_MEMORY;
@@ -314,7 +318,8 @@ enum oa_error oa_jobs_carry_out(oa_context *c, const struct oa_jobs *r, int jobs
     if (jobs > j.count)
         jobs = (int)j.count;
     if (e == OA_OK)
-        e = jobs > 1 || (r->cluster && j.count > 1) ? side_by_side(&j, jobs) : one_after_another(&j);
+        e = jobs > 1 || (r->cluster && (j.count > 1 || (j.count && r->cluster->part))) ? side_by_side(&j, jobs)
+                                                                                       : one_after_another(&j);
     oa_free(j.todo);
     return e;
 }

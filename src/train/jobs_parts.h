@@ -57,6 +57,9 @@ void oa_jobs_leave(struct worker *w, oa_context *failed);
 /* jobs_ranks.c: the workers that are other ranks. attend: hands out orders, and takes in what is said; a failure is
  * recorded in j->c. stop: whoever has an order is told to end it. */
 void oa_ranks_start(struct jobs *j);
+int oa_ranks_others(const struct jobs *j); /* how many there are: groups, where ranks work in groups */
+/* In a worker's thread: the other ranks of its group, if there is one, get the order too; order->group is it then. */
+enum oa_error oa_ranks_share(struct worker *w, struct oa_run_order *order);
 enum oa_error oa_ranks_attend(struct jobs *j);
 void oa_ranks_stop(struct jobs *j);
 

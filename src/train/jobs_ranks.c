@@ -8,26 +8,32 @@
 
 static const double late = 60; /* seconds after which a file that another host wrote must be seen here */
 
+/* Ranks that train a run together. */
+static int group_of(const struct jobs *j)
+{
+    return j->r->cluster ? oa_rank_count(j->r->cluster->part) : 1;
+}
+
+int oa_ranks_others(const struct jobs *j)
+{
+    return oa_rank_count(j->r->cluster) / group_of(j) - 1;
+}
+
 void oa_ranks_start(struct jobs *j)
 {
-    int others = oa_rank_count(j->r->cluster) - 1;
+    int others = oa_ranks_others(j), group = group_of(j);
     j->distant = others;
     j->working += others;
     for (int i = 0; i < others; i++)
-        j->others[i] = (struct worker){ .all = j, .rank = i + 1 };
+        j->others[i] = (struct worker){ .all = j, .rank = (i + 1) * group };
 }
 
 /* ---- orders ---- */
 
-static enum oa_error send_order(struct worker *w)
+static enum oa_error fill_order(oa_context *c, const struct oa_run_order *r, long number, struct oa_farm_order *o)
 {
-    struct jobs *j = w->all;
-    const struct oa_run_order *r = w->order;
-    struct oa_farm_order *o = oa_alloc(j->c, sizeof *o);
-    if (!o)
-        return OA_NO_MEMORY;
     *o = (struct oa_farm_order){ .what = OA_FARM_TRAIN,
-                                 .order = w->number,
+                                 .order = number,
                                  .options = r->options,
                                  .held = r->held,
                                  .trainable = r->trainable,
@@ -36,15 +42,42 @@ static enum oa_error send_order(struct worker *w)
                                  .count = r->count };
     snprintf(o->folder, sizeof o->folder, "%s", r->folder);
     snprintf(o->title, sizeof o->title, "%s", r->title);
-    enum oa_error e = oa_origin_of(j->c, r->workload, &o->origin);
-    if (e == OA_OK)
-        e = oa_directory_make(j->c, r->folder);
-    if (e == OA_OK)
-        e = oa_farm_send(j->r->cluster, w->rank, o);
-    w->heard = oa_clock();
-    w->ended = 0;
+    return oa_origin_of(c, r->workload, &o->origin);
+}
+
+/* To the ranks from `first` on that are before `end`. */
+static enum oa_error send_to(struct oa_cluster *cl, const struct oa_run_order *r, long number, int first, int end)
+{
+    struct oa_farm_order *o = oa_alloc(cl->context, sizeof *o);
+    enum oa_error e = o ? fill_order(cl->context, r, number, o) : OA_NO_MEMORY;
+    for (int rank = first; rank < end && e == OA_OK; rank++)
+        e = oa_farm_send(cl, rank, o);
     oa_free(o);
     return e;
+}
+
+static enum oa_error send_order(struct worker *w)
+{
+    struct jobs *j = w->all;
+    enum oa_error e = oa_directory_make(j->c, w->order->folder);
+    if (e == OA_OK)
+        e = send_to(j->r->cluster, w->order, w->number, w->rank, w->rank + group_of(j));
+    w->heard = oa_clock();
+    w->ended = 0;
+    return e;
+}
+
+enum oa_error oa_ranks_share(struct worker *w, struct oa_run_order *order)
+{
+    struct jobs *j = w->all;
+    if (group_of(j) == 1)
+        return OA_OK;
+    struct oa_cluster from_here = *j->r->cluster; /* failures are this thread's */
+    from_here.context = w->c;
+    OA_TRY(send_to(&from_here, order, 0, 1, group_of(j)));
+    order->group = j->r->cluster->part;
+    order->group->context = w->c;
+    return oa_same_everywhere(order->group, &order->options, order->workload, OA_OK);
 }
 
 static enum oa_error give_order(struct worker *w)
@@ -93,7 +126,7 @@ static enum oa_error fail_as_told(struct worker *w, const struct oa_farm_news *n
 
 static enum oa_error take_in(struct jobs *j, const struct oa_farm_news *n)
 {
-    struct worker *w = &j->others[n->from - 1];
+    struct worker *w = &j->others[n->from / group_of(j) - 1];
     w->heard = oa_clock();
     w->share = n->share;
     if (n->what == OA_FARM_NOTICE)

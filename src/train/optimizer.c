@@ -57,47 +57,64 @@ double oa_learning_rate(const struct oa_options *o, long step)
 
 struct update {
     struct oa_store *s;
+    const struct oa_tree_sum *sum; /* NULL: of one rank */
     const struct oa_options *o;
     long step;
     double lr, scale;
 };
 
-static void adamw_stretch(struct oa_store *s, struct oa_adamw *h, long first, long end)
-{
-    struct oa_device *d = s->device;
-    d->ops->adamw(d, end - first, h, oa_real_at(d, s->values, first), oa_real_at(d, s->moment1, first),
-                  oa_real_at(d, s->moment2, first), oa_real_at(d, s->gradients, first));
-}
+/* Parameters [first, end), whose moments lie from element `at` on. */
+typedef void stretch_rule(const struct update *u, double weight_decay, long first, long end, long at);
 
-/* The stretch with weight decay and the stretch without. */
-static void adamw(const struct update *u)
+static void adamw_stretch(const struct update *u, double weight_decay, long first, long end, long at)
 {
     const struct oa_options *o = u->o;
+    struct oa_store *s = u->s;
+    struct oa_device *d = s->device;
     struct oa_adamw h = { .lr = u->lr,
                           .beta1 = o->train_beta1,
                           .beta2 = o->train_beta2,
                           .epsilon = o->train_epsilon,
-                          .weight_decay = o->train_weight_decay,
+                          .weight_decay = weight_decay,
                           .correction1 = 1 - pow(o->train_beta1, (double)u->step),
                           .correction2 = 1 - pow(o->train_beta2, (double)u->step),
                           .gradient_scale = u->scale };
-    adamw_stretch(u->s, &h, 0, u->s->decayed);
-    h.weight_decay = 0;
-    adamw_stretch(u->s, &h, u->s->decayed, u->s->updated);
+    d->ops->adamw(d, end - first, &h, oa_real_at(d, s->values, first), oa_real_at(d, s->moment1, at),
+                  oa_real_at(d, s->moment2, at), oa_real_at(d, s->gradients, first));
 }
 
-static void sgd_stretch(const struct update *u, double weight_decay, long first, long end)
+static void sgd_stretch(const struct update *u, double weight_decay, long first, long end, long at)
 {
     struct oa_store *s = u->s;
     struct oa_device *d = s->device;
     d->ops->sgd(d, end - first, u->lr, u->o->train_beta1, weight_decay, u->scale, oa_real_at(d, s->values, first),
-                oa_real_at(d, s->moment1, first), oa_real_at(d, s->gradients, first));
+                oa_real_at(d, s->moment1, at), oa_real_at(d, s->gradients, first));
+}
+
+/* The part with weight decay and the part without. */
+static void update_shard(const struct update *u, stretch_rule *rule, const struct oa_tree_shard *shard)
+{
+    long cut = oa_max(shard->first, oa_min(shard->end, u->s->decayed));
+    rule(u, u->o->train_weight_decay, shard->first, cut, shard->at);
+    rule(u, 0, cut, shard->end, shard->at + cut - shard->first);
+}
+
+static void update_all(const struct update *u, stretch_rule *rule)
+{
+    if (!u->sum || !u->sum->scattered)
+        update_shard(u, rule, &(struct oa_tree_shard){ 0, u->s->updated, 0 });
+    for (int i = 0; u->sum && i < u->sum->shards; i++)
+        update_shard(u, rule, &u->sum->shard[i]);
+}
+
+static void adamw(const struct update *u)
+{
+    update_all(u, adamw_stretch);
 }
 
 static void sgd(const struct update *u)
 {
-    sgd_stretch(u, u->o->train_weight_decay, 0, u->s->decayed);
-    sgd_stretch(u, 0, u->s->decayed, u->s->updated);
+    update_all(u, sgd_stretch);
 }
 
 static void adafactor(const struct update *u)
@@ -131,10 +148,16 @@ static void (*const rules[])(const struct update *u) = {
     [OA_OPTIMIZER_ADAFACTOR] = adafactor,
 };
 
+void oa_optimizer_update(struct oa_store *s, const struct oa_tree_sum *sum, const struct oa_options *o, long step,
+                         double lr, double gradient_scale)
+{
+    struct update u = { s, sum, o, step, lr, gradient_scale };
+    rules[o->train_optimizer](&u);
+}
+
 void oa_optimizer_step_at(struct oa_store *s, const struct oa_options *o, long step, double lr, double gradient_scale)
 {
-    struct update u = { s, o, step, lr, gradient_scale };
-    rules[o->train_optimizer](&u);
+    oa_optimizer_update(s, NULL, o, step, lr, gradient_scale);
     oa_store_refresh(s);
 }
 

@@ -29,25 +29,26 @@ static enum oa_error micro_batch(void *argument, long micro)
 }
 
 void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct oa_batch *batch, double scale,
-                  oa_tape *t, struct oa_tree_sum *sum)
+                  oa_tape *t, struct oa_shards *shards)
 {
-    struct oa_device *d = m->device;
     struct one_step step = { m, batch, scale, t };
-    oa_tree_sum_make(sum, micro_batch, &step);
-    d->ops->sum_squares(d, m->store.updated, m->store.gradients);
-    oa_optimizer_step(&m->store, o, 1, 1);
+    double squares;
+    oa_tree_sum_make(shards->sum, micro_batch, &step);
+    oa_shards_squares(shards, &squares);
+    oa_shards_step(shards, o, 1, oa_learning_rate(o, 1), 1);
     oa_model_after_step(m, 1);
 }
 
 /* ---- a plan ---- */
 
 static void count(struct oa_model *m, const struct oa_options *o, const struct oa_step_shape *shape, oa_tape *t,
-                  struct oa_tree_sum *sum, struct oa_plan *out)
+                  struct oa_shards *shards, struct oa_plan *out)
 {
+    const struct oa_tree_sum *sum = shards->sum;
     struct oa_device *d = m->device;
     const struct oa_store *s = &m->store;
     d->flops = d->bytes = d->computed = 0;
-    oa_step_once(m, o, &shape->typical, 1, t, sum);
+    oa_step_once(m, o, &shape->typical, 1, t, shards);
     *out = (struct oa_plan){ .vocabulary = m->vocabulary,
                              .trainable = (double)s->trainable,
                              .frozen = (double)s->frozen,
@@ -56,7 +57,7 @@ static void count(struct oa_model *m, const struct oa_options *o, const struct o
                              .computed = d->computed,
                              .tokens = shape->tokens };
     if (memcmp(&shape->typical, &shape->largest, sizeof shape->typical) != 0)
-        oa_step_once(m, o, &shape->largest, 1, t, sum);
+        oa_step_once(m, o, &shape->largest, 1, t, shards);
     out->memory_parameters = (double)(s->arena.peak + sum->arena.peak);
     out->memory_activations = (double)t->arena.peak;
     out->memory_scratch = (double)d->scratch.peak;
@@ -70,15 +71,16 @@ static enum oa_error measure(struct oa_device *d, const struct oa_options *o, co
     oa_tape tape;
     struct oa_model *m;
     struct oa_tree_sum sum = { 0 };
+    struct oa_shards shards = { 0 };
     struct oa_cluster several = { .context = d->context, .size = (int)ranks };
-    OA_TRY(oa_model_open(d, o, form, true, &m));
+    OA_TRY(oa_shards_model(d, o, form, ranks, &m));
     enum oa_error e = oa_task_check_model(m);
     oa_tape_init(&tape, d);
     if (e == OA_OK)
-        e = oa_tree_sum_open(d, ranks > 1 ? &several : NULL, o->train_accumulate, m->store.gradients, m->store.live,
-                             &sum);
+        e = oa_shards_open(m, ranks > 1 ? &several : NULL, &sum, &shards);
     if (e == OA_OK)
-        count(m, o, shape, &tape, &sum, out);
+        count(m, o, shape, &tape, &shards, out);
+    oa_shards_close(&shards);
     oa_tree_sum_close(&sum);
     oa_tape_free(&tape);
     oa_model_close(m);

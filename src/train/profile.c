@@ -13,6 +13,7 @@ struct side {
     struct oa_model *model;
     oa_tape tape;
     struct oa_tree_sum sum;
+    struct oa_shards shards;
     struct oa_meter meter;
 };
 
@@ -38,10 +39,9 @@ static enum oa_error open_side(struct profiling *p, bool dry, struct side *s)
 {
     OA_TRY(oa_device_open(p->context, p->options->train_precision, dry, &s->device));
     OA_TRY(oa_model_open(s->device, p->options, &p->workload->form, true, &s->model));
-    const struct oa_store *store = &s->model->store;
     oa_tape_init(&s->tape, s->device);
     oa_meter_open(&s->meter, s->device, dry ? no_clock : p->clock);
-    return oa_tree_sum_open(s->device, NULL, p->options->train_accumulate, store->gradients, store->live, &s->sum);
+    return oa_shards_open(s->model, NULL, &s->sum, &s->shards);
 }
 
 static void close_side(struct side *s)
@@ -49,6 +49,7 @@ static void close_side(struct side *s)
     if (s->device && s->device->meter) {
         oa_meter_close(&s->meter);
         oa_tape_free(&s->tape);
+        oa_shards_close(&s->shards);
         oa_tree_sum_close(&s->sum);
     }
     oa_model_close(s->model);
@@ -73,7 +74,7 @@ static enum oa_error one_step(struct profiling *p, long number, bool measured)
     OA_TRY(oa_batches_random(p->batches, (uint64_t)number, o->train_accumulate, 0, &batch));
     oa_meter_clear(&p->real.meter);
     double start = p->clock();
-    oa_step_once(p->real.model, o, &batch, 1 / amount.targets, &p->real.tape, &p->real.sum);
+    oa_step_once(p->real.model, o, &batch, 1 / amount.targets, &p->real.tape, &p->real.shards);
     p->real.device->ops->sync(p->real.device);
     double seconds = p->clock() - start;
     OA_TRY(oa_status(p->context));
@@ -81,7 +82,7 @@ static enum oa_error one_step(struct profiling *p, long number, bool measured)
         return OA_OK;
     take_sample(p, seconds);
     p->tokens += amount.tokens;
-    oa_step_once(p->plan.model, o, &batch, 1, &p->plan.tape, &p->plan.sum);
+    oa_step_once(p->plan.model, o, &batch, 1, &p->plan.tape, &p->plan.shards);
     return oa_status(p->context);
 }
 

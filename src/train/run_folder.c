@@ -73,6 +73,14 @@ enum oa_error oa_folder_checkpoint(const struct oa_model *m, const struct oa_pro
     return OA_OK;
 }
 
+enum oa_error oa_folder_moment(const struct oa_model *m, const struct oa_progress *p, const char *folder, int moment,
+                               void *out)
+{
+    char path[OA_PATH];
+    OA_TRY(checkpoint_path(m->context, path, folder, p->step));
+    return oa_checkpoint_moment(m, path, moment, out);
+}
+
 void oa_folder_forget(oa_context *c, const char *folder)
 {
     remove_from(c, folder, 0);

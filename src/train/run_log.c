@@ -36,7 +36,7 @@ static enum oa_error add_point(oa_context *c, struct oa_run *run, const struct o
     return OA_OK;
 }
 
-enum { LINE = 1024, VALID = 640, RANKS = 80 };
+enum { LINE = 1024, VALID = 640, RANKS = 128 };
 
 /* ", \"valid_loss\": 1.5, \"accuracy\": 81.25": what a validation said. */
 static void print_validation(const struct oa_log_line *line, char out[VALID])
@@ -50,12 +50,13 @@ static void print_validation(const struct oa_log_line *line, char out[VALID])
             n += snprintf(out + n, (size_t)(VALID - n), ", \"%.24s\": %.17g", line->measures[i].name, line->scores[i]);
 }
 
-/* ", \"tokens_per_second\": 20000, \"communication\": 0.05": of several ranks. */
+/* ", \"tokens_per_second\": 20000, \"communication\": 0.05, \"communication_hidden\": 0.1": of several ranks. */
 static void print_ranks(const struct oa_log_line *line, char out[RANKS])
 {
     out[0] = 0;
     if (line->rate > 0)
-        snprintf(out, RANKS, ", \"tokens_per_second\": %.6g, \"communication\": %.4f", line->rate, line->waiting);
+        snprintf(out, RANKS, ", \"tokens_per_second\": %.6g, \"communication\": %.4f, \"communication_hidden\": %.4f",
+                 line->rate, line->waiting, line->hidden);
 }
 
 static size_t print_line(const struct oa_log_line *line, char out[LINE])
@@ -102,6 +103,7 @@ static bool parse_line(const char *text, size_t length, const struct oa_measure 
                                       .tokens = number(o, "tokens"),
                                       .rate = number(o, "tokens_per_second"),
                                       .waiting = number(o, "communication"),
+                                      .hidden = number(o, "communication_hidden"),
                                       .measures = measures };
     for (int i = 1; whole && i < OA_MEASURES; i++)
         line->scores[i] = i < oa_measures_count(measures) ? number(o, measures[i].name) : (double)NAN;

@@ -72,6 +72,7 @@ static enum oa_error train(oa_context *c, const struct oa_run_order *order, stru
 {
     struct oa_train_request r = { .options = &order->options,
                                   .workload = order->workload,
+                                  .cluster = order->group,
                                   .folder = order->folder,
                                   .resume = true,
                                   .title = order->title,
@@ -110,8 +111,10 @@ static enum oa_error train_and_save(oa_context *c, const struct oa_run_order *or
 {
     char here[OA_MACHINE], begun[OA_MACHINE];
     oa_machine_name(c, place, here);
-    OA_TRY(oa_run_begin(c, order->folder, fingerprint, here, begun));
-    OA_TRY(check_machine(c, place, order->folder, begun));
+    enum oa_error e = oa_run_begin(c, order->folder, fingerprint, here, begun);
+    if (e == OA_OK)
+        e = check_machine(c, place, order->folder, begun);
+    OA_TRY(oa_cluster_agree(order->group, e));
     OA_TRY(train(c, order, run));
     name_machines(c, begun, here, run);
     if (!run->failed)
@@ -130,9 +133,16 @@ enum oa_error oa_run_order_train(oa_context *c, const struct oa_run_order *order
                                  struct oa_run *run)
 {
     json_t *fingerprint = NULL;
-    enum oa_error e = fingerprint_of(c, order, &fingerprint);
+    enum oa_error e = oa_cluster_agree(order->group, fingerprint_of(c, order, &fingerprint));
     if (e == OA_OK)
         e = train_and_save(c, order, place, fingerprint, run);
     json_decref(fingerprint);
     return e;
+}
+
+enum oa_error oa_run_order_help(oa_context *c, const struct oa_run_order *order, struct oa_run *run)
+{
+    OA_TRY(oa_cluster_agree(order->group, OA_OK)); /* it has a fingerprint, and */
+    OA_TRY(oa_cluster_agree(order->group, OA_OK)); /* its folder is begun */
+    return train(c, order, run);
 }

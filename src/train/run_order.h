@@ -28,6 +28,7 @@ struct oa_run_order {
     double trainable, frozen; /* parameters: a part of the fingerprint */
     char folder[OA_PATH];
     long number, count;                         /* "run 3 of 18" */
+    struct oa_cluster *group;                   /* ranks that train it together (farm.h); NULL: one */
     void (*share)(void *argument, double done); /* as in struct oa_train_request */
     void *share_argument;
 };
@@ -41,5 +42,7 @@ enum oa_error oa_run_order_read(oa_context *c, const struct oa_run_order *order,
  * failure is an error. */
 enum oa_error oa_run_order_train(oa_context *c, const struct oa_run_order *order, struct oa_workplace *place,
                                  struct oa_run *run);
+/* On the other ranks of its group, which write nothing. */
+enum oa_error oa_run_order_help(oa_context *c, const struct oa_run_order *order, struct oa_run *run);
 
 #endif

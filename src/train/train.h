@@ -13,6 +13,7 @@
 #include "tasks/tasks.h"
 #include "train/contest.h"
 #include "train/pace.h"
+#include "train/shards.h"
 
 /* Learning rate of step 1, 2, …: linear warm-up to lr, then the schedule; min_lr is a share of lr. */
 double oa_learning_rate(const struct oa_options *o, long step);
@@ -21,14 +22,18 @@ double oa_learning_rate(const struct oa_options *o, long step);
 double oa_learning_rate_at(const struct oa_options *o, long step, double x);
 
 /* One optimiser step on the gradients in the store; gradient_scale is the factor of clipping. oa_optimizer_step_at
- * takes the learning rate from the caller, the other from the options. */
+ * takes the learning rate from the caller, the other from the options. oa_optimizer_update leaves the copies that
+ * products read as they were, and where `sum` is scattered, updates this rank's shards alone. */
 void oa_optimizer_step_at(struct oa_store *s, const struct oa_options *o, long step, double lr, double gradient_scale);
+void oa_optimizer_update(struct oa_store *s, const struct oa_tree_sum *sum, const struct oa_options *o, long step,
+                         double lr, double gradient_scale);
 void oa_optimizer_step(struct oa_store *s, const struct oa_options *o, long step, double gradient_scale);
 
 /* A model on a side of the data, in batches that cover it (data.h: oa_batches_cover). */
 struct oa_evaluation {
     oa_tape *tape; /* used up */
     struct oa_model *model;
+    struct oa_cluster *cluster; /* NULL, or all its ranks evaluate this together: the loss has the same bits */
     const struct oa_workload *workload;
     enum oa_side side;
     struct oa_batches *batches;
@@ -80,7 +85,7 @@ void oa_run_free(struct oa_run *run);
  * profiles time. scale: of the loss. */
 #define OA_OPTIMISER "optimiser" /* where a meter finds what is done once a step */
 void oa_step_once(struct oa_model *m, const struct oa_options *o, const struct oa_batch *batch, double scale,
-                  oa_tape *t, struct oa_tree_sum *sum);
+                  oa_tape *t, struct oa_shards *shards);
 
 /* Where the time of training steps goes (profile.c). Steps of the first batches are made, some to warm up, then for
  * two seconds, but 5 to 50 of them. Seconds are medians over the steps; counts are means over the same steps on the
@@ -185,6 +190,9 @@ enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const 
 double oa_checkpoint_wait(double minutes, double cost);
 /* Saves checkpoint-STEP.safetensors and removes all but the two newest. */
 enum oa_error oa_folder_checkpoint(const struct oa_model *m, const struct oa_progress *p, const char *folder);
+/* A whole moment of the checkpoint of that step, to the host (model.h: oa_checkpoint_moment). */
+enum oa_error oa_folder_moment(const struct oa_model *m, const struct oa_progress *p, const char *folder, int moment,
+                               void *out);
 void oa_folder_forget(oa_context *c, const char *folder); /* removes every checkpoint */
 
 /* run_log.c: log.jsonl and the loss curve. */
@@ -192,8 +200,9 @@ struct oa_log_line {
     long step;
     double loss, valid_loss, lr, gradient_norm, seconds, tokens; /* valid_loss NaN: none */
     const struct oa_measure *measures;                           /* of the task; NULL: the loss alone */
-    double rate,
-        waiting; /* of several ranks since the line before: tokens a second, share of time in communication; 0: one */
+    /* Of several ranks since the line before: tokens a second, and shares of the time: waited for others, and computed
+     * while messages were under way. 0: one rank. */
+    double rate, waiting, hidden;
     double scores[OA_MEASURES]; /* as in struct oa_run; NaN: not measured */
 };
 enum oa_error oa_curve_reserve(oa_context *c, struct oa_run *run, int capacity); /* room for so many points */

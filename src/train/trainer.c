@@ -2,8 +2,8 @@
  * One run. The life of a training step, in the order of the code:
  *
  *     batch (data/batches.c) → oa_model_loss (model/transformer.c) → oa_tape_backward (ops/tape.c)
- *     → the sum over micro-batches and ranks (cluster/tree_sum.c) → gradient norm and clipping → oa_optimizer_step
- * (optimizer.c) → log, validation, checkpoint
+ *     → the sum over micro-batches and ranks (cluster/tree_sum.c; beside the last: handout.c) → gradient norm and
+ * clipping → oa_optimizer_step (optimizer.c) → log, validation, checkpoint
  *
  * Nothing in the loop allocates after the first step. Everything random is a function of (seed, step), so a run that
  * goes on from a checkpoint makes the same bits as one that was never stopped. */
@@ -44,7 +44,7 @@ static enum oa_error micro_batch(void *argument, long micro)
     t->losses[micro] = scale * oa_model_loss(&t->tape, t->m, &batch, scale);
     OA_TRY(oa_status(t->c));
     if (isfinite(t->losses[micro]))
-        oa_tape_backward(&t->tape);
+        oa_handout_backward(&t->handout, &t->tape);
     return oa_status(t->c);
 }
 
@@ -63,11 +63,13 @@ static enum oa_error one_step(struct trainer *t, long step)
 {
     const struct oa_options *o = t->o;
     OA_TRY(gradients(t, step));
-    t->norm = sqrt(t->d->ops->sum_squares(t->d, t->m->store.updated, t->m->store.gradients));
+    double squares;
+    OA_TRY(oa_shards_squares(&t->shards, &squares));
+    t->norm = sqrt(squares);
     if (!isfinite(t->norm))
         return diverged(t, step);
     double clip = o->train_clip > 0 && t->norm > o->train_clip ? o->train_clip / t->norm : 1;
-    oa_optimizer_step_at(&t->m->store, o, step, oa_pace_rate(&t->pace, o, step), clip);
+    OA_TRY(oa_shards_step(&t->shards, o, step, oa_pace_rate(&t->pace, o, step), clip));
     return oa_model_after_step(t->m, step);
 }
 
@@ -138,7 +140,9 @@ static void add_validation(const struct trainer *t, struct oa_log_line *line)
 static struct oa_log_line empty_line(const struct trainer *t, long step)
 {
     double none = (double)NAN;
-    struct oa_log_line line = { step, none, none, none, none, none, none, t->r->workload->task->measures, 0, 0, { 0 } };
+    struct oa_log_line line = {
+        step, none, none, none, none, none, none, t->r->workload->task->measures, 0, 0, 0, { 0 }
+    };
     oa_scores_clear(line.scores);
     return line;
 }
@@ -188,20 +192,25 @@ static enum oa_error write_log(struct trainer *t, long step)
     return add_event(t, &line);
 }
 
+bool oa_trainer_time_to_save(const struct trainer *t)
+{
+    double minutes = t->o->train_checkpoint_minutes;
+    return minutes > 0 && oa_clock() - t->saved >= oa_checkpoint_wait(minutes, t->cost);
+}
+
 static bool checkpoint_due(const struct trainer *t, long step)
 {
     const struct oa_options *o = t->o;
     if (o->train_checkpoint_every > 0 && step % o->train_checkpoint_every == 0)
         return true;
-    return o->train_checkpoint_minutes > 0 &&
-           oa_clock() - t->saved >= oa_checkpoint_wait(o->train_checkpoint_minutes, t->cost);
+    return t->r->cluster ? t->ranks.save : oa_trainer_time_to_save(t);
 }
 
 /* The pace first: of one that is newer than the checkpoint what is too much is forgotten. */
 static enum oa_error save_state(struct trainer *t)
 {
     if (!t->folder)
-        return OA_OK;
+        return oa_shards_help_saving(&t->shards);
     OA_TRY(oa_trainer_save_pace(t));
     double start = oa_clock();
     OA_TRY(oa_folder_checkpoint(t->m, &t->p, t->folder));
@@ -288,8 +297,8 @@ enum oa_error oa_train_run(oa_context *c, const struct oa_train_request *r, stru
         e = loop(t);
     if (e == OA_OK || e == OA_DIVERGED)
         oa_trainer_account(t);
-    if (e == OA_OK && oa_rank_of(r->cluster) == 0) /* the others have no folder */
-        e = oa_trainer_finish(t);
+    if (e == OA_OK) /* the others have no folder */
+        e = oa_rank_of(r->cluster) == 0 ? oa_trainer_finish(t) : oa_trainer_last_validation(t, t->m);
     oa_trainer_close(t);
     oa_free(t);
     return e;

@@ -13,6 +13,7 @@
 #include "cluster/tree_sum.h"
 #include "train/average.h"
 #include "train/best.h"
+#include "train/handout.h"
 #include "train/initial.h"
 #include "train/train.h"
 
@@ -20,9 +21,12 @@ enum { OA_TIMES = 4096 }; /* newest step times, for the median */
 
 /* What ranks say in each step. */
 struct oa_ranks {
-    struct oa_report *mine, *all;   /* NULL: alone */
-    size_t bytes;                   /* of one */
-    double waited, seconds, tokens; /* in waits, in steps, and in these: when the newest line of the log was written */
+    struct oa_report *mine, *all; /* NULL: alone */
+    size_t bytes;                 /* of one */
+    /* In waits, in messages that were under way meanwhile, in steps, and in these: when the newest line of the log was
+     * written. */
+    double waited, hidden, seconds, tokens;
+    bool save; /* the first rank's clock asks for a checkpoint after this step */
 };
 
 struct trainer {
@@ -50,6 +54,8 @@ struct trainer {
     double loss, norm;      /* of the newest step */
     double *losses;         /* of its micro-batches [train.accumulate], each as a share of the step's */
     struct oa_tree_sum sum; /* of gradients, over the micro-batches of all ranks */
+    struct oa_handout handout;
+    struct oa_shards shards;
     struct oa_ranks ranks;
     struct oa_amount amount;
     int metric; /* number of the task's measure that the best model is chosen by */
@@ -68,14 +74,18 @@ bool oa_trainer_complete(const struct trainer *t); /* the newest validation was 
 enum oa_error oa_trainer_stopped(struct trainer *t);     /* OA_INTERRUPTED, with what goes on from where */
 bool oa_trainer_ends_otherwise(const struct trainer *t); /* not with the weights of its last step, as they are */
 enum oa_error oa_trainer_save_pace(struct trainer *t);
+bool oa_trainer_time_to_save(const struct trainer *t); /* by the clock */
 enum oa_error oa_ranks_open(struct trainer *t);
 /* Everybody has the values and the place of the first rank, which alone reads and writes files. */
 enum oa_error oa_ranks_begin(struct trainer *t);
-enum oa_error oa_ranks_after_gradients(struct trainer *t);      /* losses of all micro-batches; stops */
-enum oa_error oa_ranks_after_step(struct trainer *t);           /* one clock */
-void oa_ranks_log(struct trainer *t, struct oa_log_line *line); /* how fast all were since the line before */
+enum oa_error oa_ranks_after_gradients(struct trainer *t);                /* losses of all micro-batches; stops */
+enum oa_error oa_ranks_after_step(struct trainer *t);                     /* one clock */
+void oa_ranks_log(struct trainer *t, struct oa_log_line *line);           /* how fast all were since the line before */
+enum oa_error oa_ranks_send_model(struct trainer *t, struct oa_model *m); /* values of the first rank's */
 void oa_ranks_close(struct trainer *t);
 void oa_trainer_account(struct trainer *t);         /* what was done and spent so far: of a run that diverged, too */
-enum oa_error oa_trainer_finish(struct trainer *t); /* after the last step */
+enum oa_error oa_trainer_finish(struct trainer *t); /* after the last step, on the first rank */
+/* Of the model that the run ends with: on the first rank m, whose values the others get. */
+enum oa_error oa_trainer_last_validation(struct trainer *t, struct oa_model *m);
 
 #endif

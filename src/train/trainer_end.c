@@ -12,6 +12,7 @@ enum oa_error oa_trainer_evaluate(struct trainer *t, struct oa_model *m, long to
     char title[sizeof t->title + 16];
     struct oa_evaluation e = { .tape = &t->tape,
                                .model = m,
+                               .cluster = t->r->cluster,
                                .workload = w,
                                .side = OA_VALIDATION,
                                .batches = t->valid,
@@ -83,19 +84,20 @@ void oa_trainer_account(struct trainer *t)
     run->best_step = t->o->train_keep_best ? t->p.best.step : 0;
 }
 
-/* Of the model that the run ends with. */
-static enum oa_error last_validation(struct trainer *t, struct oa_model *m)
+enum oa_error oa_trainer_last_validation(struct trainer *t, struct oa_model *m)
 {
-    if (t->valid &&
-        (isnan(t->run->valid_loss) || oa_trainer_ends_otherwise(t))) /* the loss at the end is not known yet */
+    bool known = !isnan(t->run->valid_loss) && !oa_trainer_ends_otherwise(t);
+    if (t->valid && !known) {
+        OA_TRY(oa_ranks_send_model(t, m));
         OA_TRY(oa_trainer_evaluate(t, m, t->o->train_final_tokens, true));
+    }
     return oa_trainer_complete(t) ? OA_OK : oa_trainer_stopped(t);
 }
 
 static enum oa_error keep(struct trainer *t, struct oa_model *m)
 {
     char path[OA_PATH];
-    OA_TRY(last_validation(t, m));
+    OA_TRY(oa_trainer_last_validation(t, m));
     if (!t->r->folder)
         return OA_OK;
     OA_TRY(oa_trainer_save_pace(t));

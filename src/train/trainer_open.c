@@ -128,13 +128,14 @@ static enum oa_error begin(struct trainer *t)
 /* Arenas are sized before the first step: their pages are touched once, and plan and run agree or a test fails. */
 static enum oa_error reserve(struct trainer *t)
 {
-    struct oa_store *s = &t->m->store;
     OA_TRY(oa_plan_workload(t->c, t->o, t->r->workload, &t->plan));
     oa_arena_reserve(&t->tape.arena, (size_t)t->plan.memory_activations);
     oa_arena_reserve(&t->d->scratch, (size_t)t->plan.memory_scratch);
     t->losses = oa_alloc(t->c, (size_t)t->o->train_accumulate * sizeof *t->losses);
-    return t->losses ? oa_tree_sum_open(t->d, t->r->cluster, t->o->train_accumulate, s->gradients, s->live, &t->sum)
-                     : OA_NO_MEMORY;
+    if (!t->losses)
+        return OA_NO_MEMORY;
+    OA_TRY(oa_shards_open(t->m, t->r->cluster, &t->sum, &t->shards));
+    return oa_handout_open(&t->m->store, &t->sum, &t->handout);
 }
 
 /* Nothing is written. */
@@ -145,7 +146,7 @@ static enum oa_error open_all(struct trainer *t)
     OA_TRY(oa_best_check(t->c, t->o, oa_workload_side(t->r->workload, OA_VALIDATION).targets > 0, t->r->folder));
     OA_TRY(oa_average_check(t->c, t->o, t->r->folder));
     OA_TRY(oa_device_open(t->c, t->o->train_precision, false, &t->d));
-    OA_TRY(oa_model_open(t->d, t->o, &t->r->workload->form, true, &t->m));
+    OA_TRY(oa_shards_model(t->d, t->o, &t->r->workload->form, oa_rank_count(t->r->cluster), &t->m));
     oa_tape_init(&t->tape, t->d);
     t->stream = oa_stream_named(oa_chance_seed(t->o, OA_CHANCE_DROPOUT), "dropout");
     OA_TRY(reserve(t));
@@ -168,6 +169,8 @@ void oa_trainer_close(struct trainer *t)
     oa_batches_close(t->train);
     oa_batches_close(t->valid);
     oa_ranks_close(t);
+    oa_handout_close(&t->handout);
+    oa_shards_close(&t->shards);
     oa_tree_sum_close(&t->sum);
     oa_free(t->losses);
     if (t->m)

@@ -10,6 +10,7 @@
 /* Of a rank in a step. */
 struct oa_report {
     int signal;      /* that asked it to stop; 0: none */
+    bool save;       /* its clock asks for a checkpoint */
     double losses[]; /* of its micro-batches */
 };
 
@@ -32,6 +33,37 @@ static enum oa_error send_array(struct trainer *t, void *memory, long count)
     return e;
 }
 
+enum oa_error oa_ranks_send_model(struct trainer *t, struct oa_model *m)
+{
+    if (!t->r->cluster)
+        return OA_OK;
+    OA_TRY(send_array(t, m->store.values, m->store.total));
+    oa_store_refresh_all(&m->store);
+    return OA_OK;
+}
+
+/* The gradients' memory has room for a whole one. */
+static enum oa_error send_shards(struct trainer *t, int moment)
+{
+    struct oa_store *s = &t->m->store;
+    if (t->folder) {
+        struct oa_view v;
+        oa_view_open(&v, t->d, s->gradients, (size_t)s->updated * t->d->numbers.real_size, OA_VIEW_WRITE);
+        enum oa_error e = oa_folder_moment(t->m, &t->p, t->folder, moment, v.host);
+        oa_view_close(&v);
+        OA_TRY(e);
+    }
+    OA_TRY(send_array(t, s->gradients, s->updated));
+    oa_shards_keep(&t->shards, moment);
+    return OA_OK;
+}
+
+static enum oa_error send_moment(struct trainer *t, int moment)
+{
+    struct oa_store *s = &t->m->store;
+    return s->apart ? send_shards(t, moment) : send_array(t, moment ? s->moment2 : s->moment1, s->updated);
+}
+
 static enum oa_error send_place(struct trainer *t)
 {
     struct oa_store *s = &t->m->store;
@@ -41,10 +73,8 @@ static enum oa_error send_place(struct trainer *t)
     t->p = place.progress;
     t->pace = place.pace;
     OA_TRY(send_array(t, s->values, s->total));
-    if (place.age >= 0) {
-        OA_TRY(send_array(t, s->moment1, s->updated));
-        OA_TRY(send_array(t, s->moment2, s->updated));
-    }
+    for (int i = 0; i < 2 && place.age >= 0; i++)
+        OA_TRY(send_moment(t, i));
     oa_store_refresh_all(s);
     return OA_OK;
 }
@@ -74,6 +104,7 @@ enum oa_error oa_ranks_open(struct trainer *t)
 static void note_pace(struct trainer *t)
 {
     t->ranks.waited = t->r->cluster->waited;
+    t->ranks.hidden = t->sum.hidden;
     t->ranks.seconds = t->p.seconds;
     t->ranks.tokens = t->p.tokens;
 }
@@ -112,6 +143,7 @@ enum oa_error oa_ranks_after_gradients(struct trainer *t)
     if (!t->r->cluster)
         return OA_OK;
     k->mine->signal = oa_stop_held(t->c);
+    k->mine->save = oa_trainer_time_to_save(t);
     memcpy(k->mine->losses, t->losses + t->sum.first, bytes);
     OA_TRY(oa_cluster_gather(t->r->cluster, "the losses of micro-batches", k->mine, k->bytes, k->all));
     for (int r = 0; r < oa_rank_count(t->r->cluster); r++) {
@@ -120,6 +152,7 @@ enum oa_error oa_ranks_after_gradients(struct trainer *t)
         if (report->signal)
             oa_stop(t->c, report->signal);
     }
+    k->save = report_of(t, 0)->save;
     return OA_OK;
 }
 
@@ -139,5 +172,6 @@ void oa_ranks_log(struct trainer *t, struct oa_log_line *line)
         return;
     line->rate = (t->p.tokens - k->tokens) / seconds;
     line->waiting = (t->r->cluster->waited - k->waited) / seconds;
+    line->hidden = (t->sum.hidden - k->hidden) / seconds;
     note_pace(t);
 }

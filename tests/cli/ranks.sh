@@ -36,3 +36,18 @@ awk '
     NR == 2 { gradients = $3 }
     NR > 1 && (off($3, 2 * ($1 - 1) / $1 * gradients) || off($2, 8 * $3 / 1e9 + (2 + NR - 1) * 1e-3)) { wrong = 1 }
     END { exit wrong }' rows || fail "what plan says of ranks: $(cat rows)"
+
+# With shards the first of four ranks has the moments, 8 bytes a number, of one run of 65,536 numbers; how many all have is
+# in a checkpoint. Of the second bucket, which is shorter than four runs, it has no shard, and so three shards less come in.
+plan="plan --config tiny.yaml --model.width 128 --train.accumulate 4"
+memory_of() { # WORD...: of each of four ranks
+    "$orthant" $plan --ranks 4 --json "$@" | tr -d ' \n' | tr '{}' '\n\n' | sed -n 's/^"ranks":4,.*"memory":\([0-9]*\).*/\1/p'
+}
+expect 0 train --config tiny.yaml --model.width 128 --train.steps 1 --train.checkpoint_every 1 --out whole --quiet
+numbers=$(head -c 4000 whole/checkpoint-000000001.safetensors | tr -cd '[:print:]' | sed -n 's/.*"moment1":{"dtype":"F32","shape":\[\([0-9]*\)\].*/\1/p')
+saved=$(($(memory_of) - $(memory_of --cluster.shard on)))
+[ "$saved" -eq $((8 * (numbers - 65536) + 3 * 4 * ((numbers - 4 * 65536) / 4))) ] || fail "shards of $numbers numbers save $saved bytes"
+expect 2 $plan --ranks 4 --cluster.shard on --train.optimizer adafactor
+says err 'train.optimizer adafactor looks at whole ones'
+expect 2 compare --config tiny.yaml --compare.ranks 2 --train.accumulate 2 --out several
+says err 'compare.ranks is 2, and there is one rank'

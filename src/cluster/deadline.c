@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cluster/deadline.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct timespec from_now(double seconds)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    double whole = floor(seconds);
+    t.tv_sec += (time_t)whole;
+    t.tv_nsec += (long)(1e9 * (seconds - whole));
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    return t;
+}
+
+/* Nothing can be closed any more: whoever holds what would have to be closed does not come back. */
+static void *watch(void *argument)
+{
+    struct oa_deadline *d = argument;
+    struct timespec until = from_now(d->seconds);
+    int e = 0;
+    pthread_mutex_lock(&d->lock);
+    while (!d->over && e != ETIMEDOUT)
+        e = pthread_cond_timedwait(&d->changed, &d->lock, &until);
+    bool late = !d->over;
+    pthread_mutex_unlock(&d->lock);
+    if (late) {
+        fprintf(stderr, "orthant: %s took longer than %.0f s: a rank did not come; see what became of it\n", d->what,
+                d->seconds);
+        _exit(1);
+    }
+    return NULL;
+}
+
+void oa_deadline_begin(struct oa_deadline *d, double seconds, const char *what)
+{
+    pthread_condattr_t monotonic;
+    d->seconds = seconds;
+    d->what = what;
+    d->over = false;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_cond_init(&d->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    d->running = oa_thread_start(&d->thread, watch, d) == 0;
+}
+
+void oa_deadline_end(struct oa_deadline *d)
+{
+    pthread_mutex_lock(&d->lock);
+    d->over = true;
+    pthread_cond_signal(&d->changed);
+    pthread_mutex_unlock(&d->lock);
+    if (d->running)
+        pthread_join(d->thread, NULL);
+    pthread_cond_destroy(&d->changed);
+    pthread_mutex_destroy(&d->lock);
+}
