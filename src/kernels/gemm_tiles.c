@@ -138,7 +138,7 @@ struct oa_gemm_state {
 static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
 {
     (void)p;
-    struct oa_gemm_state *s = oa_alloc(c, OA_ALIGN + tile_room_bytes);
+    struct oa_gemm_state *s = oa_alloc_raw(c, OA_ALIGN + tile_room_bytes);
     if (s)
         s->room = tile_room((char *)s + OA_ALIGN);
     return s;

@@ -32,7 +32,7 @@ enum {
     COLS = 768,      /* of a block with more k than DEEP, whose sums wait meanwhile */
 };
 
-/* ---- rooms of one worker ---- */
+/* ---- rooms of one worker: every number is written before it is read ---- */
 
 struct tile_room {
     char *a, *b; /* packed: a block of A [ROWS, DEEP], a panel of B [STEP, SLICE] */
