@@ -9,5 +9,7 @@ if(ORTHANT_FUZZ)
     target_link_libraries(${name} PRIVATE orthant)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+    list(APPEND FUZZ_TARGETS ${name})
   endforeach()
+  add_custom_target(fuzzers DEPENDS ${FUZZ_TARGETS}) # without the program, which no fuzzer needs
 endif()

@@ -449,6 +449,21 @@ static void heads_are_shared(void **state)
 
 /* ---- values ---------------------------------------------------------------------------------------------------- */
 
+/* A choice is its whole word: not one that begins like it, nor a part of it. */
+static void choices_are_whole_words(void **state)
+{
+    (void)state;
+    struct oa_spec spec;
+    assert_int_equal(oa_spec_parse(context, "mix(random, softmax, alpha=sigmoid)", &spec), OA_OK);
+    const struct oa_atom *a = &spec.layer[0].group[0].atom;
+    assert_true(oa_atom_is(a, "alpha", "sigmoid"));
+    assert_false(oa_atom_is(a, "alpha", "softmax"));
+    assert_false(oa_atom_is(a, "alpha", "sigmo"));
+    assert_false(oa_atom_is(a, "alpha", "sigmoid|"));
+    assert_false(oa_atom_is(a, "width", "sigmoid"));
+    oa_spec_free(&spec);
+}
+
 static void values_and_defaults(void **state)
 {
     (void)state;
@@ -537,6 +552,7 @@ int main(void)
         cmocka_unit_test(too_much_is_refused),
         cmocka_unit_test(heads_are_shared),
         cmocka_unit_test(values_and_defaults),
+        cmocka_unit_test(choices_are_whole_words),
         cmocka_unit_test(any_bytes),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ORTHANT_QUICK: the program is slow (sanitizers), or what its code calculates is tested in full elsewhere. */
+/* ORTHANT_QUICK: the program is slow (sanitizers), or what its code calculates is tested in full elsewhere. Its value
+ * says what counts there: "threads", what threads share; "memory", which memory is touched; otherwise all. */
 static inline bool short_form(void)
 {
     return getenv("ORTHANT_QUICK") != NULL;

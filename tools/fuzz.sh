@@ -8,7 +8,7 @@ seconds=$1
 shift
 CC=clang cmake -S . -B build-fuzz -DORTHANT_TESTS=OFF -DORTHANT_FUZZ=ON \
     -DORTHANT_SANITIZE=fuzzer-no-link,address,undefined >/dev/null
-cmake --build build-fuzz -j "$(nproc)" >/dev/null
+cmake --build build-fuzz -j "$(nproc)" --target fuzzers >/dev/null
 mkdir -p build-fuzz/found
 
 fuzz() { # NAME

@@ -86,9 +86,10 @@ clang_build() {
     configure build-clang clang && build build-clang && ORTHANT_QUICK=1 tests build-clang -R '^test_' -E '_guarded$'
 }
 
+# What memory is touched; what is calculated there the release build has proved.
 asan() {
     configure build-asan gcc -DORTHANT_SANITIZE=address,undefined && build build-asan &&
-        ORTHANT_QUICK=1 UBSAN_OPTIONS=print_stacktrace=1 tests build-asan -E "$nothing_to_see"
+        ORTHANT_QUICK=memory UBSAN_OPTIONS=print_stacktrace=1 tests build-asan -E "$nothing_to_see"
 }
 
 # Without the tests that start no threads, or (test_kernels) do nothing with them, and without those that run what others
@@ -99,10 +100,11 @@ tsan() {
             "^test_($threadless)\$|^cli_($words_and_files)\$|$nothing_to_see"
 }
 
-threadless='language|files|statistics|report|explain|options|data|omega|kernels|chance|best|variance|tuning_report|until|metrics'
-threadless="$threadless|synthetic|supports|stack|baseline|anytime|extremes|beam|examples|measures|masking|inspect|forms"
+threadless='language|files|statistics|report|explain|options|data|omega|kernels|chance|best|variance|tuning_report|until'
+threadless="$threadless|supports|stack|baseline|anytime|extremes|beam|examples|measures|masking|forms"
 threadless="$threadless|numbers|vary|speed|tune|contest|budgets|disk|model_files|adjusted|evidence|profile"
 words_and_files='damage|disk|help|kill|list|tokenizer|wrong_use|attentions|data|overwrite|score|until|distrust|inspect|evidence'
+words_and_files="$words_and_files|init|folder|exit_codes|headline|notes|ids|theory|demo_translate|compare_(identity|refusals)"
 
 # Tests that a sanitizer sees nothing in: a browser or a reader of object files is what runs, nothing was installed, or the
 # guarded device does what sanitizers do.

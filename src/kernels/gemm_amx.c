@@ -29,7 +29,7 @@ static void gemm_close(struct oa_gemm_state *s)
 static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
 {
     struct oa_gemm_state *s = oa_alloc(c, sizeof *s);
-    void *memory = s ? oa_alloc(c, tile_room_bytes) : NULL;
+    void *memory = s ? oa_alloc_raw(c, tile_room_bytes) : NULL;
     if (memory) {
         s->context = c;
         s->room = tile_room(memory);

@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+/* Every number is written before it is read. */
 struct oa_gemm_state {
     REAL *a, *b, *c; /* packed [BLOCK_K, BLOCK_M] and [BLOCK_K, BLOCK_N]; the sums [BLOCK_M, BLOCK_N] */
 };
@@ -23,7 +24,7 @@ static struct oa_gemm_state *gemm_open(oa_context *context, enum oa_precision p)
 {
     (void)p;
     size_t a = BLOCK_K * BLOCK_M, b = BLOCK_K * BLOCK_N, c = BLOCK_M * BLOCK_N;
-    struct oa_gemm_state *s = oa_alloc(context, OA_ALIGN + (a + b + c) * sizeof(REAL));
+    struct oa_gemm_state *s = oa_alloc_raw(context, OA_ALIGN + (a + b + c) * sizeof(REAL));
     if (!s)
         return NULL;
     s->a = (REAL *)((char *)s + OA_ALIGN);

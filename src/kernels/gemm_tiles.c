@@ -153,7 +153,7 @@ static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
 {
     (void)p;
     size_t before = (size_t)oa_round_up(sizeof(struct oa_gemm_state), OA_ALIGN);
-    struct oa_gemm_state *s = oa_alloc(c, before + tile_room_bytes);
+    struct oa_gemm_state *s = oa_alloc_raw(c, before + tile_room_bytes);
     if (s)
         s->room = tile_room((char *)s + before);
     return s;

@@ -37,7 +37,7 @@ enum {
     GROUP = 24 << 10 /* bytes of the rows of A that stay in L1 */
 };
 
-/* ---- rooms of one worker ---- */
+/* ---- rooms of one worker: every number is written before it is read ---- */
 
 /* A block that is packed: of which product, from where on, how much. */
 struct tile_packed {

@@ -77,5 +77,7 @@ enum oa_error oa_set_word(const struct oa_reader *r, struct oa_atom *a, const st
 
 /* Word i of "one|two|three" into `word`; false past the end. */
 bool oa_choice_word(const char *choices, int i, char *word, size_t size);
+/* Whether word i of "one|two|three" is `word`; oracles ask for every pair of tokens. */
+bool oa_choice_is(const char *choices, int i, const char *word);
 
 #endif

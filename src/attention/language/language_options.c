@@ -103,17 +103,30 @@ enum oa_error oa_refuse_mechanism(const struct oa_reader *r, const struct oa_wor
 
 /* ---- choices ------------------------------------------------------------------------------------------------- */
 
-bool oa_choice_word(const char *choices, int i, char *word, size_t size)
+/* Where word i begins, NULL past the end. */
+static const char *choice_at(const char *choices, int i)
 {
     const char *s = choices;
     for (; i > 0 && s; i--) {
         s = strchr(s, '|');
         s = s ? s + 1 : NULL;
     }
-    if (!s)
-        return false;
-    snprintf(word, size, "%.*s", (int)strcspn(s, "|"), s);
-    return true;
+    return s;
+}
+
+bool oa_choice_word(const char *choices, int i, char *word, size_t size)
+{
+    const char *s = choice_at(choices, i);
+    if (s)
+        snprintf(word, size, "%.*s", (int)strcspn(s, "|"), s);
+    return s != NULL;
+}
+
+bool oa_choice_is(const char *choices, int i, const char *word)
+{
+    const char *s = choice_at(choices, i);
+    size_t length = strlen(word);
+    return s && strncmp(s, word, length) == 0 && (s[length] == '|' || s[length] == '\0');
 }
 
 static int choice_index(const char *choices, const char *wanted)

@@ -83,11 +83,8 @@ bool oa_atom_flag(const struct oa_atom *a, const char *key)
 
 bool oa_atom_is(const struct oa_atom *a, const char *key, const char *word)
 {
-    char chosen[64];
     int i = argument_index(a, key);
-    return i >= 0 &&
-           oa_choice_word(a->mechanism->arguments[i].choices, (int)a->value[i].number, chosen, sizeof chosen) &&
-           strcmp(chosen, word) == 0;
+    return i >= 0 && oa_choice_is(a->mechanism->arguments[i].choices, (int)a->value[i].number, word);
 }
 
 int oa_atom_reals(const struct oa_atom *a, const char *key, double *out, int room)
