@@ -181,6 +181,49 @@ static void within_a_contest(void **state)
     }
 }
 
+/* A contest in which nothing was found better than the uniform average. */
+static json_t *blind(void)
+{
+    json_t *record = record_of(small_softmax, small_random, 5), *entries = json_object_get(record, "entries");
+    for (size_t i = 0; i < 3; i++)
+        json_object_set_new(json_object_get(json_array_get(entries, i), "statistics"), "floor",
+                            answer("not resolved", -0.01, 0.1));
+    return record;
+}
+
+/* As good as each other and no better than the floor: equality says nothing there, but a difference still does. */
+static void without_an_effect_nothing_is_equal(void **state)
+{
+    static const struct {
+        const char *prediction;
+        enum oa_held held;
+    } cases[] = { { "dense as good as softmax", OA_HELD_UNJUDGED },
+                  { "dense better than softmax", OA_HELD_UNJUDGED },
+                  { "random worse than softmax", OA_HELD_HOLDS } };
+    struct oa_experiment e;
+    struct oa_judged j;
+    (void)state;
+    keep("contest", blind());
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(read_claim(&e, cases[i].prediction, ""), OA_OK);
+        assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK);
+        assert_int_equal(j.held, cases[i].held);
+        oa_judged_free(&j);
+        oa_experiment_free(&e);
+    }
+    assert_int_equal(read_claim(&e, "softmax @ small as good as softmax @ large", VARIANTS), OA_OK);
+    keep("small", blind());
+    keep("large", record_of(large_softmax, large_random, 5));
+    assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK);
+    assert_int_equal(j.held, OA_HELD_HOLDS); /* one of them attends */
+    oa_judged_free(&j);
+    keep("large", blind());
+    assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK);
+    assert_int_equal(j.held, OA_HELD_UNJUDGED);
+    oa_judged_free(&j);
+    oa_experiment_free(&e);
+}
+
 static void near(double found, double expected)
 {
     if (!(fabs(found - expected) <= 1e-9 * fabs(expected)))
@@ -471,6 +514,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_and_relations),
         cmocka_unit_test_setup_teardown(within_a_contest, open_all, close_all),
+        cmocka_unit_test_setup_teardown(without_an_effect_nothing_is_equal, open_all, close_all),
         cmocka_unit_test_setup_teardown(between_contests, open_all, close_all),
         cmocka_unit_test_setup_teardown(seeds_are_paired, open_all, close_all),
         cmocka_unit_test_setup_teardown(directions_between_contests, open_all, close_all),

@@ -53,7 +53,8 @@ const struct command command_evidence = {
         "not there, the sentence says where to get them, and without names the other experiments are run.\n"
         "Then every prediction is judged by its contest's own statistics: it holds here, fails here, is not resolved "
         "at "
-        "this scale, or cannot be judged because runs diverged. The page has them with numbers, charts and costs; what "
+        "this scale, or cannot be judged because runs diverged or nothing was better than a uniform average. The page "
+        "has them with numbers, charts and costs; what "
         "was not run is on it as not run.",
     .examples = "$ orthant evidence --list\n"
                 "$ orthant evidence heads --data ~/data --threads 1\n"

@@ -5,6 +5,10 @@
  * their own, the seeds that both have are paired, and all such comparisons of the experiment are one family, corrected
  * by Holm, or where a contest may be looked at any number of times, of anytime-valid intervals.
  *
+ * Two attentions that are as good as each other, of which none was found better than the uniform average, were not
+ * compared at what attention does: the contest would have found as much of anything. That is no answer (assay
+ * sensitivity: ICH guideline E10, 2000, 1.5).
+ *
  * An experiment holds when all its predictions do, and fails when one of them fails; before all of them were run it is
  * neither.
  */
@@ -85,6 +89,22 @@ static void list_findings(struct oa_judged *j)
     }
 }
 
+/* Was the attention found better than the floor of its contest? Also true where there is no floor to ask. */
+static bool attends(const json_t *record, const char *attention)
+{
+    int entry = oa_record_entry(record, attention), floor = oa_record_entry(record, OA_CLAIMED_FLOOR);
+    return floor < 0 || entry < 0 || oa_record_against(record, entry, floor).verdict == OA_AGAINST_BETTER;
+}
+
+static enum oa_held held_of(const struct oa_judged *j, const struct oa_finding *f, double margin)
+{
+    const struct oa_prediction *p = prediction_of(j, f);
+    if (as_good(&f->against) && !attends(j->record[f->left], p->left.attention) &&
+        !attends(j->record[f->right], p->right.attention))
+        return OA_HELD_UNJUDGED;
+    return oa_held_of(p->relation, &f->against, margin);
+}
+
 static double margin_of(const struct oa_judged *j, const struct oa_finding *f)
 {
     return j->experiment->variants[f->left].options.compare_margin;
@@ -100,7 +120,7 @@ static void judge_within(struct oa_judged *j, struct oa_finding *f)
     int a = oa_record_entry(record, p->left.attention), b = oa_record_entry(record, p->right.attention);
     if (a >= 0 && b >= 0)
         f->against = oa_record_against(record, a, b);
-    f->held = oa_held_of(p->relation, &f->against, margin_of(j, f));
+    f->held = held_of(j, f, margin_of(j, f));
 }
 
 /* ---- between variants ---- */
@@ -187,7 +207,7 @@ static enum oa_error judge_family(oa_context *c, struct oa_judged *j, int member
     for (struct oa_finding *f = j->findings; f < j->findings + j->count; f++)
         if (across(f)) {
             f->against = room[n++];
-            f->held = oa_held_of(prediction_of(j, f)->relation, &f->against, margin);
+            f->held = held_of(j, f, margin);
             if (oa_record_measure(j->record[f->left]).higher)
                 f->against.difference.mean = -f->against.difference.mean;
         }
