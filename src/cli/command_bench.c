@@ -162,7 +162,7 @@ const struct command command_bench = {
     .sentence = "times attention layers and kernels against the peaks of this machine",
     .usage = "[--attention SPEC]... [--lengths LIST] [--precision NAME] [--width N] [--heads N]\n"
              "--step [--config FILE] [--section.key VALUE]...\n"
-             "--decode [--attention SPEC]... [--sequences LIST] [--after N] [--config FILE] [--section.key VALUE]...\n"
+             "--decode [--attention SPEC]... [--sequences LIST] [--after N] [--section.key VALUE]...\n"
              "--peak\n"
              "--kernels",
     .text = "A layer is timed with its projections, forward and backward, as the least of several runs. Its rate is "
