@@ -159,6 +159,7 @@ static void on_ranks(int size, double patience, void *(*body)(void *rank), const
         pthread_join(ranks[r].thread, NULL);
         oa_last_error(ranks[r].cluster.context, &sentence);
         snprintf(ranks[r].sentence, sizeof ranks[r].sentence, "%s", sentence);
+        oa_cluster_free_late(&ranks[r].cluster);
         oa_close(ranks[r].cluster.context);
     }
     for (struct mail *next, *m = hub.first; m; m = next) {

@@ -181,24 +181,39 @@ static void fail_to_meet(struct oa_cluster *cl)
             cl->rank == 0 ? "other ranks" : "rank 0", cl->patience, cl->rank == 0 ? "them" : "it");
 }
 
+struct oa_late {
+    struct oa_late *before;
+    int code[]; /* [size] */
+};
+
+void oa_cluster_free_late(struct oa_cluster *cl)
+{
+    while (cl->late) {
+        struct oa_late *last = cl->late;
+        cl->late = last->before;
+        oa_free(last);
+    }
+}
+
 bool oa_cluster_all_failed(struct oa_cluster *cl)
 {
     const char *sentence;
     char copy[4096];
     double patience = cl->patience;
     enum oa_error code = oa_last_error(cl->context, &sentence);
-    int mine = (int)code, *all = oa_alloc(cl->context, (size_t)cl->size * sizeof *all);
+    int mine = (int)code;
+    struct oa_late *all = oa_alloc(cl->context, sizeof *all + (size_t)cl->size * sizeof *all->code);
     if (!all)
         return false;
+    all->before = cl->late;
+    cl->late = all;
     snprintf(copy, sizeof copy, "%s", sentence);
     oa_clear_error(cl->context);
     cl->patience = patience < grace ? patience : grace;
-    enum oa_error e = oa_cluster_gather(cl, "word of a failure", &mine, sizeof mine, all);
+    enum oa_error e = oa_cluster_gather(cl, "word of a failure", &mine, sizeof mine, all->code);
     cl->patience = patience;
     oa_clear_error(cl->context);
     oa_fail(cl->context, code, "%s", copy);
-    if (e == OA_OK) /* else they may still come in */
-        oa_free(all);
     return e == OA_OK;
 }
 
@@ -239,6 +254,9 @@ void oa_cluster_close(struct oa_cluster *cl, int code)
         cl->ops->abandon(cl, code);
     else
         cl->ops->finish(cl);
+    if (cl->part)
+        oa_cluster_free_late(cl->part);
     oa_free(cl->part);
+    oa_cluster_free_late(cl);
     oa_free(cl);
 }

@@ -58,6 +58,7 @@ struct oa_cluster {
     bool lost; /* not all came to the end */
     void *own;
     struct oa_cluster *part; /* the group of this rank; NULL: it works alone. It may be used from another thread. */
+    struct oa_late *late;    /* memory that messages which were given up may still come into; kept until the end */
 };
 
 /* What joins ranks: "Open MPI 4.1.4", or "" where the program was built without MPI. */
@@ -88,6 +89,7 @@ enum oa_error oa_cluster_split(struct oa_cluster *cl, long size);
 /* After a failure in what all ranks do together: do all come here with one within a few seconds? The failure stays. Who
  * fails while others work on has to end them. */
 bool oa_cluster_all_failed(struct oa_cluster *cl);
+void oa_cluster_free_late(struct oa_cluster *cl); /* when no message can come in any more */
 
 /* Of a wait for the first rank that has work of its own, however long: OA_IO when it gives no sign of life for longer
  * than the cluster's patience. begins: the wait does. */

@@ -21,7 +21,7 @@ claim:
 model: {layers: 1, width: 32, context: 32}
 data: {train: text.txt}
 train: {batch: 4, steps: 40, warmup: 5, eval_every: 0, log_every: 10, seed: 11}
-compare: {seeds: 3, baseline: softmax, margin: 0.5, attentions: [softmax, fixed-random]}
+compare: {seeds: 3, baseline: softmax, margin: 0.5, floor: false, attentions: [softmax, fixed-random]}
 END
 sed 's/title: .*/title: Elsewhere/; s/text.txt/elsewhere.txt/' experiments/tiny.yaml >experiments/without.yaml
 
