@@ -153,7 +153,9 @@ static void missing(const struct oa_messages *m, char *out, size_t size)
     for (int r = 0; r < m->cluster->size && n < size; r++)
         if (under_way(m, r))
             n += (size_t)snprintf(out + n, size - n, "%srank %d", n ? ", " : "", m->cluster->first + r);
-    if (n == 0)
+    if (n == 0 && m->cluster->size == 2)
+        snprintf(out, size, "rank %d", m->cluster->first + 1 - m->cluster->rank);
+    else if (n == 0)
         snprintf(out, size, "the other ranks");
 }
 
