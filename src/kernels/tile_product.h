@@ -409,6 +409,7 @@ static void multiply_part(struct tile_room *room, const struct oa_gemm *g, const
             multiply_block(&t);
         }
     }
-    finish_rows(&t.finish, 0, t.finish.rows);
+    long done = 0;
+    finish_until(&t.finish, &done, STEP);
     tiles_end();
 }
