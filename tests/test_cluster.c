@@ -33,6 +33,7 @@ struct oa_messages {
         size_t bytes;
     } wanted[1024];
     int count;
+    bool looked; /* before: by the first look nothing has come, however ranks are scheduled */
 };
 
 static struct oa_messages *open(struct oa_cluster *cl)
@@ -98,6 +99,10 @@ static bool arrived(struct oa_messages *m)
 {
     struct mail *mail;
     int taken = 0;
+    if (!m->looked) {
+        m->looked = true;
+        return m->count == 0;
+    }
     while (taken < m->count && (mail = take(m->cluster->own, m->cluster->rank, &m->wanted[taken]))) {
         assert_int_equal(mail->bytes, m->wanted[taken].bytes);
         memcpy(m->wanted[taken].data, mail->data, mail->bytes);
@@ -106,6 +111,7 @@ static bool arrived(struct oa_messages *m)
     }
     m->count -= taken;
     memmove(m->wanted, m->wanted + taken, (size_t)m->count * sizeof *m->wanted);
+    m->looked = m->count > 0;
     return m->count == 0;
 }
 
@@ -493,9 +499,10 @@ static void *handout_body(void *argument)
     struct little_model m = { 0 };
     open_little(&m, c, &r->cluster);
     float *mine = malloc((size_t)(BACKWARDS * m.store.live) * sizeof *mine);
+    double began = oa_clock();
     little_sums(&m, mine);
+    r->result = m.sum.hidden > 0 && m.sum.hidden < oa_clock() - began;
     r->e = memcmp(mine, expected, (size_t)(BACKWARDS * m.store.live) * sizeof *mine) ? OA_INTERNAL : OA_OK;
-    r->result = m.sum.hidden;
     free(mine);
     close_little(&m);
     return NULL;
