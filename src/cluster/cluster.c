@@ -29,14 +29,15 @@ static enum oa_error fail_waiting(struct oa_cluster *cl, const struct oa_message
 /* Looks again and again: MPI moves messages only while it is asked. Others may have the core in between. */
 enum oa_error oa_cluster_wait(struct oa_cluster *cl, oa_step_on *step, void *argument, const char *what)
 {
-    double began = oa_clock(), now = began;
+    double began = oa_clock();
+    struct oa_wait w;
+    oa_wait_begin(&w);
     const struct oa_messages *late = step(argument);
-    while (late && now - began < cl->patience) {
+    while (late && oa_wait_look(&w) < cl->patience) {
         sched_yield();
         late = step(argument);
-        now = oa_clock();
     }
-    cl->waited += now - began;
+    cl->waited += oa_clock() - began;
     return late ? fail_waiting(cl, late, what) : oa_status(cl->context);
 }
 
@@ -103,6 +104,15 @@ static int first_failure(const struct verdict *all, int size)
     return -1;
 }
 
+/* Who failed stands in front, unless the sentence begins with that. */
+static void fail_of(struct oa_cluster *cl, int code, int rank, const char *host, const char *sentence)
+{
+    char name[OA_HOST + 32];
+    int n = snprintf(name, sizeof name, "rank %d on %s", rank, host);
+    bool named = strncmp(sentence, name, (size_t)n) == 0;
+    oa_fail(cl->context, (enum oa_error)code, "%s%s%s", named ? "" : name, named ? "" : ": ", sentence);
+}
+
 static enum oa_error take_over(struct oa_cluster *cl, const struct verdict *all)
 {
     int first = first_failure(all, cl->size);
@@ -115,7 +125,8 @@ static enum oa_error take_over(struct oa_cluster *cl, const struct verdict *all)
     oa_clear_error(cl->context);
     if (alike)
         return oa_fail(cl->context, (enum oa_error)v->code, "%s", v->sentence);
-    return oa_fail(cl->context, (enum oa_error)v->code, "rank %d on %s: %s", cl->first + first, v->host, v->sentence);
+    fail_of(cl, v->code, cl->first + first, v->host, v->sentence);
+    return (enum oa_error)v->code;
 }
 
 enum oa_error oa_cluster_agree(struct oa_cluster *cl, enum oa_error mine)
@@ -225,7 +236,7 @@ static void name_speaker(struct oa_cluster *cl)
     enum oa_error code = oa_last_error(cl->context, &sentence);
     snprintf(copy, sizeof copy, "%s", sentence);
     oa_clear_error(cl->context);
-    oa_fail(cl->context, code, "rank %d on %s: %s", cl->rank, cl->host, copy);
+    fail_of(cl, code, cl->rank, cl->host, copy);
 }
 
 bool oa_cluster_end(struct oa_cluster *cl)

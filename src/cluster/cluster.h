@@ -7,6 +7,7 @@
  * no cluster at all: every function here takes NULL for one, and then there is nothing to do.
  *
  *     cluster.c     who is there, gathering, agreeing, waiting
+ *     wait.c        how long a wait was
  *     tree_sum.c    sums over micro-batches in one order, whichever rank made which
  *     mpi.c         MPI, or alone.c
  *
@@ -66,6 +67,16 @@ void oa_cluster_engine(char out[OA_ENGINE]);
 /* Joins the ranks that were started beside this one; *out is NULL where there is none. Several ranks of a program
  * without MPI are refused: each would do all the work, in the same folder. Once a process. */
 enum oa_error oa_cluster_open(oa_context *c, struct oa_cluster **out);
+
+/* ---- wait.c ---- */
+
+/* A wait, as it counts: a second at most from one look to the next. While a process stands still (a batch system may
+ * suspend a job for hours) it hears nobody, and whoever it waits for may have stood still with it. */
+struct oa_wait {
+    double looked, seconds; /* clock; of the wait so far */
+};
+void oa_wait_begin(struct oa_wait *w);
+double oa_wait_look(struct oa_wait *w); /* seconds */
 
 /* ---- cluster.c ---- */
 
