@@ -117,7 +117,24 @@ static bool mail_arrived(struct oa_messages *m)
 
 static void mail_missing(const struct oa_messages *m, char *out, size_t size)
 {
-    snprintf(out, size, "rank %d", m->wanted[0].from);
+    out[0] = 0;
+    if (m->wanted[0].tag >= 0)
+        snprintf(out, size, "rank %d", m->wanted[0].from);
+}
+
+static bool mail_hear(struct oa_cluster *cl, int tag, int *from, void *data, size_t room, size_t *bytes)
+{
+    struct mail *mail = NULL;
+    for (*from = 0; !mail && *from < cl->size; ++*from)
+        mail = mail_take(cl->own, cl->rank, &(struct wanted){ .from = *from, .tag = tag });
+    if (!mail)
+        return false;
+    --*from;
+    *bytes = mail->bytes;
+    assert_true(mail->bytes <= room);
+    memcpy(data, mail->data, mail->bytes);
+    free(mail);
+    return true;
 }
 
 /* As if the first rank had said nothing for five seconds. */
@@ -135,6 +152,7 @@ static const struct oa_cluster_ops thread_ranks = { .open = mail_open,
                                                     .broadcast = mail_broadcast,
                                                     .arrived = mail_arrived,
                                                     .missing = mail_missing,
+                                                    .hear = mail_hear,
                                                     .silence = mail_silence };
 
 struct rank {
@@ -169,6 +187,7 @@ static void on_ranks(int size, double patience, void *(*body)(void *rank), const
         oa_last_error(ranks[r].cluster.context, &sentence);
         snprintf(ranks[r].sentence, sizeof ranks[r].sentence, "%s", sentence);
         oa_cluster_free_late(&ranks[r].cluster);
+        oa_free(ranks[r].cluster.word);
         oa_close(ranks[r].cluster.context);
     }
     for (struct mail *next, *m = hub.first; m; m = next) {

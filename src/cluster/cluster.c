@@ -16,10 +16,45 @@ int oa_rank_count(const struct oa_cluster *cl)
 
 /* ---- waiting ---- */
 
+enum { WAITS = 32766 }; /* tag: the largest that every MPI has, but one */
+
+/* Who gives up must say who stands still. All others wait, too: that a rank does, and that it does no more, it tells
+ * the others when it has waited for half of its patience. */
+static bool tell(struct oa_cluster *cl, bool waits)
+{
+    static const bool words[] = { false, true };
+    bool free = !cl->mute && (!cl->word || cl->ops->arrived(cl->word));
+    if (free && !cl->word)
+        cl->word = cl->ops->open(cl);
+    for (int r = 0; free && cl->word && r < cl->size; r++)
+        if (r != cl->rank)
+            cl->ops->send(cl->word, r, WAITS, &words[waits], sizeof *words);
+    return free && waits;
+}
+
+/* "rank 2, rank 5": of whom no wait is known. */
+static void find_silent(struct oa_cluster *cl, char *out, size_t size)
+{
+    bool *waits = oa_alloc(cl->context, (size_t)cl->size * sizeof *waits);
+    size_t bytes, n = 0;
+    bool word;
+    int from;
+    while (waits && cl->ops->hear(cl, WAITS, &from, &word, sizeof word, &bytes))
+        waits[from] = word;
+    for (int r = 0; waits && r < cl->size && n < size; r++)
+        if (r != cl->rank && !waits[r])
+            n += (size_t)snprintf(out + n, size - n, "%srank %d", n ? ", " : "", cl->first + r);
+    if (n == 0)
+        snprintf(out, size, "the other ranks");
+    oa_free(waits);
+}
+
 static enum oa_error fail_waiting(struct oa_cluster *cl, const struct oa_messages *m, const char *what)
 {
     char who[256];
     cl->ops->missing(m, who, sizeof who);
+    if (!who[0])
+        find_silent(cl, who, sizeof who);
     return oa_fail(cl->context, OA_IO,
                    "rank %d on %s waited %.0f s for %s from %s: see what became of it; a longer wait is "
                    "cluster.patience",
@@ -30,13 +65,17 @@ static enum oa_error fail_waiting(struct oa_cluster *cl, const struct oa_message
 enum oa_error oa_cluster_wait(struct oa_cluster *cl, oa_step_on *step, void *argument, const char *what)
 {
     double began = oa_clock();
+    bool told = false;
     struct oa_wait w;
     oa_wait_begin(&w);
     const struct oa_messages *late = step(argument);
     while (late && oa_wait_look(&w) < cl->patience) {
         sched_yield();
+        told = told || (w.seconds > cl->patience / 2 && tell(cl, true));
         late = step(argument);
     }
+    if (told && !late)
+        tell(cl, false);
     cl->waited += oa_clock() - began;
     return late ? fail_waiting(cl, late, what) : oa_status(cl->context);
 }
@@ -261,6 +300,10 @@ void oa_cluster_close(struct oa_cluster *cl, int code)
 {
     if (!cl)
         return;
+    if (cl->part && cl->part->word)
+        cl->ops->close(cl->part->word);
+    if (cl->word)
+        cl->ops->close(cl->word);
     if (cl->lost)
         cl->ops->abandon(cl, code);
     else

@@ -34,7 +34,7 @@ struct oa_cluster_ops {
     void (*gather)(struct oa_messages *m, const void *mine, size_t bytes, void *all);
     void (*broadcast)(struct oa_messages *m, void *data, size_t bytes);
     bool (*arrived)(struct oa_messages *m);                               /* all of them; looks, does not wait */
-    void (*missing)(const struct oa_messages *m, char *out, size_t size); /* "rank 2, rank 5"; of gathers "a rank" */
+    void (*missing)(const struct oa_messages *m, char *out, size_t size); /* "rank 2, rank 5"; "": all, together */
     /* A message of `tag` that somebody sent and that has come in: at most `room` bytes; false: there is none. */
     bool (*hear)(struct oa_cluster *cl, int tag, int *from, void *data, size_t room, size_t *bytes);
     /* Seconds for which the first rank has given no sign of life, since the wait for it began: the first call. Asks. */
@@ -56,7 +56,9 @@ struct oa_cluster {
     double waited;                    /* seconds that were spent in waits */
     const struct oa_cluster_ops *ops; /* NULL: there is only talk of one, in a plan */
     char host[OA_HOST];
-    bool lost; /* not all came to the end */
+    bool lost;                /* not all came to the end */
+    bool mute;                /* does not tell the others when it has waited for long: a copy, for another thread */
+    struct oa_messages *word; /* of such waits, under way; NULL: none */
     void *own;
     struct oa_cluster *part; /* the group of this rank; NULL: it works alone. It may be used from another thread. */
     struct oa_late *late;    /* memory that messages which were given up may still come into; kept until the end */

@@ -153,10 +153,6 @@ static void missing(const struct oa_messages *m, char *out, size_t size)
     for (int r = 0; r < m->cluster->size && n < size; r++)
         if (under_way(m, r))
             n += (size_t)snprintf(out + n, size - n, "%srank %d", n ? ", " : "", m->cluster->first + r);
-    if (n == 0 && m->cluster->size == 2)
-        snprintf(out, size, "rank %d", m->cluster->first + 1 - m->cluster->rank);
-    else if (n == 0)
-        snprintf(out, size, "the other ranks");
 }
 
 static bool hear(struct oa_cluster *cl, int tag, int *from, void *data, size_t room, size_t *bytes)
@@ -198,6 +194,7 @@ static struct oa_cluster *split(struct oa_cluster *cl, int size)
     part->first = cl->rank - part->rank;
     part->size = size;
     part->waited = 0;
+    part->word = NULL;
     return part;
 }
 

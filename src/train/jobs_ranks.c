@@ -74,6 +74,7 @@ enum oa_error oa_ranks_share(struct worker *w, struct oa_run_order *order)
         return OA_OK;
     struct oa_cluster from_here = *j->r->cluster; /* failures are this thread's */
     from_here.context = w->c;
+    from_here.mute = true;
     OA_TRY(send_to(&from_here, order, 0, 1, group_of(j)));
     order->group = j->r->cluster->part;
     order->group->context = w->c;

@@ -115,11 +115,12 @@ static enum oa_error compare_programs(oa_context *c, const struct program *first
     return OA_OK;
 }
 
-enum oa_error oa_same_program(struct oa_cluster *cluster, const char *work)
+enum oa_error oa_same_program(struct oa_cluster *cluster, const struct oa_options *o, const char *work)
 {
     struct program mine = { .size = sizeof(struct papers), .numbers = OA_NUMBERS_VERSION };
     if (!cluster)
         return OA_OK;
+    cluster->patience = o->cluster_patience;
     snprintf(mine.version, VALUE, "%s", oa_version());
     snprintf(mine.work, VALUE, "%s", work);
     struct program first = mine;
@@ -133,9 +134,7 @@ enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_opt
     if (!cluster)
         return opened;
     oa_context *c = cluster->context;
-    cluster->patience = o->cluster_patience;
-    OA_TRY(oa_cluster_agree(cluster, opened)); /* first: no rank may come to the next with a failure */
-    OA_TRY(oa_same_program(cluster, "train"));
+    OA_TRY(oa_cluster_agree(cluster, opened));
     struct papers *here = oa_alloc(c, 2 * sizeof *here), *first = here + 1;
     if (!here)
         return OA_NO_MEMORY;
