@@ -5,7 +5,7 @@
  * The text streams through the GPT-2 pattern into a table. The table is bounded: when it is full, the rarest words are
  * dropped and the log says how many, so memory does not grow with the text.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 #define MOST_WORD_BYTES ((size_t)256 << 20)
 

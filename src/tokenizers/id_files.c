@@ -8,7 +8,7 @@
  *
  * They are read as they are: the first id may look like the beginning of a gzip file.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 #include <errno.h>
 #include <unistd.h>

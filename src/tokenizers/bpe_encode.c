@@ -8,7 +8,7 @@
  * ids need the same. Cost: n log n for a word of n bytes. Short words are remembered in a direct-mapped cache, where
  * nearly all of a text is found.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 struct oa_symbol {
     int32_t id; /* -1: merged into the one before */

@@ -11,7 +11,7 @@
  * Cost: each merge touches only the words that hold its pair; lists take at most 3 numbers a symbol of the distinct
  * words over the whole training, for a merge takes a symbol away and makes at most two new pairs.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 #define PROGRESS_MERGES 4096
 

@@ -3,7 +3,7 @@
  * Normalisers that a loaded tokenizer.json may ask for: the four normalisation forms (Unicode Annex 15) and lower case,
  * character by character, through utf8proc. The library itself never makes one: decoding could not give the text back.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>
 #include <utf8proc.h>

@@ -2,7 +2,7 @@
  *
  * The tokenizer: making and freeing one, looking ids up, decoding. encode.c is the way from text to ids.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>
 
@@ -205,6 +205,16 @@ bool oa_tokenizer_is_special(const struct oa_tokenizer *tok, int32_t id)
 }
 
 /* ---- looking up ---------------------------------------------------------------------------------------------- */
+
+enum oa_tokenizer_kind oa_tokenizer_kind(const struct oa_tokenizer *tok)
+{
+    return tok->kind;
+}
+
+oa_context *oa_tokenizer_context(const struct oa_tokenizer *tok)
+{
+    return tok->context;
+}
 
 const char *oa_tokenizer_kind_name(const struct oa_tokenizer *tok)
 {

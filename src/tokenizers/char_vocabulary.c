@@ -3,7 +3,7 @@
  * The two tokenizers that need no training: char, whose vocabulary is the characters of the texts in order of code
  * points (as nanoGPT), and byte, whose id is the byte.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 #define CODES 0x110000
 

@@ -2,7 +2,7 @@
  *
  * Growable arrays of token ids, and the vocabulary: id ↔ piece, id → bytes.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 /* ---- ids ----------------------------------------------------------------------------------------------------- */
 

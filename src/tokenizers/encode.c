@@ -6,11 +6,11 @@
  *     added tokens found in the raw text → normaliser → added tokens found in the normalised text → char | byte | bpe |
  * word | ids
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 struct encoding {
     struct oa_tokenizer *tok;
-    const struct oa_source *source;
+    const struct oa_text_source *source;
     struct oa_ids *ids;
     struct oa_ids *words; /* NULL: nobody asked */
     size_t first;         /* what was in `words` before */
@@ -45,7 +45,7 @@ static enum oa_error number_stretch(struct encoding *e, const char *text, size_t
 /* "FILE:LINE" where the bytes are of the source; normalised text has only the name. */
 static void print_place(const struct encoding *e, const char *text, struct oa_text *out)
 {
-    const struct oa_source *s = e->source;
+    const struct oa_text_source *s = e->source;
     long line = 1;
     oa_text_printf(out, "%s", s->name);
     if ((uintptr_t)text < (uintptr_t)s->text || (uintptr_t)text >= (uintptr_t)s->text + s->length)
@@ -247,7 +247,7 @@ static enum oa_error encode_normalised(struct encoding *e, const char *text, siz
     return error;
 }
 
-enum oa_error oa_tokenizer_encode_part(struct oa_tokenizer *tok, const struct oa_source *source, const char *text,
+enum oa_error oa_tokenizer_encode_part(struct oa_tokenizer *tok, const struct oa_text_source *source, const char *text,
                                        size_t length, struct oa_ids *ids)
 {
     struct encoding e = { .tok = tok, .source = source, .ids = ids };
@@ -256,7 +256,7 @@ enum oa_error oa_tokenizer_encode_part(struct oa_tokenizer *tok, const struct oa
 
 enum oa_error oa_tokenizer_encode(struct oa_tokenizer *tok, const char *text, size_t length, struct oa_ids *ids)
 {
-    struct oa_source source = { "text", text, length };
+    struct oa_text_source source = { "text", text, length };
     return oa_tokenizer_encode_part(tok, &source, text, length, ids);
 }
 
@@ -264,7 +264,7 @@ enum oa_error oa_tokenizer_encode(struct oa_tokenizer *tok, const char *text, si
 enum oa_error oa_tokenizer_encode_text(struct oa_tokenizer *tok, const char *name, const char *text, size_t length,
                                        struct oa_ids *ids, struct oa_ids *words)
 {
-    struct oa_source source = { .name = name };
+    struct oa_text_source source = { .name = name };
     struct encoding e = { .tok = tok, .source = &source, .ids = ids, .words = words, .plain = true };
     e.first = words ? words->count : 0;
     e.word = e.first ? words->id[e.first - 1] + 1 : 0;

@@ -4,7 +4,7 @@
  * square of pixels is a token. There is one such token, "[PxP]", and what tells two of them apart are the pixels, which
  * go beside the ids.
  */
-#include "data/example_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  * (min_frequency 2) with the ByteLevel split. Words that come once are left out whatever N is: <unk> must be learnt
  * from something, and the text that is read later has unknown words too.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * Where the sample text is: in the checkout, or installed beside the program (bin/orthant, share/orthant), wherever the
  * tree was moved to, or where it was configured to be.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 #include <unistd.h>
 

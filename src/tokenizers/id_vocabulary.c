@@ -2,7 +2,7 @@
  *
  * The tokenizer of who has ids and no text: id n is spelt "n". In text, ids are words between white space.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>
 

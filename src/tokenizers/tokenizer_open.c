@@ -2,7 +2,7 @@
  *
  * data.tokenizer → tokenizer: char, byte, bpe:N, word:N, ids, ids:N, or a file.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Do two tokenizers read a text alike? */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 static bool same_pieces(const struct oa_vocabulary *a, const struct oa_vocabulary *b)
 {

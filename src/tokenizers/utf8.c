@@ -3,7 +3,7 @@
  * UTF-8 (RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF), the two classes of characters that added
  * tokens ask for, and the GPT-2 alphabet, which spells every byte as one printable character.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 #include <utf8proc.h>
 

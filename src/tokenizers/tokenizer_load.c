@@ -10,7 +10,7 @@
  * (truncation, padding, post_processor, decoder) is kept for saving. Nothing in the file is trusted: every value is
  * checked for its type and range where it is read.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 #include <stdarg.h>
 

@@ -9,7 +9,7 @@
  * (checked once, not at each match, which would make the time quadratic); each maximal stretch of other bytes is a word
  * of its own. Cost: linear in the text for the patterns in use.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>

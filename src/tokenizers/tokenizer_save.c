@@ -3,7 +3,7 @@
  * Tokenizer → tokenizer.json, in the order and with the indentation of Hugging Face tokenizers. Whatever a loaded file
  * said besides vocabulary, merges and added tokens is written as it was.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>
 

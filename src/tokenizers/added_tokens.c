@@ -4,7 +4,7 @@
  * several that begin there the longest. lstrip and rstrip take the white space beside it along; single_word lets it
  * stand only where no word character touches it.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 void oa_added_free(struct oa_added_set *set)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tokenizers are made of; for the files of src/data alone. In this order: growable arrays, tables of words and of
- * pairs, UTF-8 and the byte alphabet, the vocabulary, the split into words, added tokens, BPE, the tokenizer itself.
+ * What tokenizers are made of. Private to tokenizers/. In this order: the byte alphabet, the vocabulary, the split into
+ * words, words with their counts, added tokens, normalisers, BPE, the tokenizer itself.
  */
-#ifndef ORTHANT_DATA_TOKENIZER_PARTS_H
-#define ORTHANT_DATA_TOKENIZER_PARTS_H
+#ifndef ORTHANT_TOKENIZER_PARTS_H
+#define ORTHANT_TOKENIZER_PARTS_H
 
-#include "data/data.h"
+#include "tokenizers/text.h"
+#include "tokenizers/tokenizer.h"
+#include "tokenizers/word_table.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -14,69 +16,7 @@
 #define OA_MOST_IDS 4194304   /* the largest vocabulary that a model can have (model.vocabulary) */
 #define OA_TRAINING_MARGIN 64 /* bytes: the GPT-2 pattern looks at most two characters ahead */
 
-/* ---- growable arrays ----------------------------------------------------------------------------------------- */
-
-/* Makes room for `needed` items in *array, doubling; false after a recorded failure. */
-bool oa_reserve(oa_context *c, void *array, size_t *capacity, size_t needed, size_t item_bytes);
-
-/* ---- reading ------------------------------------------------------------------------------------------------- */
-
-/* Shows all of the text to `feed`, piece after piece. What it does not consume comes again with more text behind it, so
- * a character or a word that a piece cuts is seen whole; when `last` is set nothing follows, and all must be consumed.
- * Feeds of more than OA_MOST_FEED bytes are `last` too, for memory's sake. */
-#define OA_MOST_FEED ((size_t)16 << 20)
-const char *oa_reader_name(const struct oa_reader *r); /* the list of files, or "the text" */
-typedef enum oa_error oa_feed(void *argument, const char *text, size_t length, bool last, size_t *consumed);
-enum oa_error oa_reader_feed(struct oa_reader *r, oa_feed *feed, void *argument);
-
-/* ---- tables -------------------------------------------------------------------------------------------------- */
-
-/* Distinct byte strings, numbered 0, 1, 2 … in order of adding. */
-struct oa_words {
-    oa_context *context;
-    char *pool; /* the strings, each with a 0 behind it */
-    size_t pool_length, pool_capacity;
-    size_t *start; /* start[i] … start[i + 1] - 1: string i and its 0 */
-    size_t start_capacity;
-    uint32_t *slot; /* open addressing: number + 1, 0 = free */
-    size_t slots;
-    int32_t count;
-};
-void oa_words_init(struct oa_words *w, oa_context *c);
-void oa_words_free(struct oa_words *w);
-int32_t oa_words_find(const struct oa_words *w, const char *s, size_t n); /* -1 when absent */
-int32_t oa_words_add(struct oa_words *w, const char *s, size_t n);        /* finds or adds; -1 after a failure */
-const char *oa_words_at(const struct oa_words *w, int32_t i, size_t *length);
-uint64_t oa_hash_bytes(const char *s, size_t n);
-
-/* Pairs of ids with two values each. */
-struct oa_pair {
-    uint64_t key;
-    int32_t rank, id;
-};
-struct oa_pairs {
-    oa_context *context;
-    struct oa_pair *slot;
-    size_t slots, count;
-};
-static inline uint64_t oa_pair_key(int32_t left, int32_t right)
-{
-    return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-}
-void oa_pairs_init(struct oa_pairs *p, oa_context *c);
-void oa_pairs_free(struct oa_pairs *p);
-const struct oa_pair *oa_pairs_find(const struct oa_pairs *p, uint64_t key); /* NULL when absent */
-/* Finds, or adds with rank = id = -1; NULL after a failure. Valid until the next addition. */
-struct oa_pair *oa_pairs_add(struct oa_pairs *p, uint64_t key);
-
-/* ---- UTF-8 and the byte alphabet ----------------------------------------------------------------------------- */
-
-size_t oa_utf8_valid_length(const char *text, size_t length);   /* of the longest valid beginning */
-size_t oa_utf8_invalid_length(const char *text, size_t length); /* of the invalid stretch at the beginning */
-bool oa_is_space(uint32_t code);                                /* Unicode White_Space */
-bool oa_is_blank(const char *text, size_t n);                   /* nothing else */
-bool oa_is_word(uint32_t code);                                 /* \w: Alphabetic, Mark, Decimal_Number, … */
-void oa_print_character(struct oa_text *out, const char *text, size_t length); /* "é (U+00E9)", for messages */
+/* ---- the byte alphabet ---------------------------------------------------------------------------------------- */
 
 /* The GPT-2 alphabet writes each byte as one printable character: 0x20 is "Ġ" (U+0120). */
 uint32_t oa_byte_to_code(uint8_t byte);
@@ -236,13 +176,6 @@ enum oa_error oa_tokenizer_new(oa_context *c, enum oa_tokenizer_kind kind, struc
 /* After the vocabulary: the tables that encoding uses. */
 enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where);
 enum oa_error oa_tokenizer_add_token(struct oa_tokenizer *tok, const char *where, const struct oa_added_token *token);
-/* The ids of a part of a text; messages name the source and count lines from its beginning. */
-struct oa_source {
-    const char *name, *text;
-    size_t length;
-};
-enum oa_error oa_tokenizer_encode_part(struct oa_tokenizer *tok, const struct oa_source *source, const char *text,
-                                       size_t length, struct oa_ids *ids);
 /* The characters of both; either may be NULL. */
 enum oa_error oa_tokenizer_train_char(oa_context *c, struct oa_reader *train, struct oa_reader *valid,
                                       struct oa_tokenizer **out);
@@ -252,22 +185,6 @@ enum oa_error oa_tokenizer_make_ids(oa_context *c, const char *spec, const char 
                                     struct oa_tokenizer **out);
 enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *name, const char *text, size_t n,
                                 struct oa_ids *ids);
-
-/* ---- lists of files ------------------------------------------------------------------------------------------ */
-
-/* Where a text is to be read: the name itself, but for the sample text (the default of data.train), which is looked for
- * where it was installed when it is not below the working folder. */
-enum { OA_SAMPLE_PATH = 8192 };
-const char *oa_sample_text(const char *name, char out[OA_SAMPLE_PATH]);
-/* The end of the sentence about a text or token ids that cannot be read. */
-#define OA_CORPUS_REMEDY "data.train and data.valid name the files"
-/* Cuts the first name off a list at its comma, without the spaces around it; returns what follows, NULL at the end. */
-char *oa_cut_name(char *list, char **name);
-/* Do the files hold token ids (all of them *.bin)? A list of both sorts is refused. */
-enum oa_error oa_id_files_are(oa_context *c, const char *files, bool *are);
-/* Every id of the files in turn, with its place in its file. */
-typedef enum oa_error oa_id_sink(void *argument, const char *path, uint64_t place, uint32_t id);
-enum oa_error oa_id_files_read(oa_context *c, const char *files, oa_id_sink *sink, void *argument);
 
 /* word:N: <unk>, and the most frequent of the words that the text has twice or more, N tokens in all. */
 enum oa_error oa_tokenizer_train_words(oa_context *c, struct oa_reader *text, long size, struct oa_tokenizer **out);

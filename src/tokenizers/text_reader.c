@@ -2,7 +2,7 @@
  *
  * Lists of files as one stream of bytes, gzip unpacked, in pieces of at most READER_PIECE bytes.
  */
-#include "data/tokenizer_parts.h"
+#include "tokenizers/tokenizer_parts.h"
 
 #include <errno.h>
 #include <unistd.h>
