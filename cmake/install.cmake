@@ -19,7 +19,7 @@ install(TARGETS orthant-shared EXPORT orthant-targets LIBRARY DESTINATION ${CMAK
 install(FILES $<TARGET_FILE:orthant> DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/orthant DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS orthant-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(FILES data/tinyshakespeare.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/orthant) # src/data/sample_text.c finds it
+install(FILES data/tinyshakespeare.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/orthant) # src/tokenizers/sample_text.c finds it
 
 # ---- pages and completion, written by the program itself
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * "metric" and "measures" of results.json, back into a contest. */
+#include "contest/contest.h"
 #include "results_reader.h"
 
 #include <string.h>

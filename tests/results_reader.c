@@ -4,6 +4,7 @@
  * there and have its type; a refusal names the field. Statistics in the file are passed over.
  */
 #include "results_reader.h"
+#include "contest/contest.h"
 #include "results_fields.h"
 #include "train/run_scores.h"
 

@@ -8,7 +8,7 @@
 #define ORTHANT_SYNTHETIC_CONTEST_H
 
 #include "base/base.h"
-#include "train/contest.h"
+#include "contest/contest.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,6 +5,7 @@
  * 13 digits, numpy 2.4.6 (linalg.lstsq with the norm as another row).
  */
 #include "arena.h"
+#include "contest/contest.h"
 #include "report/adjusted.h"
 
 #define EMPTY ((double)NAN)

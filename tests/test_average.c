@@ -4,7 +4,7 @@
  * what is kept, what is refused. */
 #include "setups.h"
 
-#include "train/train.h"
+#include "contest/contest.h"
 
 #include <dirent.h>
 #include <math.h>

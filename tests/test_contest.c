@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a contest trusts: sealed files, fingerprints that every deciding option enters, results that follow from their
  * options even where the seal was made anew, and seeds that make a difference. */
+#include "contest/contest.h"
 #include "setups.h"
 
 #include "base/seal.h"
-#include "train/run_result.h"
+#include "contest/run_result.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,8 @@
  * (tests/data/README.md); damaged files are refused; batches depend on nothing but their arguments. */
 #include "setups.h"
 
-#include "data/tokenizer_parts.h"
+#include "data/data.h"
+#include "tokenizers/tokenizer_parts.h"
 
 #include <stdlib.h>
 #include <unistd.h>

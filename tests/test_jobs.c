@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs side by side: the same files for any number of jobs and threads, after a stop, and beside runs that fail. */
+#include "contest/contest.h"
 #include "setups.h"
 
 #include "base/beside.h"
-#include "train/jobs.h"
+#include "contest/jobs.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,12 +6,12 @@
  */
 #include "testing.h"
 
+#include "contest/run_result.h"
 #include "report/page.h"
 #include "report/report.h"
 #include "report/variance.h"
 #include "results_reader.h"
 #include "train/best.h"
-#include "train/run_result.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #include "setups.h"
 
 #include "base/seal.h"
+#include "contest/speed.h"
 #include "report/report.h"
-#include "train/speed.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #include "results_reader.h"
 #include "setups.h"
 
+#include "contest/contest_parts.h"
 #include "report/report.h"
-#include "train/contest_parts.h"
 
 #include <math.h>
 

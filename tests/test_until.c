@@ -8,6 +8,7 @@
  *
  *     test_until table [TRIALS]     prints the table of docs/results.md
  */
+#include "contest/contest.h"
 #include "results_reader.h"
 #include "until_simulation.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where the spread comes from: chi-square and the shares against SciPy 1.17.1 and NumPy 2.4.6, and what is said where
  * runs failed or a source has no effect. */
+#include "contest/contest.h"
 #include "results_reader.h"
 #include "testing.h"
 

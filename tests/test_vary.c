@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Contests in which single sources of chance vary: which runs are made, that each differs from the first by its source
  * alone, that they are found again, and what is refused. */
+#include "contest/contest.h"
 #include "setups.h"
 
 #include "base/seal.h"
-#include "train/run_result.h"
+#include "contest/run_result.h"
 
 #include <math.h>
 #include <sys/stat.h>

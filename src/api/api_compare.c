@@ -3,7 +3,7 @@
 #include "api/api.h"
 #include "api/api_until.h"
 #include "api/attention_names.h"
-#include "train/farm.h"
+#include "contest/farm.h"
 
 #include <string.h>
 

@@ -130,8 +130,9 @@ static void text(const struct planning *p, int width, struct oa_text *out)
         snprintf(length, sizeof length, "%s", oa_number_seconds(number, o->train_seconds));
     else
         snprintf(length, sizeof length, "%ld steps", o->train_steps);
-    oa_text_printf(out, "%ld layers, width %ld, %ld heads, context %ld, vocabulary %ld; %s tokens a step, %s, %s\n\n",
-                   o->model_layers, o->model_width, o->model_heads, o->model_context, p->row[0].plan.vocabulary,
+    oa_text_printf(out, "%ld layer%s, width %ld, %ld head%s, context %ld, vocabulary %ld; %s tokens a step, %s, %s\n\n",
+                   o->model_layers, o->model_layers == 1 ? "" : "s", o->model_width, o->model_heads,
+                   o->model_heads == 1 ? "" : "s", o->model_context, p->row[0].plan.vocabulary,
                    oa_number_si(number, p->row[0].plan.tokens), length, oa_precision_name(o->train_precision));
     oa_table_init(&t, p->c, columns, COLUMNS);
     for (int i = 0; i < p->count; i++)

@@ -4,7 +4,7 @@
  * it; it is all that is not decided by finished runs alone. */
 #include "api/api_until.h"
 
-#include "train/spending.h"
+#include "contest/spending.h"
 
 struct until {
     oa_context *c;

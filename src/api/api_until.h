@@ -3,8 +3,8 @@
 #ifndef ORTHANT_API_UNTIL_H
 #define ORTHANT_API_UNTIL_H
 
+#include "contest/contest.h"
 #include "report/report.h"
-#include "train/train.h"
 
 /* As oa_contest_run, but round by round. began: when the command began, by oa_clock; time is counted from there. */
 enum oa_error oa_contest_until(oa_context *c, const struct oa_contest_request *r, double began, struct oa_contest *k);

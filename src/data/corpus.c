@@ -2,9 +2,11 @@
  *
  * Text files, or files of ids → token ids of the training and the validation side.
  */
-#include "data/tokenizer_parts.h"
+#include "data/data.h"
+#include "tokenizers/word_table.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Where the first `count` characters end. */
 static size_t character_offset(const char *text, size_t length, uint64_t count)
@@ -58,13 +60,13 @@ static struct span block_of_text(const char *text, size_t length, const struct c
  * copied. */
 static size_t expected_ids(const struct oa_tokenizer *tok, const char *text, size_t length)
 {
-    if (tok->kind == OA_TOKENIZER_BPE || tok->kind == OA_TOKENIZER_WORD)
+    if (oa_tokenizer_kind(tok) == OA_TOKENIZER_BPE || oa_tokenizer_kind(tok) == OA_TOKENIZER_WORD)
         return length / 3;
-    return tok->kind == OA_TOKENIZER_CHAR ? (size_t)oa_text_characters(text, length) : length;
+    return oa_tokenizer_kind(tok) == OA_TOKENIZER_CHAR ? (size_t)oa_text_characters(text, length) : length;
 }
 
 /* The pieces are encoded apart: no token reaches over the place where something was taken out. */
-static enum oa_error encode_spans(struct oa_tokenizer *tok, const struct oa_source *source,
+static enum oa_error encode_spans(struct oa_tokenizer *tok, const struct oa_text_source *source,
                                   const struct span spans[SPANS], struct oa_ids *ids, struct oa_tokens *out)
 {
     struct oa_array bytes[SPANS];
@@ -91,12 +93,13 @@ static size_t expected_side(const struct oa_tokenizer *tok, const char *text, co
     return count;
 }
 
-static enum oa_error encode_side(struct oa_tokenizer *tok, const struct oa_source *source,
+static enum oa_error encode_side(struct oa_tokenizer *tok, const struct oa_text_source *source,
                                  const struct span spans[SPANS], const char *name, struct oa_tokens *out)
 {
     struct oa_ids ids;
-    oa_ids_init(&ids, tok->context);
-    if (!oa_reserve(tok->context, &ids.id, &ids.capacity, expected_side(tok, source->text, spans), sizeof *ids.id))
+    oa_ids_init(&ids, oa_tokenizer_context(tok));
+    if (!oa_reserve(oa_tokenizer_context(tok), &ids.id, &ids.capacity, expected_side(tok, source->text, spans),
+                    sizeof *ids.id))
         return OA_NO_MEMORY;
     *out = (struct oa_tokens){ .name = name };
     enum oa_error error = encode_spans(tok, source, spans, &ids, out);
@@ -117,13 +120,14 @@ static enum oa_error gather(void *argument, const char *path, uint64_t place, ui
     struct gathering *g = argument;
     int32_t size = oa_tokenizer_size(g->tok);
     if (id >= (uint32_t)size)
-        return oa_fail(g->tok->context, OA_FORMAT,
+        return oa_fail(oa_tokenizer_context(g->tok), OA_FORMAT,
                        "%s: token %llu is id %u, but the tokenizer has the ids 0 … %d: it is not the one that the file "
                        "was made with",
                        path, (unsigned long long)place, id, (int)size - 1);
     if (!oa_tokenizer_piece(g->tok, (int32_t)id))
-        return oa_fail(g->tok->context, OA_FORMAT, "%s: token %llu is id %u, which the tokenizer has no token for",
-                       path, (unsigned long long)place, id);
+        return oa_fail(oa_tokenizer_context(g->tok), OA_FORMAT,
+                       "%s: token %llu is id %u, which the tokenizer has no token for", path, (unsigned long long)place,
+                       id);
     return oa_ids_add(&g->ids, (int32_t)id);
 }
 
@@ -140,7 +144,7 @@ static size_t copy_spans(const int32_t *ids, const struct span spans[SPANS], int
 static struct oa_tokens describe(const struct oa_tokenizer *tok, int32_t *ids, size_t count, const char *name)
 {
     struct oa_tokens out = { .ids = ids, .count = count, .name = name };
-    for (size_t i = 0; i < count && tok->kind != OA_TOKENIZER_IDS; i++) {
+    for (size_t i = 0; i < count && oa_tokenizer_kind(tok) != OA_TOKENIZER_IDS; i++) {
         size_t n;
         const char *bytes = oa_tokenizer_bytes(tok, ids[i], &n);
         out.characters += oa_text_characters(bytes, n);
@@ -154,7 +158,7 @@ static enum oa_error take_side(const struct oa_tokenizer *tok, const int32_t *id
                                const char *name, struct oa_tokens *out)
 {
     size_t count = spans[0].to - spans[0].from + spans[1].to - spans[1].from;
-    int32_t *copy = oa_alloc(tok->context, count * sizeof *copy);
+    int32_t *copy = oa_alloc(oa_tokenizer_context(tok), count * sizeof *copy);
     if (!copy)
         return OA_NO_MEMORY;
     *out = describe(tok, copy, copy_spans(ids, spans, copy), name);
@@ -174,8 +178,8 @@ static enum oa_error read_ids(const struct oa_tokenizer *tok, const char *files,
                               const char *name, struct oa_tokens *first, struct oa_tokens *valid)
 {
     struct gathering g = { .tok = tok };
-    oa_ids_init(&g.ids, tok->context);
-    enum oa_error e = oa_id_files_read(tok->context, files, gather, &g);
+    oa_ids_init(&g.ids, oa_tokenizer_context(tok));
+    enum oa_error e = oa_id_files_read(oa_tokenizer_context(tok), files, gather, &g);
     struct span kept[SPANS], block[SPANS];
     make_spans(find_block(g.ids.count, how), g.ids.count, kept, block);
     if (e == OA_OK)
@@ -194,11 +198,11 @@ static enum oa_error read_train(struct oa_tokenizer *tok, const char *files, con
     char *text;
     size_t length;
     bool ids;
-    OA_TRY(oa_id_files_are(tok->context, files, &ids));
+    OA_TRY(oa_id_files_are(oa_tokenizer_context(tok), files, &ids));
     if (ids)
         return read_ids(tok, files, how, "training text", &out->train, how->fraction > 0 ? &out->valid : NULL);
-    OA_TRY(oa_files_read(tok->context, files, &text, &length));
-    struct oa_source source = { files, text, length };
+    OA_TRY(oa_files_read(oa_tokenizer_context(tok), files, &text, &length));
+    struct oa_text_source source = { files, text, length };
     struct span kept[SPANS], block[SPANS];
     make_spans(block_of_text(text, length, how), length, kept, block);
     enum oa_error error = encode_side(tok, &source, kept, "training text", &out->train);
@@ -213,11 +217,11 @@ static enum oa_error read_valid(struct oa_tokenizer *tok, const char *files, str
     char *text;
     size_t length;
     bool ids;
-    OA_TRY(oa_id_files_are(tok->context, files, &ids));
+    OA_TRY(oa_id_files_are(oa_tokenizer_context(tok), files, &ids));
     if (ids)
         return read_ids(tok, files, &(struct cut){ 0 }, "validation text", &out->valid, NULL);
-    OA_TRY(oa_files_read(tok->context, files, &text, &length));
-    struct oa_source source = { files, text, length };
+    OA_TRY(oa_files_read(oa_tokenizer_context(tok), files, &text, &length));
+    struct oa_text_source source = { files, text, length };
     struct span whole[SPANS] = { { 0, length }, { length, length } };
     enum oa_error error = encode_side(tok, &source, whole, "validation text", &out->valid);
     oa_free(text);

@@ -6,6 +6,7 @@
 #include "data/example_parts.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 struct planning {

@@ -5,6 +5,8 @@
  */
 #include "data/example_parts.h"
 
+#include <string.h>
+
 #define END_OF_TURN "__eou__"
 
 struct turn {

@@ -4,6 +4,8 @@
  */
 #include "data/example_parts.h"
 
+#include <string.h>
+
 enum { TEXTS = 2 };
 
 struct coded {
@@ -105,7 +107,7 @@ static enum oa_error encode_cell(struct encoder *e, size_t row, int cell, struct
 
 static enum oa_error refuse_long(const struct encoder *e, const char *what, size_t tokens, long limit)
 {
-    return oa_fail(e->tok->context, OA_SHAPE,
+    return oa_fail(oa_tokenizer_context(e->tok), OA_SHAPE,
                    "%s: the %s has %zu tokens, special ones among them, and the model reads %ld; use a larger "
                    "model.context or data.long=cut",
                    e->place.s, what, tokens, limit);
@@ -129,7 +131,7 @@ static enum oa_error fit_source(struct encoder *e, int texts, size_t count[TEXTS
     size_t tokens = specials + count[0] + count[1], limit = (size_t)l->source_limit;
     const char *what = e->rows && e->rows->answer == OA_ANSWER_TEXT ? "source" : "text";
     if (tokens == 0)
-        return oa_fail(e->tok->context, OA_ARGUMENT, "%s: the %s has no tokens", e->place.s, what);
+        return oa_fail(oa_tokenizer_context(e->tok), OA_ARGUMENT, "%s: the %s has no tokens", e->place.s, what);
     if (limit == 0 || tokens <= limit)
         return OA_OK;
     if (l->refuse_long || limit <= specials)
@@ -188,7 +190,7 @@ static enum oa_error add_target(struct encoder *e, size_t row)
     OA_TRY(add_text(e, &e->target, start, &e->text[0], e->text[0].ids.count, false));
     OA_TRY(add_special(e, &e->target, start, e->target_end));
     if (e->target.ids.count < start + 2)
-        return oa_fail(e->tok->context, OA_ARGUMENT,
+        return oa_fail(oa_tokenizer_context(e->tok), OA_ARGUMENT,
                        "%s: the target has %zu of the 2 tokens that are the least, one to read and one to predict",
                        e->place.s, e->target.ids.count - start);
     OA_TRY(fit_target(e, start));
@@ -200,9 +202,9 @@ static enum oa_error add_row(struct encoder *e, const struct oa_example_texts *t
 {
     oa_text_cut(&e->place, 0);
     oa_rows_print_place(e->rows, row, &e->place);
-    if (oa_stop_requested(e->tok->context))
-        return oa_fail(e->tok->context, OA_INTERRUPTED, "stopped by signal %d while %s was encoded",
-                       oa_stop_requested(e->tok->context), e->place.s);
+    if (oa_stop_requested(oa_tokenizer_context(e->tok)))
+        return oa_fail(oa_tokenizer_context(e->tok), OA_INTERRUPTED, "stopped by signal %d while %s was encoded",
+                       oa_stop_requested(oa_tokenizer_context(e->tok)), e->place.s);
     OA_TRY(add_source(e, row));
     if (e->rows->answer == OA_ANSWER_TEXT)
         return add_target(e, row);
@@ -240,14 +242,14 @@ static void take(struct coded *from, struct oa_id_lists *to, size_t count)
 static void tell_cut(const struct encoder *e, const struct oa_id_lists *s, const char *what, long limit)
 {
     if (s->cut)
-        oa_log(e->tok->context, 0, "%s examples: %llu of %zu %s were cut to %ld tokens", e->rows->name,
+        oa_log(oa_tokenizer_context(e->tok), 0, "%s examples: %llu of %zu %s were cut to %ld tokens", e->rows->name,
                (unsigned long long)s->cut, e->rows->count, what, limit);
 }
 
 static enum oa_error encode_rows(struct encoder *e, const struct oa_example_texts *texts)
 {
     OA_TRY(find_specials(e));
-    if (!make_room(e->tok->context, e->rows, e->out))
+    if (!make_room(oa_tokenizer_context(e->tok), e->rows, e->out))
         return OA_NO_MEMORY;
     for (size_t i = 0; i < e->rows->count; i++)
         OA_TRY(add_row(e, texts, i));
@@ -276,8 +278,8 @@ static void open_encoder(struct encoder *e)
     e->out->patch = (size_t)(side * side);
     struct coded *const all[] = { &e->text[0], &e->text[1], &e->source, &e->target };
     for (int i = 0; i < 4; i++)
-        init_coded(all[i], e->tok->context);
-    oa_text_init(&e->place, e->tok->context);
+        init_coded(all[i], oa_tokenizer_context(e->tok));
+    oa_text_init(&e->place, oa_tokenizer_context(e->tok));
 }
 
 /* What was encoded is in e->out, or e->out is closed. */
@@ -310,7 +312,7 @@ enum oa_error oa_examples_encode(struct oa_tokenizer *tok, const struct oa_examp
 
 static enum oa_error encode_given(struct encoder *e, const struct oa_given_text *text, int texts)
 {
-    oa_context *c = e->tok->context;
+    oa_context *c = oa_tokenizer_context(e->tok);
     e->out->source.start = oa_alloc(c, 2 * sizeof *e->out->source.start);
     e->out->split = texts > 1 ? oa_alloc(c, sizeof *e->out->split) : NULL;
     if (!e->out->source.start || (texts > 1 && !e->out->split))

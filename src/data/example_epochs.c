@@ -5,9 +5,11 @@
  */
 #include "data/example_epochs.h"
 
-#include "data/tokenizer_parts.h"
+#include "data/data.h"
+#include "tokenizers/word_table.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Lengths are taken in steps of about this share, and rows of one step are in another order each epoch: a finer one
  * pads less, a coarser one lets more rows meet. */

@@ -4,6 +4,8 @@
  */
 #include "data/example_parts.h"
 
+#include <string.h>
+
 static uint64_t line_of(const char *data, size_t at)
 {
     uint64_t line = 1;

@@ -5,6 +5,9 @@
  */
 #include "data/example_parts.h"
 
+#include <jansson.h>
+#include <string.h>
+
 struct objects {
     struct oa_rows *rows;
     const char *columns;

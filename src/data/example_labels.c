@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NAMES "if line 1 has names, data.columns gives them"
 

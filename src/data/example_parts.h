@@ -5,8 +5,9 @@
 #ifndef ORTHANT_DATA_EXAMPLE_PARTS_H
 #define ORTHANT_DATA_EXAMPLE_PARTS_H
 
+#include "data/data.h"
 #include "data/examples.h"
-#include "data/tokenizer_parts.h"
+#include "tokenizers/word_table.h"
 
 /* ---- rows ---------------------------------------------------------------------------------------------------- */
 
@@ -89,13 +90,6 @@ oa_rows_reader oa_read_tsv, oa_read_csv, oa_read_jsonl, oa_read_pictures, oa_rea
 enum oa_error oa_read_parallel(struct oa_rows *rows, const char *source, const char *target);
 /* All files of a list, by the names and what is asked for. */
 enum oa_error oa_rows_read(struct oa_rows *rows, const char *files, const char *columns);
-
-/* ---- pictures in patches (patches.c) ------------------------------------------------------------------------- */
-
-/* Appends the patches of a picture, row by row: an id for each, and behind one another their pixels, each patch row by
- * row. name: for messages. */
-enum oa_error oa_patches_encode(const struct oa_tokenizer *tok, const char *name, const char *picture, size_t length,
-                                struct oa_ids *ids, struct oa_text *pixels);
 
 /* ---- labels -------------------------------------------------------------------------------------------------- */
 

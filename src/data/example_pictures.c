@@ -7,6 +7,7 @@
 #include "data/example_parts.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { PIXELS = OA_PICTURE_SIDE * OA_PICTURE_SIDE, GREY = 1 + PIXELS, COLOUR = 1 + 3 * PIXELS };
 

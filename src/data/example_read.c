@@ -5,6 +5,8 @@
  */
 #include "data/example_parts.h"
 
+#include <string.h>
+
 static const struct {
     const char *end;
     oa_rows_reader *read;

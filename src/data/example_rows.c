@@ -5,6 +5,7 @@
 #include "data/example_parts.h"
 
 #include <math.h>
+#include <string.h>
 
 void oa_rows_init(struct oa_rows *rows, oa_context *c, const char *name, enum oa_answer answer)
 {

@@ -5,6 +5,8 @@
  */
 #include "data/example_parts.h"
 
+#include <string.h>
+
 struct table {
     struct oa_rows *rows;
     const char *columns;

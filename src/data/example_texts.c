@@ -4,6 +4,8 @@
  */
 #include "data/example_parts.h"
 
+#include <string.h>
+
 static bool is_given(const char *files)
 {
     return files && files[strspn(files, " ")];

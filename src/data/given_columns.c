@@ -5,6 +5,8 @@
 #include "data/example_parts.h"
 #include "data/given.h"
 
+#include <string.h>
+
 struct oa_given_columns {
     oa_context *context;
     char *columns; /* NULL: none were named */

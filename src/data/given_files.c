@@ -5,6 +5,7 @@
 #include "data/example_parts.h"
 #include "data/given.h"
 
+#include <string.h>
 #include <sys/stat.h>
 
 struct oa_given_files {

@@ -23,8 +23,8 @@
 #ifndef ORTHANT_EVIDENCE_H
 #define ORTHANT_EVIDENCE_H
 
+#include "contest/contest.h"
 #include "report/report.h"
-#include "train/train.h"
 
 #include <jansson.h>
 

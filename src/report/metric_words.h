@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where costs become what people read. Statistics compare costs, of which lower is better (train/contest.h: oa_cost);
+ * Where costs become what people read. Statistics compare costs, of which lower is better (contest/contest.h: oa_cost);
  * reports show scores in the unit and the direction of the measure that the contest is about, and name both. Nothing
  * else in report/ asks which direction that is. Private to report/, but for its tests.
  */

@@ -15,9 +15,9 @@
 #ifndef ORTHANT_REPORT_H
 #define ORTHANT_REPORT_H
 
+#include "contest/contest.h"
 #include "print/print.h"
 #include "statistics/statistics.h"
-#include "train/contest.h"
 
 /* ---- the summary of a contest (summary.c, adjusted.c, against.c, pairs.c, conclusion.c) ---- */
 
@@ -124,7 +124,7 @@ struct oa_summary {
 enum oa_error oa_summary_make(oa_context *c, const struct oa_contest *contest, struct oa_summary *out);
 void oa_summary_free(struct oa_summary *s);
 int oa_fewest_seeds(const struct oa_summary *s, bool floor_too); /* that an attention has */
-/* What a contest compares, its measures as costs (train/contest.h): a's minus b's over the first `seeds` seeds that
+/* What a contest compares, its measures as costs (contest/contest.h): a's minus b's over the first `seeds` seeds that
  * both finished; scratch has room for one number a seed. a and b: numbers of entries. */
 struct oa_estimate oa_paired(const struct oa_contest *k, int a, int b, int seeds, double *scratch);
 /* Do the two have the same loss and score with every seed that both have? No two models that differ do. */

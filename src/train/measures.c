@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which measure a contest is about, and what a run got in it. */
+ * What a run got in the measures of its task, and which of them it is judged by. */
 #include "train/train.h"
 
 #include <math.h>
@@ -8,27 +8,17 @@
 /* Of contests that say nothing of measures: those made before there were others than the loss. */
 static const struct oa_measure loss_alone[] = { { "loss", "valid loss", "nats a token", 4, false }, { .name = NULL } };
 
-static const struct oa_measure *measures_of(const struct oa_contest *k)
+const struct oa_measure *oa_measures_or_loss(const struct oa_measure *measures)
 {
-    return k->measures ? k->measures : loss_alone;
+    return measures ? measures : loss_alone;
 }
 
 int oa_measures_count(const struct oa_measure *measures)
 {
     int n = 0;
-    while (n < OA_MEASURES && (measures ? measures : loss_alone)[n].name)
+    while (n < OA_MEASURES && oa_measures_or_loss(measures)[n].name)
         n++;
     return n;
-}
-
-const struct oa_measure *oa_metric(const struct oa_contest *k)
-{
-    return &measures_of(k)[k->metric];
-}
-
-const struct oa_measure *oa_contest_measure(const struct oa_contest *k, int i)
-{
-    return i < oa_measures_count(k->measures) ? &measures_of(k)[i] : NULL;
 }
 
 double oa_run_measured(const struct oa_run *r, int measure)
@@ -39,11 +29,6 @@ double oa_run_measured(const struct oa_run *r, int measure)
 double oa_point_measured(const struct oa_curve_point *p, int measure)
 {
     return measure ? p->scores[measure] : p->valid_loss;
-}
-
-double oa_run_score(const struct oa_contest *k, const struct oa_run *r)
-{
-    return oa_run_measured(r, k->metric);
 }
 
 double oa_cost(const struct oa_measure *m, double score)
@@ -78,43 +63,4 @@ enum oa_error oa_metric_choose(oa_context *c, const struct oa_task *task, const 
         if (strcmp(task->measures[*out].name, wanted) == 0)
             return OA_OK;
     return unknown(c, task, wanted);
-}
-
-/* ---- a copy ---- */
-
-static size_t size_of(const char *text)
-{
-    return strlen(text) + 1;
-}
-
-static const char *put(char **at, const char *text)
-{
-    char *copy = memcpy(*at, text, size_of(text));
-    *at += size_of(text);
-    return copy;
-}
-
-/* One piece of memory: the array, and behind it the texts that it points to. */
-enum oa_error oa_contest_set_measures(oa_context *c, struct oa_contest *k, const struct oa_measure *measures,
-                                      int metric)
-{
-    int n = oa_measures_count(measures);
-    size_t bytes = ((size_t)n + 1) * sizeof *measures;
-    for (int i = 0; i < n; i++)
-        bytes += size_of(measures[i].name) + size_of(measures[i].title) + size_of(measures[i].unit);
-    struct oa_measure *copy = oa_alloc(c, bytes);
-    if (!copy)
-        return OA_NO_MEMORY;
-    char *at = (char *)(copy + n + 1);
-    for (int i = 0; i < n; i++)
-        copy[i] = (struct oa_measure){ .name = put(&at, measures[i].name),
-                                       .title = put(&at, measures[i].title),
-                                       .unit = put(&at, measures[i].unit),
-                                       .decimals = measures[i].decimals,
-                                       .higher = measures[i].higher };
-    copy[n] = (struct oa_measure){ 0 };
-    oa_free(k->measures);
-    k->measures = copy;
-    k->metric = metric;
-    return OA_OK;
 }

@@ -6,7 +6,7 @@
 #ifndef ORTHANT_RUN_SCORES_H
 #define ORTHANT_RUN_SCORES_H
 
-#include "train/contest.h"
+#include "train/run.h"
 
 #include <jansson.h>
 

@@ -3,16 +3,15 @@
  * train: from options and text to a trained model. Read trainer.c first: it is the life of a training step.
  *
  *     oa_workload (tokenizer + data)    ──>  oa_train_run (one run)  ──>  struct oa_run
- *                                       ──>  oa_contest_run (N attentions × S seeds)  ──>  struct oa_contest
- *     oa_plan_make: the same step on the plan device, before anything runs
+ * *     oa_plan_make: the same step on the plan device, before anything runs
  */
 #ifndef ORTHANT_TRAIN_H
 #define ORTHANT_TRAIN_H
 
 #include "cluster/tree_sum.h"
 #include "tasks/tasks.h"
-#include "train/contest.h"
 #include "train/pace.h"
+#include "train/run.h"
 #include "train/shards.h"
 
 /* Learning rate of step 1, 2, …: linear warm-up to lr, then the schedule; min_lr is a share of lr. */
@@ -79,7 +78,6 @@ struct oa_train_request {
 /* Trains. Stops with OA_INTERRUPTED after saving when a signal asked for it, with OA_DIVERGED when a number is not
  * finite (step, tensor and batch are named). out->curve belongs to the caller (oa_run_free). */
 enum oa_error oa_train_run(oa_context *c, const struct oa_train_request *r, struct oa_run *out);
-void oa_run_free(struct oa_run *run);
 
 /* A training step by itself, with one batch for each micro-batch and the learning rate of step 1: what plans count and
  * profiles time. scale: of the loss. */
@@ -125,33 +123,6 @@ enum oa_error oa_plan_rank(oa_context *c, const struct oa_options *o, const stru
                            const struct oa_step_shape *shape, long ranks, struct oa_plan *out);
 enum oa_error oa_plan_workload(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
                                struct oa_plan *out);
-
-struct oa_contest_request {
-    const struct oa_options *options; /* compare.seeds, compare.equal and all the rest */
-    const char *const *attentions;
-    int count;
-    struct oa_cluster *cluster; /* ranks that take runs as well; NULL: there are none. Only the first holds a contest */
-    const char *folder;         /* runs/attention-NN/seed-N/ below it */
-    bool overwrite;             /* remove the contest that the folder holds, before the first thing is written */
-};
-/* Trains what the folder does not hold yet. Finished runs in it are used when their fingerprints (fingerprint.h) are
- * those of this request; OA_ARGUMENT when anything in it belongs to another contest, OA_FORMAT when a file was changed.
- * Runs that diverge are results (oa_run.failed). OA_INTERNAL when two seeds gave the same model, bit for bit. */
-enum oa_error oa_contest_run(oa_context *c, const struct oa_contest_request *r, struct oa_contest *out);
-
-/* The same in pieces, for whoever decides from the runs that there are which ones to make next: open (all runs are
- * absent), make, finish, close. Request and contest stay where they are until the end; after a failed open, too, both
- * the contest and what is held (it may be NULL) are to be freed. The seeds of an attention are to be made in their
- * order.
- */
-struct contest;
-enum oa_error oa_contest_open(oa_context *c, const struct oa_contest_request *r, struct oa_contest *out,
-                              struct contest **held);
-enum oa_error oa_contest_make(struct contest *held, const struct oa_cell *cells, int count);
-bool oa_contest_has(const struct contest *held, const struct oa_cell *cell); /* nothing has to be trained for it */
-/* What comes after the runs: those of compare.vary, which share the first seed's, and speeds. */
-enum oa_error oa_contest_finish(struct contest *held);
-void oa_contest_close(struct contest *held);
 
 /* divergence_advice.c: what to change after numbers were not finite, from what these options are: a sentence without a
  * full stop, in `out`, which is returned. */

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "contest/run_order.h"
+
+#include "contest/run_result.h"
+
+#include <string.h>
+
+/* What rounds: "processor, instruction set". */
+static int name_machine(oa_context *c, char out[OA_MACHINE])
+{
+    return snprintf(out, OA_MACHINE, "%.100s, %s", oa_context_cpu(c)->name, oa_isa_name(oa_context_isa(c)));
+}
+
+void oa_machine_name(oa_context *c, const struct oa_workplace *place, char out[OA_MACHINE])
+{
+    int n = name_machine(c, out), threads = oa_thread_count(c);
+    if (threads == place->threads)
+        snprintf(out + n, OA_MACHINE - (size_t)n, ", %d threads", threads);
+    else
+        snprintf(out + n, OA_MACHINE - (size_t)n, ", %d of %d threads", threads, place->threads);
+}
+
+static enum oa_error fingerprint_of(oa_context *c, const struct oa_run_order *order, json_t **out)
+{
+    OA_TRY(oa_fingerprint_make(c, &order->options, order->workload, out));
+    json_object_set_new(*out, "trainable parameters", json_sprintf("%.0f", order->trainable));
+    json_object_set_new(*out, "frozen parameters", json_sprintf("%.0f", order->frozen));
+    return oa_status(c);
+}
+
+enum oa_error oa_run_order_look(oa_context *c, const struct oa_run_order *order, struct oa_run *run, bool *found)
+{
+    json_t *fingerprint = NULL;
+    *found = false;
+    enum oa_error e = fingerprint_of(c, order, &fingerprint);
+    if (e == OA_OK)
+        e = oa_run_load(c, order->folder, fingerprint, &order->options, order->workload->task, run, found);
+    if (e == OA_OK && !*found && oa_run_trained(order->folder, 0))
+        e = oa_run_check_begun(c, order->folder, fingerprint);
+    json_decref(fingerprint);
+    return e;
+}
+
+/* Has a run of `machine` been rounded as here? */
+static bool rounds_alike(oa_context *c, const char *machine)
+{
+    char name[OA_MACHINE];
+    size_t n = (size_t)name_machine(c, name);
+    return strncmp(machine, name, n) == 0 && (machine[n] == 0 || machine[n] == ',') && !strstr(machine, "begun on");
+}
+
+/* Another processor rounds in another way and has other speeds; of these only the first is as good. Another number of
+ * threads has other speeds alone. */
+static enum oa_error check_machine(oa_context *c, struct oa_workplace *place, const char *folder, const char *machine)
+{
+    char here[OA_MACHINE];
+    oa_machine_name(c, place, here);
+    if (strcmp(machine, here) == 0 || (!place->clocked && rounds_alike(c, machine)))
+        return OA_OK;
+    if (place->clocked)
+        return oa_fail(c, OA_ARGUMENT,
+                       "%s comes from another machine (%s; this one: %s), where equal time is another budget; go on "
+                       "there, or give another --out",
+                       folder, machine, here);
+    if (!atomic_exchange(&place->elsewhere, true))
+        oa_log(c, 0, "%s comes from another machine (%s; this one: %s): losses compare, speeds and times do not",
+               folder, machine, here);
+    return OA_OK;
+}
+
+static enum oa_error train(oa_context *c, const struct oa_run_order *order, struct oa_run *run)
+{
+    struct oa_train_request r = { .options = &order->options,
+                                  .workload = order->workload,
+                                  .cluster = order->group,
+                                  .folder = order->folder,
+                                  .resume = true,
+                                  .title = order->title,
+                                  .run = order->number,
+                                  .runs = order->count,
+                                  .share = order->share,
+                                  .share_argument = order->share_argument };
+    enum oa_error e = oa_train_run(c, &r, run);
+    if (e != OA_DIVERGED)
+        return e;
+    const char *why;
+    oa_last_error(c, &why);
+    run->failed = true;
+    run->seed = (uint64_t)order->options.train_seed;
+    snprintf(run->failure, sizeof run->failure, "%s", why);
+    oa_clear_error(c);
+    oa_log(c, 0, "%s, seed %ld: %s", order->title, order->options.train_seed, run->failure);
+    return OA_OK;
+}
+
+/* The machine of a run that was begun on `begun` and ended on `here`. */
+static void name_machines(oa_context *c, const char *begun, const char *here, struct oa_run *run)
+{
+    char name[OA_MACHINE];
+    if (strcmp(begun, here) == 0)
+        snprintf(run->machine, sizeof run->machine, "%s", here);
+    else if (rounds_alike(c, begun))
+        snprintf(run->machine, sizeof run->machine, "%.160s, begun with %.60s", here,
+                 begun + name_machine(c, name) + 2);
+    else
+        snprintf(run->machine, sizeof run->machine, "%.120s, begun on %.120s", here, begun);
+}
+
+static enum oa_error train_and_save(oa_context *c, const struct oa_run_order *order, struct oa_workplace *place,
+                                    json_t *fingerprint, struct oa_run *run)
+{
+    char here[OA_MACHINE], begun[OA_MACHINE];
+    oa_machine_name(c, place, here);
+    enum oa_error e = oa_run_begin(c, order->folder, fingerprint, here, begun);
+    if (e == OA_OK)
+        e = check_machine(c, place, order->folder, begun);
+    OA_TRY(oa_cluster_agree(order->group, e));
+    OA_TRY(train(c, order, run));
+    name_machines(c, begun, here, run);
+    if (!run->failed)
+        OA_TRY(oa_run_weights(c, order->folder, run));
+    return oa_run_save(c, order->folder, fingerprint, order->workload->task->measures, run);
+}
+
+enum oa_error oa_run_order_read(oa_context *c, const struct oa_run_order *order, struct oa_workplace *place,
+                                struct oa_run *run, bool *found)
+{
+    OA_TRY(oa_run_order_look(c, order, run, found));
+    return *found ? check_machine(c, place, order->folder, run->machine) : OA_OK;
+}
+
+enum oa_error oa_run_order_train(oa_context *c, const struct oa_run_order *order, struct oa_workplace *place,
+                                 struct oa_run *run)
+{
+    json_t *fingerprint = NULL;
+    enum oa_error e = oa_cluster_agree(order->group, fingerprint_of(c, order, &fingerprint));
+    if (e == OA_OK)
+        e = train_and_save(c, order, place, fingerprint, run);
+    json_decref(fingerprint);
+    return e;
+}
+
+enum oa_error oa_run_order_help(oa_context *c, const struct oa_run_order *order, struct oa_run *run)
+{
+    OA_TRY(oa_cluster_agree(order->group, OA_OK)); /* it has a fingerprint, and */
+    OA_TRY(oa_cluster_agree(order->group, OA_OK)); /* its folder is begun */
+    return train(c, order, run);
+}

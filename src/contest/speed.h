@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Speeds, measured apart from the runs: these may have been trained side by side, on different days and by different
+ * numbers of threads. Each attention's training step is timed in turn, a b c, then c b a, then b c a …, in rounds,
+ * alone on all threads: what slows the machine for a while slows a whole round, and ratios within a round do not show
+ * it (statistics/rounds.c makes the intervals). speed.json in the contest's folder keeps the rounds, sealed.
+ */
+#ifndef ORTHANT_SPEED_H
+#define ORTHANT_SPEED_H
+
+#include "contest/contest_parts.h"
+
+#define OA_SPEED_FILE "speed.json"
+
+/* Fills rounds, speed_machine and step_seconds of the contest, whose runs have ended: from the file, where it holds all
+ * attentions of the contest and comes from a machine like this one with as many threads, else by measuring, and then
+ * the file is written. Attentions of which no run was finished have no speed. OA_INTERRUPTED when a stop is asked for;
+ * OA_FORMAT when the file was changed, OA_ARGUMENT when it is another contest's. */
+enum oa_error oa_contest_speeds(struct contest *t);
+
+/* Who is timed at a place of a round: every other round goes backwards, and each two begin with another one. */
+int oa_speed_turn(int place, int round, int count);
+
+/* speed_file.c */
+enum oa_error oa_speed_read(struct contest *t, const char *machine, bool *found);
+enum oa_error oa_speed_write(struct contest *t);
+
+#endif

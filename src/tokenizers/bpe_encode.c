@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Byte-pair encoding of one word (Sennrich, Haddow and Birch, ACL 2016; over bytes: Radford et al. 2019).
+ *
+ * The word starts as one symbol a byte, in a linked list. A heap holds the adjacent pairs that have a merge, ordered by
+ * (rank, place); the first one is merged and the pairs beside it are added, until none is left. A pair that has changed
+ * since it was queued is dropped, unless what is there now merges into the same token: so does Hugging Face, and equal
+ * ids need the same. Cost: n log n for a word of n bytes. Short words are remembered in a direct-mapped cache, where
+ * nearly all of a text is found.
+ */
+#include "tokenizers/tokenizer_parts.h"
+
+struct oa_symbol {
+    int32_t id; /* -1: merged into the one before */
+    int32_t previous, next;
+};
+
+struct oa_candidate {
+    int32_t rank, place, id;
+};
+
+#define CACHE_SLOTS 32768
+#define CACHED_BYTES 26
+#define CACHED_IDS 9
+struct oa_cached { /* one cache line; the table fits into a level-2 cache */
+    uint8_t length, count;
+    char word[CACHED_BYTES];
+    int32_t id[CACHED_IDS];
+};
+
+void oa_bpe_init(struct oa_bpe *b, oa_context *c)
+{
+    *b = (struct oa_bpe){ .context = c, .unknown = -1 };
+    oa_pairs_init(&b->merges, c);
+}
+
+void oa_bpe_free(struct oa_bpe *b)
+{
+    oa_pairs_free(&b->merges);
+    oa_free(b->merge);
+    oa_free(b->symbol);
+    oa_free(b->heap);
+    oa_free(b->cache);
+    oa_bpe_init(b, b->context);
+}
+
+enum oa_error oa_bpe_add_merge(struct oa_bpe *b, int32_t left, int32_t right, int32_t result)
+{
+    struct oa_pair *pair = oa_pairs_add(&b->merges, oa_pair_key(left, right));
+    if (!pair || !oa_reserve(b->context, &b->merge, &b->merge_capacity, b->merge_count + 1, sizeof *b->merge))
+        return OA_NO_MEMORY;
+    pair->rank = (int32_t)b->merge_count; /* of a pair that is listed twice the later rank counts */
+    pair->id = result;
+    b->merge[b->merge_count++] = (struct oa_merge){ left, right };
+    return OA_OK;
+}
+
+/* ---- heap ---------------------------------------------------------------------------------------------------- */
+
+static bool before(const struct oa_candidate *x, const struct oa_candidate *y)
+{
+    return x->rank != y->rank ? x->rank < y->rank : x->place < y->place;
+}
+
+static void heap_push(struct oa_bpe *b, struct oa_candidate x)
+{
+    size_t at = b->heap_count++;
+    for (; at > 0 && before(&x, &b->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        b->heap[at] = b->heap[(at - 1) / 2];
+    b->heap[at] = x;
+}
+
+static struct oa_candidate heap_pop(struct oa_bpe *b)
+{
+    struct oa_candidate top = b->heap[0], last = b->heap[--b->heap_count];
+    size_t at = 0, child;
+    while ((child = 2 * at + 1) < b->heap_count) {
+        if (child + 1 < b->heap_count && before(&b->heap[child + 1], &b->heap[child]))
+            child++;
+        if (!before(&b->heap[child], &last))
+            break;
+        b->heap[at] = b->heap[child];
+        at = child;
+    }
+    b->heap[at] = last;
+    return top;
+}
+
+/* ---- merging ------------------------------------------------------------------------------------------------- */
+
+static void queue_pair(struct oa_bpe *b, int32_t left, int32_t right)
+{
+    if (left < 0 || right < 0)
+        return;
+    const struct oa_pair *pair = oa_pairs_find(&b->merges, oa_pair_key(b->symbol[left].id, b->symbol[right].id));
+    if (pair)
+        heap_push(b, (struct oa_candidate){ pair->rank, left, pair->id });
+}
+
+static void merge_at(struct oa_bpe *b, const struct oa_candidate *top)
+{
+    struct oa_symbol *left = &b->symbol[top->place];
+    if (left->id < 0 || left->next < 0)
+        return;
+    struct oa_symbol *right = &b->symbol[left->next];
+    const struct oa_pair *now = oa_pairs_find(&b->merges, oa_pair_key(left->id, right->id));
+    if (!now || now->id != top->id)
+        return;
+    left->id = top->id;
+    right->id = -1;
+    left->next = right->next;
+    if (left->next >= 0)
+        b->symbol[left->next].previous = top->place;
+    queue_pair(b, left->previous, top->place);
+    queue_pair(b, top->place, left->next);
+}
+
+/* A merge takes one candidate and one symbol away and adds at most two candidates: fewer than 3n in all. */
+static bool make_room(struct oa_bpe *b, size_t n)
+{
+    return oa_reserve(b->context, &b->symbol, &b->symbol_capacity, n, sizeof *b->symbol) &&
+           oa_reserve(b->context, &b->heap, &b->heap_capacity, 3 * n, sizeof *b->heap);
+}
+
+/* The first symbols, one a byte (unknown ones in a row are one if the file says so); their number, or -1 with *bad. */
+static int32_t first_symbols(struct oa_bpe *b, const char *word, size_t n, size_t *bad)
+{
+    int32_t count = 0;
+    bool was_unknown = false;
+    for (size_t i = 0; i < n; i++) {
+        int32_t id = b->byte_id[(uint8_t)word[i]];
+        bool unknown = id < 0;
+        *bad = i;
+        if (unknown && b->unknown < 0)
+            return -1;
+        if (!(unknown && was_unknown && b->fuse_unknown)) {
+            b->symbol[count] = (struct oa_symbol){ unknown ? b->unknown : id, count - 1, count + 1 };
+            count++;
+        }
+        was_unknown = unknown;
+    }
+    b->symbol[count - 1].next = -1;
+    return count;
+}
+
+static enum oa_error merge_word(struct oa_bpe *b, const char *word, size_t n, struct oa_ids *ids, size_t *bad)
+{
+    if (n > INT32_MAX / 4)
+        return oa_fail(b->context, OA_UNSUPPORTED, "a word of %zu bytes without a split is too long for BPE", n);
+    if (!make_room(b, n))
+        return OA_NO_MEMORY;
+    int32_t count = first_symbols(b, word, n, bad);
+    if (count < 0)
+        return OA_FORMAT;
+    b->heap_count = 0;
+    for (int32_t i = 0; i + 1 < count; i++)
+        queue_pair(b, i, i + 1);
+    while (b->heap_count) {
+        struct oa_candidate top = heap_pop(b);
+        merge_at(b, &top);
+    }
+    for (int32_t i = 0; i >= 0; i = b->symbol[i].next)
+        OA_TRY(oa_ids_add(ids, b->symbol[i].id));
+    return OA_OK;
+}
+
+/* ---- words --------------------------------------------------------------------------------------------------- */
+
+/* ignore_merges: a word that is a token of the model (not an added one) is that token. -1 when it is not. */
+static int32_t whole_word(const struct oa_bpe *b, const struct oa_vocabulary *v, const char *word, size_t n)
+{
+    struct oa_text spelt;
+    oa_text_init(&spelt, b->context);
+    oa_byte_spell(&spelt, word, n);
+    int32_t number = spelt.s ? oa_words_find(&v->pieces, spelt.s, spelt.length) : -1;
+    oa_text_free(&spelt);
+    return number >= 0 && number < v->model_size ? v->id_of[number] : -1;
+}
+
+static struct oa_cached *cache_slot(struct oa_bpe *b, const char *word, size_t n)
+{
+    if (n > CACHED_BYTES)
+        return NULL;
+    if (!b->cache)
+        b->cache = oa_alloc(b->context, CACHE_SLOTS * sizeof *b->cache);
+    return b->cache ? &b->cache[oa_hash_bytes(word, n) % CACHE_SLOTS] : NULL;
+}
+
+static enum oa_error add_cached(struct oa_ids *ids, const struct oa_cached *slot)
+{
+    if (!oa_reserve(ids->context, &ids->id, &ids->capacity, ids->count + slot->count, sizeof *ids->id))
+        return OA_NO_MEMORY;
+    for (int i = 0; i < slot->count; i++)
+        ids->id[ids->count++] = slot->id[i];
+    return OA_OK;
+}
+
+static void remember(struct oa_cached *slot, const char *word, size_t n, const int32_t *id, size_t count)
+{
+    if (count > CACHED_IDS)
+        return;
+    slot->length = (uint8_t)n;
+    slot->count = (uint8_t)count;
+    memcpy(slot->word, word, n);
+    memcpy(slot->id, id, count * sizeof *id);
+}
+
+enum oa_error oa_bpe_encode_word(struct oa_bpe *b, const struct oa_vocabulary *v, const char *word, size_t n,
+                                 struct oa_ids *ids, size_t *bad)
+{
+    struct oa_cached *slot = cache_slot(b, word, n);
+    if (slot && slot->length == n && memcmp(slot->word, word, n) == 0)
+        return add_cached(ids, slot);
+    size_t before_word = ids->count;
+    int32_t whole = b->ignore_merges ? whole_word(b, v, word, n) : -1;
+    OA_TRY(whole >= 0 ? oa_ids_add(ids, whole) : merge_word(b, word, n, ids, bad));
+    if (slot)
+        remember(slot, word, n, ids->id + before_word, ids->count - before_word);
+    return OA_OK;
+}

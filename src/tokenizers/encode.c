@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Text → ids, and on request the number of the word that each is of. A chain, each link handing stretches of text to
+ * the next one:
+ *
+ *     added tokens found in the raw text → normaliser → added tokens found in the normalised text → char | byte | bpe |
+ * word | ids
+ */
+#include "tokenizers/tokenizer_parts.h"
+
+struct encoding {
+    struct oa_tokenizer *tok;
+    const struct oa_text_source *source;
+    struct oa_ids *ids;
+    struct oa_ids *words; /* NULL: nobody asked */
+    size_t first;         /* what was in `words` before */
+    int32_t word;         /* the number of the word at hand */
+    bool begun;           /* there is something else than white space in it */
+    bool plain;           /* special tokens are not looked for: the text is a user's */
+};
+typedef enum oa_error encode_link(struct encoding *e, const char *text, size_t n);
+
+/* ---- numbers of words ------------------------------------------------------------------------------------------ */
+
+/* Gives the ids that have none yet the number `word`. */
+static enum oa_error number_ids(struct encoding *e, int32_t word)
+{
+    while (e->words->count < e->ids->count)
+        OA_TRY(oa_ids_add(e->words, word));
+    return OA_OK;
+}
+
+/* White space is of the word before it, at the beginning of the text of the word behind it. */
+static enum oa_error number_stretch(struct encoding *e, const char *text, size_t n)
+{
+    if (!e->words || e->words->count == e->ids->count)
+        return OA_OK;
+    bool begins = !oa_is_blank(text, n);
+    if (begins && e->begun)
+        e->word++;
+    e->begun = e->begun || begins;
+    return number_ids(e, e->word);
+}
+
+/* "FILE:LINE" where the bytes are of the source; normalised text has only the name. */
+static void print_place(const struct encoding *e, const char *text, struct oa_text *out)
+{
+    const struct oa_text_source *s = e->source;
+    long line = 1;
+    oa_text_printf(out, "%s", s->name);
+    if ((uintptr_t)text < (uintptr_t)s->text || (uintptr_t)text >= (uintptr_t)s->text + s->length)
+        return;
+    for (const char *p = s->text; p < text; p++)
+        line += *p == '\n';
+    oa_text_printf(out, ":%ld (byte %zu)", line, (size_t)(text - s->text));
+}
+
+static enum oa_error refuse_character(const struct encoding *e, const char *text, size_t n)
+{
+    struct oa_text place, character;
+    oa_text_init(&place, e->tok->context);
+    oa_text_init(&character, e->tok->context);
+    print_place(e, text, &place);
+    oa_print_character(&character, text, n);
+    enum oa_error error =
+        oa_fail(e->tok->context, OA_FORMAT,
+                "%s: %s is not among the %d characters of the vocabulary; use byte or bpe:N, which take any text, or "
+                "a char vocabulary made from text that has it",
+                place.s ? place.s : "", character.s ? character.s : "", (int)e->tok->vocabulary.model_size);
+    oa_text_free(&place);
+    oa_text_free(&character);
+    return error;
+}
+
+static enum oa_error encode_chars(struct encoding *e, const char *text, size_t n)
+{
+    const struct oa_tokenizer *tok = e->tok;
+    for (size_t i = 0; i < n;) {
+        uint32_t code = 0;
+        int length = oa_utf8_decode(text + i, n - i, &code);
+        int32_t id = length && code < tok->char_codes ? tok->char_id[code] : -1;
+        if (id < 0)
+            id = tok->unknown;
+        if (id < 0)
+            return refuse_character(e, text + i, n - i);
+        OA_TRY(oa_ids_add(e->ids, id));
+        i += length ? (size_t)length : 1;
+    }
+    return OA_OK;
+}
+
+static enum oa_error encode_bytes(struct encoding *e, const char *text, size_t n)
+{
+    struct oa_ids *ids = e->ids;
+    if (!oa_reserve(ids->context, &ids->id, &ids->capacity, ids->count + n, sizeof *ids->id))
+        return OA_NO_MEMORY;
+    for (size_t i = 0; i < n; i++)
+        ids->id[ids->count++] = (uint8_t)text[i];
+    return OA_OK;
+}
+
+static enum oa_error refuse_byte(const struct encoding *e, const char *byte)
+{
+    struct oa_text place;
+    oa_text_init(&place, e->tok->context);
+    print_place(e, byte, &place);
+    enum oa_error error = oa_fail(e->tok->context, OA_FORMAT,
+                                  "%s: byte 0x%02X has no token in the vocabulary, and the tokenizer has no unk_token; "
+                                  "use one that was trained with all 256 bytes (bpe:N makes one)",
+                                  place.s ? place.s : "", (unsigned)(uint8_t)*byte);
+    oa_text_free(&place);
+    return error;
+}
+
+static enum oa_error encode_pieces(struct encoding *e, const char *word, size_t n)
+{
+    size_t bad = 0;
+    enum oa_error error = oa_bpe_encode_word(&e->tok->bpe, &e->tok->vocabulary, word, n, e->ids, &bad);
+    return error == OA_FORMAT ? refuse_byte(e, word + bad) : error;
+}
+
+static enum oa_error refuse_word(const struct encoding *e, const char *word, size_t n)
+{
+    struct oa_text place;
+    oa_text_init(&place, e->tok->context);
+    print_place(e, word, &place);
+    enum oa_error error = oa_fail(e->tok->context, OA_FORMAT,
+                                  "%s: the word \"%.*s\" is not in the vocabulary, and the tokenizer has no unk_token; "
+                                  "use one that has (word:N makes one)",
+                                  place.s ? place.s : "", (int)(n < 100 ? n : 100), word);
+    oa_text_free(&place);
+    return error;
+}
+
+static enum oa_error encode_whole(struct encoding *e, const char *word, size_t n)
+{
+    struct oa_text *spelt = &e->tok->scratch;
+    spelt->length = 0;
+    oa_byte_spell(spelt, word, n);
+    if (!spelt->s)
+        return OA_NO_MEMORY;
+    int32_t id = oa_vocabulary_find(&e->tok->vocabulary, spelt->s, spelt->length);
+    if (id < 0)
+        id = e->tok->unknown;
+    return id < 0 ? refuse_word(e, word, n) : oa_ids_add(e->ids, id);
+}
+
+static enum oa_error encode_word(void *argument, const char *word, size_t n)
+{
+    struct encoding *e = argument;
+    int signal = oa_stop_requested(e->tok->context);
+    if (signal)
+        return oa_fail(e->tok->context, OA_INTERRUPTED, "stopped by signal %d while %s was encoded", signal,
+                       e->source->name);
+    OA_TRY(e->tok->kind == OA_TOKENIZER_WORD ? encode_whole(e, word, n) : encode_pieces(e, word, n));
+    return number_stretch(e, word, n);
+}
+
+static enum oa_error encode_prefixed(struct encoding *e, const char *text, size_t n)
+{
+    struct oa_text prefixed;
+    oa_text_init(&prefixed, e->tok->context);
+    oa_text_add(&prefixed, " ", 1);
+    oa_text_add(&prefixed, text, n);
+    enum oa_error error = oa_status(e->tok->context);
+    if (error == OA_OK)
+        error = oa_splitter_words(&e->tok->splitter, prefixed.s, prefixed.length, encode_word, e);
+    oa_text_free(&prefixed);
+    return error;
+}
+
+/* Every id is a word. */
+static enum oa_error encode_numbers(struct encoding *e, const char *text, size_t n)
+{
+    OA_TRY(oa_encode_numbers(e->tok, e->source->name, text, n, e->ids));
+    while (e->words && e->words->count < e->ids->count) {
+        OA_TRY(oa_ids_add(e->words, e->word += e->begun));
+        e->begun = true;
+    }
+    return OA_OK;
+}
+
+/* Characters and bytes, whose ids need no words. */
+static enum oa_error encode_stretch(void *argument, const char *text, size_t n)
+{
+    struct encoding *e = argument;
+    OA_TRY(e->tok->kind == OA_TOKENIZER_CHAR ? encode_chars(e, text, n) : encode_bytes(e, text, n));
+    return number_stretch(e, text, n);
+}
+
+/* The words of characters and bytes are those that bpe:N would have. */
+static enum oa_error encode_numbered(struct encoding *e, const char *text, size_t n)
+{
+    struct oa_splitter *splitter = &e->tok->words;
+    if (splitter->count == 0)
+        OA_TRY(oa_splitter_add(splitter, "words", oa_gpt2_pattern));
+    return oa_splitter_words(splitter, text, n, encode_stretch, e);
+}
+
+static enum oa_error encode_model(struct encoding *e, const char *text, size_t n)
+{
+    if (e->tok->kind == OA_TOKENIZER_CHAR || e->tok->kind == OA_TOKENIZER_BYTE)
+        return e->words ? encode_numbered(e, text, n) : encode_stretch(e, text, n);
+    if (e->tok->kind == OA_TOKENIZER_IDS)
+        return encode_numbers(e, text, n);
+    if (e->tok->prefix_space && text[0] != ' ')
+        return encode_prefixed(e, text, n);
+    return oa_splitter_words(&e->tok->splitter, text, n, encode_word, e);
+}
+
+/* An added token is a word of its own, and what follows it another. */
+static enum oa_error number_added(struct encoding *e)
+{
+    if (!e->words)
+        return OA_OK;
+    e->word += e->words->count > e->first;
+    e->begun = true;
+    return number_ids(e, e->word);
+}
+
+static enum oa_error encode_around(struct encoding *e, const struct oa_added_set *set, const char *text, size_t n,
+                                   encode_link *next)
+{
+    const struct oa_added_token *token;
+    size_t from = 0, settled = 0, start, stop;
+    while ((token = oa_added_next(set, text, n, settled, e->plain, &from, &start, &stop))) {
+        if (start > settled)
+            OA_TRY(next(e, text + settled, start - settled));
+        OA_TRY(oa_ids_add(e->ids, token->id));
+        OA_TRY(number_added(e));
+        settled = stop;
+    }
+    return settled < n ? next(e, text + settled, n - settled) : OA_OK;
+}
+
+static enum oa_error encode_normalised(struct encoding *e, const char *text, size_t n)
+{
+    if (e->tok->normals == 0)
+        return encode_around(e, &e->tok->normalised, text, n, encode_model);
+    struct oa_text normal;
+    oa_text_init(&normal, e->tok->context);
+    oa_text_add(&normal, text, n);
+    enum oa_error error = oa_normalise(e->tok->context, e->tok->normal, e->tok->normals, &normal);
+    if (error == OA_OK && normal.length)
+        error = encode_around(e, &e->tok->normalised, normal.s, normal.length, encode_model);
+    oa_text_free(&normal);
+    return error;
+}
+
+enum oa_error oa_tokenizer_encode_part(struct oa_tokenizer *tok, const struct oa_text_source *source, const char *text,
+                                       size_t length, struct oa_ids *ids)
+{
+    struct encoding e = { .tok = tok, .source = source, .ids = ids };
+    return encode_around(&e, &tok->raw, text, length, encode_normalised);
+}
+
+enum oa_error oa_tokenizer_encode(struct oa_tokenizer *tok, const char *text, size_t length, struct oa_ids *ids)
+{
+    struct oa_text_source source = { "text", text, length };
+    return oa_tokenizer_encode_part(tok, &source, text, length, ids);
+}
+
+/* What is in the texts already has its numbers: the first word gets the next one. */
+enum oa_error oa_tokenizer_encode_text(struct oa_tokenizer *tok, const char *name, const char *text, size_t length,
+                                       struct oa_ids *ids, struct oa_ids *words)
+{
+    struct oa_text_source source = { .name = name };
+    struct encoding e = { .tok = tok, .source = &source, .ids = ids, .words = words, .plain = true };
+    e.first = words ? words->count : 0;
+    e.word = e.first ? words->id[e.first - 1] + 1 : 0;
+    return encode_around(&e, &tok->raw, text, length, encode_normalised);
+}

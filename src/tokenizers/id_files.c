@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files of token ids, little-endian, known by the name *.bin:
+ *
+ *     nanoGPT                16-bit ids and nothing else
+ *     llm.c, GPT-2           a header of 256 32-bit numbers: 20240520, version 1, count; then 16-bit ids
+ *     llm.c, Llama 3         the same with 20240801, version 7; then 32-bit ids
+ *
+ * They are read as they are: the first id may look like the beginning of a gzip file.
+ */
+#include "tokenizers/tokenizer_parts.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+enum { HEADER = 256, PIECE = 1 << 12, MAGIC_16 = 20240520, MAGIC_32 = 20240801, MAGIC_TASKS = 20240522 };
+
+struct id_file {
+    oa_context *context;
+    const char *path;
+    FILE *file;
+    uint64_t size, count; /* bytes, ids */
+    size_t width;         /* bytes of an id */
+};
+
+static bool ends_in_bin(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 4 && strcmp(name + n - 4, ".bin") == 0;
+}
+
+enum oa_error oa_id_files_are(oa_context *c, const char *files, bool *are)
+{
+    int of_ids = 0, all = 0;
+    char *list = oa_copy_text(c, files ? files : ""), *name;
+    if (!list)
+        return OA_NO_MEMORY;
+    for (char *rest = list; rest; all++) {
+        rest = oa_cut_name(rest, &name);
+        of_ids += ends_in_bin(name);
+    }
+    oa_free(list);
+    *are = of_ids == all;
+    return of_ids == 0 || *are ? OA_OK
+                               : oa_fail(c, OA_ARGUMENT,
+                                         "%s: %d of %d files hold token ids (*.bin) and the others text; give files of "
+                                         "one sort",
+                                         files, of_ids, all);
+}
+
+/* ---- a file -------------------------------------------------------------------------------------------------- */
+
+static uint32_t number_at(const uint8_t *b, size_t width)
+{
+    uint32_t low = (uint32_t)b[0] | (uint32_t)b[1] << 8;
+    return width == 2 ? low : low | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
+static enum oa_error check_header(struct id_file *f, const uint8_t *header)
+{
+    uint32_t magic = number_at(header, 4), version = number_at(header + 4, 4), wanted = magic == MAGIC_16 ? 1 : 7;
+    f->width = magic == MAGIC_16 ? 2 : 4;
+    f->count = number_at(header + 8, 4);
+    if (version != wanted)
+        return oa_fail(f->context, OA_FORMAT, "%s: version %u of the llm.c header %u; read is version %u", f->path,
+                       version, magic, wanted);
+    if (f->size != 4 * HEADER + f->count * f->width)
+        return oa_fail(f->context, OA_FORMAT,
+                       "%s: the header tells of %llu ids of %zu bytes, and %llu bytes follow it; get the file again",
+                       f->path, (unsigned long long)f->count, f->width, (unsigned long long)f->size - 4 * HEADER);
+    return OA_OK;
+}
+
+/* Finds the form; the file then stands before its first id. */
+static enum oa_error read_header(struct id_file *f)
+{
+    uint8_t header[4 * HEADER];
+    bool whole = fread(header, 1, sizeof header, f->file) == sizeof header;
+    uint32_t magic = whole ? number_at(header, 4) : 0;
+    if (magic == MAGIC_TASKS)
+        return oa_fail(f->context, OA_UNSUPPORTED,
+                       "%s: this is an evaluation file of llm.c (magic %d), which is no stream of tokens", f->path,
+                       MAGIC_TASKS);
+    if (magic == MAGIC_16 || magic == MAGIC_32)
+        return check_header(f, header);
+    f->width = 2;
+    f->count = f->size / 2;
+    rewind(f->file);
+    if (f->size % 2)
+        return oa_fail(f->context, OA_FORMAT,
+                       "%s: %llu bytes are not a whole number of 16-bit ids, and there is no header of llm.c", f->path,
+                       (unsigned long long)f->size);
+    return OA_OK;
+}
+
+static enum oa_error open_file(struct id_file *f)
+{
+    int fd;
+    OA_TRY(oa_input_open(f->context, f->path, OA_CORPUS_REMEDY, &fd));
+    f->file = fdopen(fd, "rb");
+    if (!f->file) {
+        close(fd);
+        return oa_fail(f->context, OA_NO_MEMORY, "out of memory for reading %s", f->path);
+    }
+    if (fseeko(f->file, 0, SEEK_END) != 0 || ftello(f->file) < 0)
+        return oa_fail(f->context, OA_IO, "cannot read %s: %s", f->path, strerror(errno));
+    f->size = (uint64_t)ftello(f->file);
+    rewind(f->file);
+    return read_header(f);
+}
+
+static enum oa_error read_ids(struct id_file *f, oa_id_sink *sink, void *argument)
+{
+    uint8_t piece[4 * PIECE];
+    for (uint64_t at = 0; at < f->count;) {
+        size_t wanted = f->count - at < PIECE ? (size_t)(f->count - at) : PIECE;
+        if (fread(piece, f->width, wanted, f->file) != wanted)
+            return oa_fail(f->context, OA_IO, "cannot read %s: %s", f->path,
+                           ferror(f->file) ? strerror(errno) : "it has become shorter");
+        if (oa_stop_requested(f->context))
+            return oa_fail(f->context, OA_INTERRUPTED, "stopped by signal %d while reading %s",
+                           oa_stop_requested(f->context), f->path);
+        for (size_t i = 0; i < wanted; i++, at++)
+            OA_TRY(sink(argument, f->path, at, number_at(piece + i * f->width, f->width)));
+    }
+    return OA_OK;
+}
+
+enum oa_error oa_id_files_read(oa_context *c, const char *files, oa_id_sink *sink, void *argument)
+{
+    char *list = oa_copy_text(c, files), *name;
+    enum oa_error e = list ? OA_OK : OA_NO_MEMORY;
+    for (char *rest = list; rest && e == OA_OK;) {
+        rest = oa_cut_name(rest, &name);
+        struct id_file f = { .context = c, .path = name };
+        e = open_file(&f);
+        if (e == OA_OK)
+            e = read_ids(&f, sink, argument);
+        if (f.file)
+            fclose(f.file);
+    }
+    oa_free(list);
+    return e;
+}

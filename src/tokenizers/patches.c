@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tokenizer of pictures in patches (Dosovitskiy et al. 2021, "An image is worth 16x16 words", arXiv 2010.11929): a
+ * square of pixels is a token. There is one such token, "[PxP]", and what tells two of them apart are the pixels, which
+ * go beside the ids.
+ */
+#include "tokenizers/tokenizer_parts.h"
+
+#include <stdlib.h>
+
+enum { LEAST = 2 }; /* of one pixel they are the bytes of "byte" */
+
+static bool is_side(long side)
+{
+    return side >= LEAST && side <= OA_PICTURE_SIDE && OA_PICTURE_SIDE % side == 0;
+}
+
+enum oa_error oa_tokenizer_make_patches(oa_context *c, const char *spec, struct oa_tokenizer **out)
+{
+    struct oa_tokenizer *tok;
+    char *end, piece[16];
+    long side = strtol(spec + strlen(OA_PATCHES), &end, 10);
+    if (*end || !is_side(side))
+        return oa_fail(c, OA_ARGUMENT,
+                       "tokenizer \"%s\": patch:P has squares of P x P pixels, P one of 2, 4, 8, 16, 32, which divide "
+                       "the %d of a picture",
+                       spec, OA_PICTURE_SIDE);
+    int n = snprintf(piece, sizeof piece, "[%ldx%ld]", side, side);
+    enum oa_error e = oa_tokenizer_new(c, OA_TOKENIZER_CHAR, &tok);
+    if (e == OA_OK)
+        e = oa_vocabulary_add(&tok->vocabulary, spec, piece, (size_t)n, OA_PATCH_ID, piece, (size_t)n);
+    if (e == OA_OK)
+        e = oa_tokenizer_finish(tok, spec);
+    if (e != OA_OK)
+        oa_tokenizer_close(tok);
+    else
+        *out = tok;
+    return e;
+}
+
+long oa_tokenizer_patch(const struct oa_tokenizer *tok)
+{
+    const char *piece = tok->vocabulary.model_size == 1 ? oa_tokenizer_piece(tok, OA_PATCH_ID) : NULL;
+    long high, wide;
+    char end;
+    bool is = piece && sscanf(piece, "[%ldx%ld%c", &high, &wide, &end) == 3 && end == ']' && high == wide;
+    return is && is_side(high) ? high : 0;
+}
+
+enum oa_error oa_patches_encode(const struct oa_tokenizer *tok, const char *name, const char *picture, size_t length,
+                                struct oa_ids *ids, struct oa_text *pixels)
+{
+    long side = oa_tokenizer_patch(tok), across = OA_PICTURE_SIDE / side;
+    if (length != OA_PICTURE_SIDE * OA_PICTURE_SIDE)
+        return oa_fail(tok->context, OA_FORMAT, "%s: a picture has %d x %d pixels of a byte, and this has %zu bytes",
+                       name, OA_PICTURE_SIDE, OA_PICTURE_SIDE, length);
+    for (long i = 0; i < across * across; i++) {
+        const char *corner = picture + i / across * side * OA_PICTURE_SIDE + i % across * side;
+        OA_TRY(oa_ids_add(ids, OA_PATCH_ID));
+        for (long y = 0; y < side; y++)
+            oa_text_add(pixels, corner + y * OA_PICTURE_SIDE, (size_t)side);
+    }
+    return oa_status(tok->context);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lists of files as one stream of bytes, gzip unpacked, in pieces of at most READER_PIECE bytes.
+ */
+#include "tokenizers/tokenizer_parts.h"
+
+#include <errno.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define READER_PIECE ((size_t)1 << 20)
+
+struct oa_reader {
+    oa_context *context;
+    char *name;       /* the list as it was given */
+    char *files;      /* the list, cut at its commas */
+    const char *next; /* the file to open next, NULL after the last one */
+    const char *open; /* the file that is open */
+    uint64_t limit;   /* bytes that it may give */
+    gzFile file;
+    char *buffer; /* NULL for text from memory */
+    const char *text;
+    size_t left;
+};
+
+static enum oa_error reader_new(oa_context *c, struct oa_reader **out)
+{
+    *out = oa_alloc(c, sizeof **out);
+    if (!*out)
+        return OA_NO_MEMORY;
+    (*out)->context = c;
+    return OA_OK;
+}
+
+void oa_reader_close(struct oa_reader *r)
+{
+    if (!r)
+        return;
+    if (r->file)
+        gzclose(r->file);
+    oa_free(r->name);
+    oa_free(r->files);
+    oa_free(r->buffer);
+    oa_free(r);
+}
+
+/* ---- the list ------------------------------------------------------------------------------------------------ */
+
+char *oa_cut_name(char *list, char **name)
+{
+    char *comma = strchr(list, ',');
+    if (comma)
+        *comma = 0;
+    *name = list + strspn(list, " ");
+    for (size_t n = strlen(*name); n > 0 && (*name)[n - 1] == ' '; n--)
+        (*name)[n - 1] = 0;
+    return comma ? comma + 1 : NULL;
+}
+
+enum oa_error oa_reader_open(oa_context *c, const char *files, struct oa_reader **out)
+{
+    *out = NULL;
+    struct oa_reader *r;
+    OA_TRY(reader_new(c, &r));
+    r->name = oa_copy_text(c, files ? files : "");
+    r->files = oa_copy_text(c, files ? files : "");
+    r->buffer = oa_alloc(c, READER_PIECE);
+    if (!r->name || !r->files || !r->buffer) {
+        oa_reader_close(r);
+        return OA_NO_MEMORY;
+    }
+    r->next = r->files[strspn(r->files, " ")] ? r->files : NULL;
+    *out = r;
+    return OA_OK;
+}
+
+enum oa_error oa_reader_open_text(oa_context *c, const char *text, size_t length, struct oa_reader **out)
+{
+    OA_TRY(reader_new(c, out));
+    (*out)->text = text ? text : "";
+    (*out)->left = length;
+    return OA_OK;
+}
+
+const char *oa_reader_name(const struct oa_reader *r)
+{
+    return r->name ? r->name : "the text";
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------- */
+
+static enum oa_error open_next(struct oa_reader *r)
+{
+    char *name;
+    r->next = oa_cut_name((char *)r->next, &name);
+    if (!*name)
+        return oa_fail(r->context, OA_ARGUMENT,
+                       "a list of files has an empty name in it (two commas, or one too many)");
+    char installed[OA_SAMPLE_PATH];
+    int fd;
+    OA_TRY(oa_input_open(r->context, oa_sample_text(name, installed), OA_CORPUS_REMEDY, &fd));
+    r->file = gzdopen(fd, "rb");
+    if (!r->file) {
+        close(fd);
+        return oa_fail(r->context, OA_NO_MEMORY, "out of memory for reading %s", name);
+    }
+    gzbuffer(r->file, 1 << 17);
+    r->open = name;
+    r->limit = oa_read_limit(name);
+    return OA_OK;
+}
+
+static enum oa_error read_failed(struct oa_reader *r)
+{
+    int code;
+    const char *sentence = gzerror(r->file, &code);
+    if (code == Z_ERRNO)
+        return oa_fail(r->context, OA_IO, "cannot read %s: %s", r->open, strerror(errno));
+    if (code == Z_MEM_ERROR)
+        return oa_fail(r->context, OA_NO_MEMORY, "out of memory for reading %s", r->open);
+    return oa_fail(r->context, OA_FORMAT, "%s: the gzip data is damaged or cut off after %lld bytes of text: %s",
+                   r->open, (long long)gztell(r->file), sentence);
+}
+
+/* At the end of a file gzread gives less than asked and, where the gzip data stops early, says so in gzerror alone. */
+static enum oa_error read_piece(struct oa_reader *r, size_t *length)
+{
+    int code = Z_OK, n = gzread(r->file, r->buffer, (unsigned)READER_PIECE);
+    if (n >= 0)
+        gzerror(r->file, &code);
+    if (n < 0 || (code != Z_OK && code != Z_STREAM_END))
+        return read_failed(r);
+    *length = (size_t)n;
+    if ((uint64_t)gztell(r->file) > r->limit)
+        return oa_fail_endless(r->context, r->open, r->limit);
+    if (n == 0) {
+        gzclose(r->file);
+        r->file = NULL;
+    }
+    return OA_OK;
+}
+
+static void text_piece(struct oa_reader *r, const char **piece, size_t *length)
+{
+    *piece = r->text;
+    *length = r->left < READER_PIECE ? r->left : READER_PIECE;
+    r->text += *length;
+    r->left -= *length;
+}
+
+enum oa_error oa_reader_next(struct oa_reader *r, const char **piece, size_t *length)
+{
+    *length = 0;
+    *piece = r->buffer;
+    if (!r->buffer) {
+        text_piece(r, piece, length);
+        return OA_OK;
+    }
+    while (*length == 0 && (r->file || r->next)) {
+        if (!r->file)
+            OA_TRY(open_next(r));
+        OA_TRY(read_piece(r, length));
+    }
+    return OA_OK;
+}
+
+/* ---- feeding ------------------------------------------------------------------------------------------------- */
+
+static enum oa_error feed_once(struct oa_text *held, bool last, oa_feed *feed, void *argument)
+{
+    size_t consumed = 0;
+    if (held->length == 0)
+        return OA_OK;
+    OA_TRY(feed(argument, held->s, held->length, last, &consumed));
+    memmove(held->s, held->s + consumed, held->length - consumed);
+    held->length -= consumed;
+    return OA_OK;
+}
+
+enum oa_error oa_reader_feed(struct oa_reader *r, oa_feed *feed, void *argument)
+{
+    struct oa_text held;
+    const char *piece;
+    size_t n = 1;
+    enum oa_error error = OA_OK;
+    oa_text_init(&held, r->context);
+    while (error == OA_OK && n) {
+        error = oa_reader_next(r, &piece, &n);
+        if (error == OA_OK)
+            oa_text_add(&held, piece, n);
+        if (error == OA_OK)
+            error = oa_status(r->context);
+        if (error == OA_OK && oa_stop_requested(r->context))
+            error = oa_fail(r->context, OA_INTERRUPTED, "stopped by signal %d while reading text; nothing was written",
+                            oa_stop_requested(r->context));
+        if (error == OA_OK)
+            error = feed_once(&held, n == 0 || held.length > OA_MOST_FEED, feed, argument);
+    }
+    oa_text_free(&held);
+    return error;
+}
+
+/* ---- everything at once -------------------------------------------------------------------------------------- */
+
+static enum oa_error read_all(struct oa_reader *r, struct oa_text *out)
+{
+    const char *piece;
+    size_t length;
+    do {
+        OA_TRY(oa_reader_next(r, &piece, &length));
+        oa_text_add(out, piece, length);
+        if (oa_status(r->context) == OA_NO_MEMORY)
+            return OA_NO_MEMORY;
+    } while (length);
+    return OA_OK;
+}
+
+enum oa_error oa_files_read(oa_context *c, const char *files, char **data, size_t *length)
+{
+    struct oa_text text;
+    struct oa_reader *r;
+    *data = NULL;
+    *length = 0;
+    OA_TRY(oa_reader_open(c, files, &r));
+    oa_text_init(&text, c);
+    enum oa_error error = read_all(r, &text);
+    oa_reader_close(r);
+    if (error == OA_OK && !text.s)
+        error = (text.s = oa_alloc(c, 1)) ? OA_OK : OA_NO_MEMORY;
+    if (error != OA_OK) {
+        oa_text_free(&text);
+        return error;
+    }
+    *data = text.s;
+    *length = text.length;
+    return OA_OK;
+}

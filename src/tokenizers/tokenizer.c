@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tokenizer: making and freeing one, looking ids up, decoding. encode.c is the way from text to ids.
+ */
+#include "tokenizers/tokenizer_parts.h"
+
+#include <stdlib.h>
+
+/* ---- making -------------------------------------------------------------------------------------------------- */
+
+#define FRAME(pre_tokenizer, decoder, model)                                                                           \
+    "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],\"normalizer\":null,"               \
+    "\"pre_tokenizer\":" pre_tokenizer ",\"post_processor\":null,\"decoder\":" decoder ",\"model\":" model "}"
+#define BYTE_LEVEL(prefix, regex)                                                                                      \
+    "{\"type\":\"ByteLevel\",\"add_prefix_space\":" prefix ",\"trim_offsets\":true,\"use_regex\":" regex "}"
+#define BPE_MODEL                                                                                                      \
+    "{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,"                        \
+    "\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":false,\"vocab\":{},"     \
+    "\"merges\":[]}"
+#define WORD_MODEL "{\"type\":\"WordLevel\",\"vocab\":{},\"unk_token\":\"<unk>\"}"
+
+/* By kind. char names an unk_token that is not in the vocabulary: Hugging Face then refuses unknown characters too. */
+static const char *const frames[] = {
+    FRAME("{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[\\\\s\\\\S]\"},\"behavior\":\"Isolated\",\"invert\":false}",
+          "{\"type\":\"Fuse\"}", WORD_MODEL),
+    FRAME(BYTE_LEVEL("false", "true"), BYTE_LEVEL("true", "true"), BPE_MODEL),
+    FRAME(BYTE_LEVEL("false", "true"), BYTE_LEVEL("true", "true"), BPE_MODEL),
+    FRAME("{\"type\":\"WhitespaceSplit\"}", "null", WORD_MODEL),
+    FRAME(BYTE_LEVEL("false", "true"), BYTE_LEVEL("true", "true"), WORD_MODEL),
+};
+static const char *const kind_names[] = { "char", "byte", "bpe", "ids", "word" };
+
+static void init_parts(struct oa_tokenizer *tok, oa_context *c, enum oa_tokenizer_kind kind)
+{
+    *tok = (struct oa_tokenizer){ .context = c, .kind = kind, .unknown = -1 };
+    oa_vocabulary_init(&tok->vocabulary, c);
+    oa_splitter_init(&tok->splitter, c);
+    oa_splitter_init(&tok->words, c);
+    oa_bpe_init(&tok->bpe, c);
+    oa_text_init(&tok->scratch, c);
+}
+
+enum oa_error oa_tokenizer_new(oa_context *c, enum oa_tokenizer_kind kind, struct oa_tokenizer **out)
+{
+    struct oa_tokenizer *tok = *out = oa_alloc(c, sizeof *tok);
+    if (!tok)
+        return OA_NO_MEMORY;
+    init_parts(tok, c, kind);
+    tok->frame = json_loads(frames[kind], 0, NULL);
+    if (!tok->frame)
+        return oa_fail(c, OA_NO_MEMORY, "out of memory for a tokenizer");
+    return OA_OK;
+}
+
+void oa_tokenizer_close(struct oa_tokenizer *tok)
+{
+    if (!tok)
+        return;
+    oa_vocabulary_free(&tok->vocabulary);
+    oa_splitter_free(&tok->splitter);
+    oa_splitter_free(&tok->words);
+    oa_bpe_free(&tok->bpe);
+    oa_text_free(&tok->scratch);
+    oa_added_free(&tok->raw);
+    oa_added_free(&tok->normalised);
+    for (size_t i = 0; i < tok->added_count; i++)
+        oa_free(tok->added[i].content);
+    oa_free(tok->added);
+    oa_free(tok->char_id);
+    json_decref(tok->frame);
+    oa_free(tok);
+}
+
+static enum oa_error char_table(struct oa_tokenizer *tok)
+{
+    const struct oa_vocabulary *v = &tok->vocabulary;
+    for (int32_t i = 0; i < tok->vocabulary.model_size; i++) {
+        size_t n;
+        uint32_t code;
+        const char *piece = oa_words_at(&v->pieces, i, &n);
+        if (n == 0 || oa_utf8_decode(piece, n, &code) != (int)n)
+            continue; /* "<unk>" and the like: no character spells it */
+        size_t known = tok->char_codes;
+        if (!oa_reserve(tok->context, &tok->char_id, &tok->char_codes, (size_t)code + 1, sizeof *tok->char_id))
+            return OA_NO_MEMORY;
+        for (; known < tok->char_codes; known++)
+            tok->char_id[known] = -1;
+        tok->char_id[code] = v->id_of[i];
+    }
+    return OA_OK;
+}
+
+static bool every_byte_is_its_id(const struct oa_tokenizer *tok)
+{
+    bool is = tok->bpe.merge_count == 0 && tok->vocabulary.model_size == 256 && !tok->prefix_space;
+    for (int i = 0; i < 256; i++)
+        is = is && tok->bpe.byte_id[i] == i;
+    return is;
+}
+
+static void byte_table(struct oa_tokenizer *tok)
+{
+    for (int i = 0; i < 256; i++) {
+        char spelt[4];
+        size_t n = (size_t)oa_utf8_encode(oa_byte_to_code((uint8_t)i), spelt);
+        tok->bpe.byte_id[i] = oa_vocabulary_find(&tok->vocabulary, spelt, n);
+    }
+}
+
+enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where)
+{
+    tok->vocabulary.model_size = tok->vocabulary.pieces.count;
+    if (tok->vocabulary.model_size == 0)
+        return oa_fail(tok->context, OA_FORMAT, "%s: the vocabulary is empty", where);
+    if (tok->kind == OA_TOKENIZER_CHAR)
+        return char_table(tok);
+    if (tok->kind == OA_TOKENIZER_IDS || tok->kind == OA_TOKENIZER_WORD)
+        return OA_OK;
+    byte_table(tok);
+    tok->kind = every_byte_is_its_id(tok) ? OA_TOKENIZER_BYTE : OA_TOKENIZER_BPE;
+    return OA_OK;
+}
+
+/* ---- added tokens -------------------------------------------------------------------------------------------- */
+
+/* The id that Hugging Face gives to a token that is not in the model: behind the model, or behind the last added. */
+static int32_t next_added_id(const struct oa_tokenizer *tok)
+{
+    int32_t next = tok->vocabulary.model_size;
+    for (size_t i = 0; i < tok->added_count; i++)
+        if (tok->added[i].id >= next)
+            next = tok->added[i].id + 1;
+    return next;
+}
+
+static enum oa_error give_id(struct oa_tokenizer *tok, const char *where, struct oa_added_token *token)
+{
+    int32_t there = oa_vocabulary_find(&tok->vocabulary, token->content, token->length);
+    int32_t id = there >= 0 ? there : next_added_id(tok);
+    if (token->id >= 0 && token->id != id)
+        return oa_fail(tok->context, OA_FORMAT,
+                       "%s: the added token \"%s\" is listed with id %d but its place gives %d", where, token->content,
+                       (int)token->id, (int)id);
+    token->id = id;
+    if (there >= 0)
+        return OA_OK;
+    return oa_vocabulary_add(&tok->vocabulary, where, token->content, token->length, id, token->content, token->length);
+}
+
+/* What a token of the second pass looks like after the normaliser. */
+static enum oa_error insert_normalised(struct oa_tokenizer *tok, const struct oa_added_token *token)
+{
+    struct oa_text content;
+    oa_text_init(&content, tok->context);
+    oa_text_add(&content, token->content, token->length);
+    enum oa_error error = oa_normalise(tok->context, tok->normal, tok->normals, &content);
+    struct oa_added_token copy = *token;
+    copy.content = content.s;
+    copy.length = content.length;
+    if (error == OA_OK && copy.length)
+        error = oa_added_insert(tok->context, &tok->normalised, &copy);
+    oa_text_free(&content);
+    return error;
+}
+
+enum oa_error oa_tokenizer_add_token(struct oa_tokenizer *tok, const char *where, const struct oa_added_token *token)
+{
+    for (size_t i = 0; i < tok->added_count; i++)
+        if (strcmp(tok->added[i].content, token->content) == 0)
+            return oa_fail(tok->context, OA_FORMAT, "%s: the added token \"%s\" is listed twice", where,
+                           token->content);
+    struct oa_added_token copy = *token;
+    OA_TRY(give_id(tok, where, &copy));
+    if (!oa_reserve(tok->context, &tok->added, &tok->added_capacity, tok->added_count + 1, sizeof *tok->added))
+        return OA_NO_MEMORY;
+    copy.content = oa_copy_text(tok->context, token->content);
+    if (!copy.content)
+        return OA_NO_MEMORY;
+    tok->added[tok->added_count++] = copy;
+    return copy.normalized ? insert_normalised(tok, &copy) : oa_added_insert(tok->context, &tok->raw, &copy);
+}
+
+enum oa_error oa_tokenizer_add_special(struct oa_tokenizer *tok, const char *content, int32_t *id)
+{
+    for (size_t i = 0; i < tok->added_count; i++)
+        if (strcmp(tok->added[i].content, content) == 0) {
+            *id = tok->added[i].id;
+            return OA_OK;
+        }
+    size_t length = strlen(content);
+    if (length == 0 || oa_utf8_valid_length(content, length) < length)
+        return oa_fail(tok->context, OA_ARGUMENT, "a special token is some UTF-8 text, not \"%s\"", content);
+    struct oa_added_token token = { .content = (char *)content, .length = length, .id = -1, .special = true };
+    OA_TRY(oa_tokenizer_add_token(tok, "special token", &token));
+    *id = tok->added[tok->added_count - 1].id;
+    return OA_OK;
+}
+
+bool oa_tokenizer_is_special(const struct oa_tokenizer *tok, int32_t id)
+{
+    for (size_t i = 0; i < tok->added_count; i++)
+        if (tok->added[i].id == id)
+            return tok->added[i].special;
+    return false;
+}
+
+/* ---- looking up ---------------------------------------------------------------------------------------------- */
+
+enum oa_tokenizer_kind oa_tokenizer_kind(const struct oa_tokenizer *tok)
+{
+    return tok->kind;
+}
+
+oa_context *oa_tokenizer_context(const struct oa_tokenizer *tok)
+{
+    return tok->context;
+}
+
+const char *oa_tokenizer_kind_name(const struct oa_tokenizer *tok)
+{
+    return kind_names[tok->kind];
+}
+
+int32_t oa_tokenizer_size(const struct oa_tokenizer *tok)
+{
+    return tok->vocabulary.size;
+}
+
+const char *oa_tokenizer_piece(const struct oa_tokenizer *tok, int32_t id)
+{
+    return oa_vocabulary_piece(&tok->vocabulary, id);
+}
+
+int32_t oa_tokenizer_find(const struct oa_tokenizer *tok, const char *piece)
+{
+    return oa_vocabulary_find(&tok->vocabulary, piece, strlen(piece));
+}
+
+const char *oa_tokenizer_bytes(const struct oa_tokenizer *tok, int32_t id, size_t *length)
+{
+    return oa_vocabulary_bytes(&tok->vocabulary, id, length);
+}
+
+/* ---- decoding ------------------------------------------------------------------------------------------------ */
+
+enum oa_error oa_tokenizer_decode(const struct oa_tokenizer *tok, const int32_t *ids, size_t count, struct oa_text *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t n;
+        const char *bytes = oa_tokenizer_bytes(tok, ids[i], &n);
+        if (!bytes)
+            return oa_fail(tok->context, OA_ARGUMENT, "id %d at place %zu has no token; this tokenizer has ids 0 … %d",
+                           (int)ids[i], i, (int)tok->vocabulary.size - 1);
+        oa_text_add(out, bytes, n);
+    }
+    return oa_status(out->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tokenizer.json (Hugging Face tokenizers, version "1.0") → tokenizer. Read are
+ *
+ *     model          BPE over bytes, with merges as pairs or as "a b"; WordLevel in the forms that save writes for
+ * char, word and ids pre_tokenizer  ByteLevel; or a Sequence of Splits that isolate what a regular expression finds,
+ * then ByteLevel normalizer     null, NFC, NFD, NFKC, NFKD, Lowercase, or a Sequence of them added_tokens   all fields
+ *
+ * Everything else that would change the ids is refused by name. What does not change the ids of a plain text
+ * (truncation, padding, post_processor, decoder) is kept for saving. Nothing in the file is trusted: every value is
+ * checked for its type and range where it is read.
+ */
+#include "tokenizers/tokenizer_parts.h"
+
+#include <stdarg.h>
+
+struct loader {
+    oa_context *context;
+    const char *name; /* of the file, for messages */
+    struct oa_tokenizer *tok;
+};
+
+static enum oa_error malformed(const struct loader *l, const char *place, const char *expected)
+{
+    return oa_fail(l->context, OA_FORMAT, "%s: %s must be %s", l->name, place, expected);
+}
+
+static enum oa_error unsupported(const struct loader *l, const char *place, const char *found, const char *remedy)
+{
+    return oa_fail(l->context, OA_UNSUPPORTED, "%s: %s \"%s\" is not supported; %s", l->name, place, found, remedy);
+}
+
+/* ---- fields -------------------------------------------------------------------------------------------------- */
+
+/* A member, NULL when absent or null. */
+static json_t *member(const json_t *object, const char *key)
+{
+    json_t *value = json_object_get(object, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+static enum oa_error read_bool(const struct loader *l, const json_t *object, const char *key, bool *value)
+{
+    const json_t *found = member(object, key);
+    if (found && !json_is_boolean(found))
+        return malformed(l, key, "true or false");
+    if (found)
+        *value = json_is_true(found);
+    return OA_OK;
+}
+
+static const char *text_member(const json_t *object, const char *key)
+{
+    return json_string_value(member(object, key));
+}
+
+static enum oa_error read_type(const struct loader *l, const json_t *object, const char *place, const char **type)
+{
+    *type = text_member(object, "type");
+    return *type ? OA_OK : malformed(l, place, "an object with a \"type\"");
+}
+
+static bool read_id(const json_t *value, int32_t *id)
+{
+    json_int_t n = json_is_integer(value) ? json_integer_value(value) : -1;
+    *id = n >= 0 && n < OA_MOST_IDS ? (int32_t)n : -1;
+    return *id >= 0;
+}
+
+/* ---- model --------------------------------------------------------------------------------------------------- */
+
+/* Of ids every token is spelt as its number; the bytes end with the blank that keeps two apart. */
+static enum oa_error add_number(struct loader *l, const char *piece, size_t n, int32_t id)
+{
+    char number[16];
+    int length = snprintf(number, sizeof number, "%d ", (int)id);
+    if (n + 1 != (size_t)length || memcmp(piece, number, n) != 0)
+        return unsupported(l, "the word", piece, "WordLevel over words is read only where every word is its own id");
+    return oa_vocabulary_add(&l->tok->vocabulary, l->name, piece, n, id, number, (size_t)length);
+}
+
+static enum oa_error add_piece(struct loader *l, const char *piece, int32_t id, struct oa_text *bytes)
+{
+    size_t n = strlen(piece);
+    bytes->length = 0;
+    if (l->tok->kind == OA_TOKENIZER_IDS)
+        return add_number(l, piece, n, id);
+    if (l->tok->kind == OA_TOKENIZER_CHAR || !oa_byte_unspell(bytes, piece, n)) {
+        bytes->length = 0;
+        oa_text_add(bytes, piece, n);
+    }
+    return oa_vocabulary_add(&l->tok->vocabulary, l->name, piece, n, id, bytes->s ? bytes->s : "", bytes->length);
+}
+
+static enum oa_error read_vocabulary(struct loader *l, json_t *vocabulary)
+{
+    const char *piece;
+    json_t *value;
+    struct oa_text bytes;
+    enum oa_error error = OA_OK;
+    if (!json_is_object(vocabulary))
+        return malformed(l, "model.vocab", "an object of token: id");
+    oa_text_init(&bytes, l->context);
+    json_object_foreach(vocabulary, piece, value)
+    {
+        int32_t id;
+        if (!read_id(value, &id))
+            error = oa_fail(l->context, OA_FORMAT, "%s: model.vocab[\"%s\"] must be an id 0 … %d", l->name, piece,
+                            OA_MOST_IDS - 1);
+        if (error == OA_OK)
+            error = add_piece(l, piece, id, &bytes);
+        if (error != OA_OK)
+            break;
+    }
+    oa_text_free(&bytes);
+    return error;
+}
+
+/* The two sides of a merge, ["a", "b"] or "a b"; false when it is neither. */
+static bool merge_sides(const json_t *merge, const char **left, size_t *left_length, const char **right)
+{
+    if (json_is_string(merge)) {
+        const char *space = strchr(*left = json_string_value(merge), ' ');
+        *left_length = space ? (size_t)(space - *left) : 0;
+        *right = space ? space + 1 : NULL;
+        return space && !strchr(*right, ' ');
+    }
+    *left = json_array_size(merge) == 2 ? json_string_value(json_array_get(merge, 0)) : NULL;
+    *right = *left ? json_string_value(json_array_get(merge, 1)) : NULL;
+    *left_length = *left ? strlen(*left) : 0;
+    return *right != NULL;
+}
+
+static enum oa_error add_merge(struct loader *l, size_t rank, const json_t *merge, struct oa_text *joined)
+{
+    const struct oa_vocabulary *v = &l->tok->vocabulary;
+    const char *left, *right;
+    size_t n;
+    if (!merge_sides(merge, &left, &n, &right))
+        return oa_fail(l->context, OA_FORMAT, "%s: model.merges[%zu] must be [\"a\", \"b\"] or \"a b\"", l->name, rank);
+    joined->length = 0;
+    oa_text_add(joined, left, n);
+    oa_text_add(joined, right, strlen(right));
+    int32_t a = oa_vocabulary_find(v, left, n), b = oa_vocabulary_find(v, right, strlen(right));
+    int32_t both = oa_vocabulary_find(v, joined->s ? joined->s : "", joined->length);
+    if (a < 0 || b < 0 || both < 0)
+        return oa_fail(l->context, OA_FORMAT,
+                       "%s: model.merges[%zu] makes \"%s\" of \"%.*s\" and \"%s\", and %s is not in model.vocab",
+                       l->name, rank, joined->s ? joined->s : "", (int)n, left, right,
+                       a < 0   ? "the first"
+                       : b < 0 ? "the second"
+                               : "the result");
+    return oa_bpe_add_merge(&l->tok->bpe, a, b, both);
+}
+
+static enum oa_error read_merges(struct loader *l, json_t *merges)
+{
+    struct oa_text joined;
+    enum oa_error error = OA_OK;
+    if (!json_is_array(merges))
+        return malformed(l, "model.merges", "an array");
+    oa_text_init(&joined, l->context);
+    for (size_t i = 0; i < json_array_size(merges) && error == OA_OK; i++)
+        error = add_merge(l, i, json_array_get(merges, i), &joined);
+    oa_text_free(&joined);
+    return error;
+}
+
+static enum oa_error read_unknown(struct loader *l, const json_t *model, int32_t *id)
+{
+    const char *unknown = text_member(model, "unk_token");
+    if (member(model, "unk_token") && !unknown)
+        return malformed(l, "model.unk_token", "a text or null");
+    if (unknown)
+        *id = oa_tokenizer_find(l->tok, unknown);
+    return OA_OK;
+}
+
+static enum oa_error read_bpe(struct loader *l, json_t *model)
+{
+    static const char *const affixes[] = { "continuing_subword_prefix", "end_of_word_suffix" };
+    bool byte_fallback = false;
+    for (int i = 0; i < 2; i++)
+        if (member(model, affixes[i]) && json_string_length(member(model, affixes[i])) > 0)
+            return unsupported(l, affixes[i], json_string_value(member(model, affixes[i])), "byte-level BPE has none");
+    if (json_number_value(member(model, "dropout")) != 0)
+        return unsupported(l, "model.dropout", "(a number)", "it makes ids random: set it to null");
+    OA_TRY(read_bool(l, model, "byte_fallback", &byte_fallback));
+    if (byte_fallback)
+        return unsupported(l, "model.byte_fallback", "true", "only BPE over bytes (ByteLevel) is read");
+    OA_TRY(read_bool(l, model, "fuse_unk", &l->tok->bpe.fuse_unknown));
+    OA_TRY(read_bool(l, model, "ignore_merges", &l->tok->bpe.ignore_merges));
+    OA_TRY(read_vocabulary(l, member(model, "vocab")));
+    OA_TRY(read_merges(l, member(model, "merges")));
+    return read_unknown(l, model, &l->tok->bpe.unknown);
+}
+
+static enum oa_tokenizer_kind kind_of_words(const json_t *pre)
+{
+    const char *type = text_member(pre, "type");
+    if (type && strcmp(type, "WhitespaceSplit") == 0)
+        return OA_TOKENIZER_IDS;
+    return type && (strcmp(type, "ByteLevel") == 0 || strcmp(type, "Sequence") == 0) ? OA_TOKENIZER_WORD
+                                                                                     : OA_TOKENIZER_CHAR;
+}
+
+static enum oa_error read_model(struct loader *l, json_t *model, const json_t *pre)
+{
+    const char *type;
+    OA_TRY(read_type(l, model, "model", &type));
+    if (strcmp(type, "BPE") == 0) {
+        l->tok->kind = OA_TOKENIZER_BPE;
+        return read_bpe(l, model);
+    }
+    if (strcmp(type, "WordLevel") != 0)
+        return unsupported(l, "model type", type,
+                           "read are BPE over bytes and the WordLevel forms of char, word and ids");
+    l->tok->kind = kind_of_words(pre);
+    OA_TRY(read_vocabulary(l, member(model, "vocab")));
+    return read_unknown(l, model, &l->tok->unknown);
+}
+
+/* ---- pre-tokeniser ------------------------------------------------------------------------------------------- */
+
+static enum oa_error read_byte_level(struct loader *l, const json_t *level, bool only)
+{
+    bool use_regex = true;
+    l->tok->prefix_space = true; /* the default of the format */
+    OA_TRY(read_bool(l, level, "add_prefix_space", &l->tok->prefix_space));
+    OA_TRY(read_bool(l, level, "use_regex", &use_regex));
+    if (l->tok->prefix_space && !only)
+        return unsupported(l, "add_prefix_space", "true", "after a Split it would put a space before every word");
+    return use_regex ? oa_splitter_add(&l->tok->splitter, l->name, oa_gpt2_pattern) : OA_OK;
+}
+
+/* \Q…\E would end at the first \E of the text, so every ASCII sign is escaped instead. */
+static void quote_pattern(struct oa_text *out, const char *text)
+{
+    for (; *text; text++) {
+        if (strchr("\\^$.[]|()?*+{}#-", *text))
+            oa_text_add(out, "\\", 1);
+        oa_text_add(out, text, 1);
+    }
+}
+
+static enum oa_error add_split_pattern(struct loader *l, const json_t *pattern)
+{
+    const char *regex = text_member(pattern, "Regex"), *literal = text_member(pattern, "String");
+    struct oa_text quoted;
+    if (!regex && !literal)
+        return malformed(l, "pattern of a Split", "{\"Regex\": …} or {\"String\": …}");
+    if (regex)
+        return oa_splitter_add(&l->tok->splitter, l->name, regex);
+    oa_text_init(&quoted, l->context);
+    quote_pattern(&quoted, literal);
+    enum oa_error error = oa_splitter_add(&l->tok->splitter, l->name, quoted.s ? quoted.s : "");
+    oa_text_free(&quoted);
+    return error;
+}
+
+static enum oa_error read_split(struct loader *l, const json_t *split)
+{
+    const char *behavior = text_member(split, "behavior");
+    bool invert = false;
+    OA_TRY(read_bool(l, split, "invert", &invert));
+    if (!behavior || strcmp(behavior, "Isolated") != 0)
+        return unsupported(l, "Split behavior", behavior ? behavior : "(none)", "only Isolated keeps every byte");
+    return add_split_pattern(l, member(split, "pattern")); /* isolating is the same inverted */
+}
+
+static enum oa_error read_sequence(struct loader *l, const json_t *sequence)
+{
+    const json_t *parts = member(sequence, "pretokenizers");
+    size_t count = json_array_size(parts);
+    const char *type;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *part = json_array_get(parts, i);
+        OA_TRY(read_type(l, part, "pre_tokenizer.pretokenizers", &type));
+        bool last = i + 1 == count;
+        if (strcmp(type, last ? "ByteLevel" : "Split") != 0)
+            return unsupported(l, "pre_tokenizer", type, "a Sequence is read as Splits with ByteLevel at the end");
+        OA_TRY(last ? read_byte_level(l, part, count == 1) : read_split(l, part));
+    }
+    return count ? OA_OK : malformed(l, "pre_tokenizer.pretokenizers", "an array with ByteLevel at the end");
+}
+
+static enum oa_error read_byte_splits(struct loader *l, const json_t *pre)
+{
+    const char *type;
+    if (!pre)
+        return unsupported(l, "pre_tokenizer", "null", "BPE is read over bytes, which ByteLevel makes");
+    OA_TRY(read_type(l, pre, "pre_tokenizer", &type));
+    if (strcmp(type, "ByteLevel") == 0)
+        return read_byte_level(l, pre, true);
+    if (strcmp(type, "Sequence") == 0)
+        return read_sequence(l, pre);
+    return unsupported(l, "pre_tokenizer", type,
+                       "read are ByteLevel and a Sequence of Splits with ByteLevel at the end");
+}
+
+/* WordLevel is char exactly when every character is a word. */
+static enum oa_error check_char_split(struct loader *l, const json_t *pre)
+{
+    static const char *const every_character[] = { "[\\s\\S]", "(?s:.)", "(?s)." };
+    const char *type = text_member(pre, "type"), *behavior = text_member(pre, "behavior");
+    const char *regex = text_member(member(pre, "pattern"), "Regex");
+    if (type && strcmp(type, "Split") == 0 && behavior && strcmp(behavior, "Isolated") == 0 && regex)
+        for (int i = 0; i < 3; i++)
+            if (strcmp(regex, every_character[i]) == 0)
+                return OA_OK;
+    return unsupported(l, "pre_tokenizer", type ? type : "null",
+                       "WordLevel is read with ByteLevel, or with a Split that isolates every character, \"[\\s\\S]\"");
+}
+
+/* ---- normaliser ---------------------------------------------------------------------------------------------- */
+
+static enum oa_error add_normaliser(struct loader *l, const json_t *normalizer)
+{
+    const char *type;
+    OA_TRY(read_type(l, normalizer, "normalizer", &type));
+    for (int i = 0; i < OA_NORMALS; i++)
+        if (strcmp(type, oa_normal_names[i]) == 0 && l->tok->normals < OA_MOST_NORMALISERS) {
+            l->tok->normal[l->tok->normals++] = (enum oa_normal)i;
+            return OA_OK;
+        }
+    return unsupported(l, "normalizer", type,
+                       "read are null, NFC, NFD, NFKC, NFKD, Lowercase and a Sequence of at most 8");
+}
+
+static enum oa_error read_normaliser(struct loader *l, const json_t *normalizer)
+{
+    const char *type = text_member(normalizer, "type");
+    if (!normalizer)
+        return OA_OK;
+    if (!type || strcmp(type, "Sequence") != 0)
+        return add_normaliser(l, normalizer);
+    const json_t *parts = member(normalizer, "normalizers");
+    if (!json_is_array(parts))
+        return malformed(l, "normalizer.normalizers", "an array");
+    for (size_t i = 0; i < json_array_size(parts); i++)
+        OA_TRY(add_normaliser(l, json_array_get(parts, i)));
+    return OA_OK;
+}
+
+/* ---- added tokens -------------------------------------------------------------------------------------------- */
+
+static enum oa_error read_added(struct loader *l, const json_t *entry)
+{
+    struct oa_added_token token = { .content = (char *)text_member(entry, "content"), .normalized = true };
+    if (!token.content)
+        return malformed(l, "content of an added token", "a text");
+    if (!read_id(member(entry, "id"), &token.id))
+        return malformed(l, "id of an added token", "an id in range");
+    token.length = strlen(token.content);
+    OA_TRY(read_bool(l, entry, "single_word", &token.single_word));
+    OA_TRY(read_bool(l, entry, "lstrip", &token.lstrip));
+    OA_TRY(read_bool(l, entry, "rstrip", &token.rstrip));
+    OA_TRY(read_bool(l, entry, "normalized", &token.normalized));
+    OA_TRY(read_bool(l, entry, "special", &token.special));
+    return token.length ? oa_tokenizer_add_token(l->tok, l->name, &token) : OA_OK;
+}
+
+static enum oa_error read_added_tokens(struct loader *l, const json_t *list)
+{
+    if (list && !json_is_array(list))
+        return malformed(l, "added_tokens", "an array");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        OA_TRY(read_added(l, json_array_get(list, i)));
+    return OA_OK;
+}
+
+/* ---- the file ------------------------------------------------------------------------------------------------ */
+
+/* Parts that are kept and not applied are worth a line where they do something. */
+static void note_unapplied(const struct loader *l, const json_t *root)
+{
+    static const char *const parts[] = { "truncation", "padding", "post_processor" };
+    for (int i = 0; i < 3; i++) {
+        const json_t *part = member(root, parts[i]);
+        const char *type = text_member(part, "type");
+        if (part && !(type && strcmp(type, "ByteLevel") == 0))
+            oa_log(l->context, 0, "%s: %s is kept for saving and not applied: texts get no added ids", l->name,
+                   parts[i]);
+    }
+}
+
+/* Takes the large tables out of the frame; save fills them in again. Their places in the order stay. */
+static enum oa_error empty_frame(struct loader *l, json_t *root)
+{
+    json_t *model = member(root, "model");
+    bool done = json_object_set_new(model, "vocab", json_object()) == 0 &&
+                json_object_set_new(root, "added_tokens", json_array()) == 0;
+    if (done && member(model, "merges"))
+        done = json_object_set_new(model, "merges", json_array()) == 0;
+    return done ? OA_OK : oa_fail(l->context, OA_NO_MEMORY, "out of memory while reading %s", l->name);
+}
+
+static enum oa_error read_root(struct loader *l, json_t *root)
+{
+    const char *version = text_member(root, "version");
+    if (!json_is_object(root) || !version)
+        return malformed(l, "the file", "a tokenizer.json: an object with \"version\": \"1.0\"");
+    if (strcmp(version, "1.0") != 0)
+        return unsupported(l, "version", version, "read is version 1.0");
+    OA_TRY(read_normaliser(l, member(root, "normalizer")));
+    const json_t *pre = member(root, "pre_tokenizer");
+    OA_TRY(read_model(l, member(root, "model"), pre));
+    if (l->tok->kind != OA_TOKENIZER_IDS)
+        OA_TRY(l->tok->kind == OA_TOKENIZER_CHAR ? check_char_split(l, pre) : read_byte_splits(l, pre));
+    OA_TRY(oa_tokenizer_finish(l->tok, l->name));
+    OA_TRY(read_added_tokens(l, member(root, "added_tokens")));
+    note_unapplied(l, root);
+    return empty_frame(l, root);
+}
+
+static enum oa_error parse_json(oa_context *c, const char *name, const char *json, size_t length, json_t **root)
+{
+    json_error_t e;
+    *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &e);
+    if (*root)
+        return OA_OK;
+    return oa_fail(c, OA_FORMAT, "%s:%d:%d: this is not JSON: %s", name, e.line, e.column, e.text);
+}
+
+enum oa_error oa_tokenizer_parse(oa_context *c, const char *name, const char *json, size_t length,
+                                 struct oa_tokenizer **out)
+{
+    json_t *root;
+    *out = NULL;
+    OA_TRY(parse_json(c, name, json, length, &root));
+    struct loader l = { .context = c, .name = name };
+    enum oa_error error = oa_tokenizer_new(c, OA_TOKENIZER_BPE, &l.tok);
+    if (error == OA_OK)
+        error = read_root(&l, root);
+    if (error == OA_OK) {
+        json_decref(l.tok->frame);
+        l.tok->frame = json_incref(root);
+        *out = l.tok;
+    } else {
+        oa_tokenizer_close(l.tok);
+    }
+    json_decref(root);
+    return error;
+}
+
+enum oa_error oa_tokenizer_load(oa_context *c, const char *path, struct oa_tokenizer **out)
+{
+    char *json;
+    size_t length;
+    *out = NULL;
+    OA_TRY(oa_file_read(c, path, &json, &length));
+    enum oa_error error = oa_tokenizer_parse(c, path, json, length, out);
+    oa_free(json);
+    return error;
+}

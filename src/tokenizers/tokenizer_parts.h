@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What tokenizers are made of. Private to tokenizers/. In this order: the byte alphabet, the vocabulary, the split into
+ * words, words with their counts, added tokens, normalisers, BPE, the tokenizer itself.
+ */
+#ifndef ORTHANT_TOKENIZER_PARTS_H
+#define ORTHANT_TOKENIZER_PARTS_H
+
+#include "tokenizers/text.h"
+#include "tokenizers/tokenizer.h"
+#include "tokenizers/word_table.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#define OA_MOST_IDS 4194304   /* the largest vocabulary that a model can have (model.vocabulary) */
+#define OA_TRAINING_MARGIN 64 /* bytes: the GPT-2 pattern looks at most two characters ahead */
+
+/* ---- the byte alphabet ---------------------------------------------------------------------------------------- */
+
+/* The GPT-2 alphabet writes each byte as one printable character: 0x20 is "Ġ" (U+0120). */
+uint32_t oa_byte_to_code(uint8_t byte);
+int oa_code_to_byte(uint32_t code); /* -1: not of the alphabet */
+void oa_byte_spell(struct oa_text *out, const char *bytes, size_t n);
+/* Bytes of a piece that is spelt in the alphabet; false when a character is not of it. */
+bool oa_byte_unspell(struct oa_text *out, const char *piece, size_t n);
+
+/* ---- vocabulary ---------------------------------------------------------------------------------------------- */
+
+/* id ↔ piece, and the bytes of each id. Ids may have holes. */
+struct oa_vocabulary {
+    oa_context *context;
+    struct oa_words pieces;
+    int32_t *id_of; /* by number in pieces */
+    size_t id_of_capacity;
+    int32_t *number_of; /* by id; -1 = hole */
+    size_t number_of_capacity;
+    int32_t size;        /* largest id + 1 */
+    int32_t model_size;  /* pieces of the model; the added ones have numbers behind it */
+    struct oa_text pool; /* bytes, by number in pieces: pool.s[start[n] … start[n + 1] - 1] */
+    size_t *start;
+    size_t start_capacity;
+};
+void oa_vocabulary_init(struct oa_vocabulary *v, oa_context *c);
+void oa_vocabulary_free(struct oa_vocabulary *v);
+/* A piece or an id that is there already is refused; `where` names the place for the message. */
+enum oa_error oa_vocabulary_add(struct oa_vocabulary *v, const char *where, const char *piece, size_t n, int32_t id,
+                                const char *bytes, size_t byte_count);
+int32_t oa_vocabulary_find(const struct oa_vocabulary *v, const char *piece, size_t n);
+const char *oa_vocabulary_piece(const struct oa_vocabulary *v, int32_t id);
+const char *oa_vocabulary_bytes(const struct oa_vocabulary *v, int32_t id, size_t *length);
+
+/* ---- split into words ---------------------------------------------------------------------------------------- */
+
+extern const char oa_gpt2_pattern[];
+
+/* Patterns applied one after the other, each to the words of the one before ("Isolated": matches and the stretches
+ * between them are words). No pattern: the whole text is one word. */
+struct oa_splitter {
+    oa_context *context;
+    struct oa_pattern *pattern;
+    int count;
+};
+typedef enum oa_error oa_word_sink(void *argument, const char *word, size_t length);
+void oa_splitter_init(struct oa_splitter *s, oa_context *c);
+void oa_splitter_free(struct oa_splitter *s);
+/* Spelt for Oniguruma, read by PCRE2; `where` names the place for the message. */
+enum oa_error oa_splitter_add(struct oa_splitter *s, const char *where, const char *pattern);
+enum oa_error oa_splitter_words(const struct oa_splitter *s, const char *text, size_t length, oa_word_sink *sink,
+                                void *argument);
+/* For text that comes in pieces: gives only words that end at or before `settled`, *consumed says where the first
+ * word that was held back begins. At most one pattern. */
+enum oa_error oa_splitter_settled(const struct oa_splitter *s, const char *text, size_t length, size_t settled,
+                                  oa_word_sink *sink, void *argument, size_t *consumed);
+
+/* ---- words with their counts --------------------------------------------------------------------------------- */
+
+#define OA_MOST_WORDS (1 << 21) /* that are counted at a time */
+struct oa_tally {
+    oa_context *context;
+    const char *kind; /* "bpe", "word": begins the messages */
+    struct oa_splitter splitter;
+    struct oa_words words;
+    int64_t *count; /* by number in words */
+    size_t capacity;
+    int32_t most_words;
+    long dropped;            /* words that were dropped, in all */
+    int64_t dropped_at_most; /* the highest count of a dropped word */
+};
+void oa_tally_init(struct oa_tally *t, oa_context *c, const char *kind, int32_t most_words);
+void oa_tally_free(struct oa_tally *t);
+/* Counts the words of a text, which is used up; one without a word is refused. */
+enum oa_error oa_tally_text(struct oa_tally *t, struct oa_reader *text);
+
+/* ---- added tokens -------------------------------------------------------------------------------------------- */
+
+struct oa_added_token {
+    char *content;
+    size_t length;
+    int32_t id;
+    bool single_word, lstrip, rstrip, normalized, special;
+};
+/* Added tokens of one pass, longest first, with the first bytes they begin with. */
+struct oa_added_set {
+    struct oa_added_token *token;
+    size_t count, capacity;
+    bool first[256];
+};
+/* The next one at or after *from. Gives [*start, *stop) of the text and moves *from behind the match; a text without
+ * another one gives NULL. `settled` is where the last one stopped: white space before it is taken already. plain: those
+ * that are special are not looked for. */
+const struct oa_added_token *oa_added_next(const struct oa_added_set *set, const char *text, size_t length,
+                                           size_t settled, bool plain, size_t *from, size_t *start, size_t *stop);
+enum oa_error oa_added_insert(oa_context *c, struct oa_added_set *set, const struct oa_added_token *token);
+void oa_added_free(struct oa_added_set *set);
+
+/* ---- normaliser ---------------------------------------------------------------------------------------------- */
+
+/* Unicode normalisation forms and lower case, in the order of the file. */
+enum oa_normal { OA_NORMAL_NFC, OA_NORMAL_NFD, OA_NORMAL_NFKC, OA_NORMAL_NFKD, OA_NORMAL_LOWERCASE, OA_NORMALS };
+extern const char *const oa_normal_names[OA_NORMALS];
+#define OA_MOST_NORMALISERS 8
+/* Replaces the text; bytes that are not UTF-8 stay as they are. */
+enum oa_error oa_normalise(oa_context *c, const enum oa_normal *steps, int count, struct oa_text *text);
+
+/* ---- BPE ----------------------------------------------------------------------------------------------------- */
+
+struct oa_merge {
+    int32_t left, right;
+};
+struct oa_bpe {
+    oa_context *context;
+    int32_t byte_id[256]; /* -1: this byte has no token */
+    int32_t unknown;      /* id of unk_token, -1 without */
+    bool fuse_unknown, ignore_merges;
+    struct oa_merge *merge; /* in order of rank, for saving */
+    size_t merge_count, merge_capacity;
+    struct oa_pairs merges; /* → rank, id of the result */
+    struct oa_symbol *symbol;
+    size_t symbol_capacity;
+    struct oa_candidate *heap;
+    size_t heap_capacity, heap_count;
+    struct oa_cached *cache;
+};
+void oa_bpe_init(struct oa_bpe *b, oa_context *c);
+void oa_bpe_free(struct oa_bpe *b);
+enum oa_error oa_bpe_add_merge(struct oa_bpe *b, int32_t left, int32_t right, int32_t result);
+/* Appends the ids of one word. A byte without a token gives OA_FORMAT with *bad = its place and nothing recorded. */
+enum oa_error oa_bpe_encode_word(struct oa_bpe *b, const struct oa_vocabulary *v, const char *word, size_t n,
+                                 struct oa_ids *ids, size_t *bad);
+
+/* ---- the tokenizer ------------------------------------------------------------------------------------------- */
+
+struct oa_tokenizer {
+    oa_context *context;
+    enum oa_tokenizer_kind kind;
+    struct oa_vocabulary vocabulary;
+    struct oa_added_set raw, normalised; /* added tokens by the text in which they are looked for */
+    struct oa_added_token *added;        /* all of them in the order of the file; content is borrowed from the sets */
+    size_t added_count, added_capacity;
+    enum oa_normal normal[OA_MOST_NORMALISERS];
+    int normals;
+    bool prefix_space;
+    struct oa_splitter splitter;
+    struct oa_splitter words; /* of char and byte, for those who ask for words; empty until then */
+    struct oa_bpe bpe;
+    int32_t *char_id; /* by code point; -1 = none */
+    size_t char_codes;
+    int32_t unknown;        /* of char and word: the id of what is not in the vocabulary, -1 without */
+    json_t *frame;          /* the file without vocab, merges and added tokens: what save writes around them */
+    struct oa_text scratch; /* of word: the spelling of the word at hand */
+};
+
+/* A tokenizer with the frame of its kind and nothing else. */
+enum oa_error oa_tokenizer_new(oa_context *c, enum oa_tokenizer_kind kind, struct oa_tokenizer **out);
+/* After the vocabulary: the tables that encoding uses. */
+enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where);
+enum oa_error oa_tokenizer_add_token(struct oa_tokenizer *tok, const char *where, const struct oa_added_token *token);
+/* The characters of both; either may be NULL. */
+enum oa_error oa_tokenizer_train_char(oa_context *c, struct oa_reader *train, struct oa_reader *valid,
+                                      struct oa_tokenizer **out);
+enum oa_error oa_tokenizer_make_byte(oa_context *c, struct oa_tokenizer **out);
+/* spec "ids": as many ids as the files need; "ids:N": N. */
+enum oa_error oa_tokenizer_make_ids(oa_context *c, const char *spec, const char *train_files, const char *valid_files,
+                                    struct oa_tokenizer **out);
+enum oa_error oa_encode_numbers(const struct oa_tokenizer *tok, const char *name, const char *text, size_t n,
+                                struct oa_ids *ids);
+
+/* word:N: <unk>, and the most frequent of the words that the text has twice or more, N tokens in all. */
+enum oa_error oa_tokenizer_train_words(oa_context *c, struct oa_reader *text, long size, struct oa_tokenizer **out);
+/* oa_tokenizer_train_bpe with a bound on the distinct words that are counted (tests need a small one). */
+enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, long size, int32_t most_words,
+                                         struct oa_tokenizer **out);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tokenizer → tokenizer.json, in the order and with the indentation of Hugging Face tokenizers. Whatever a loaded file
+ * said besides vocabulary, merges and added tokens is written as it was.
+ */
+#include "tokenizers/tokenizer_parts.h"
+
+#include <stdlib.h>
+
+/* Tokens of the model in order of ids; the added ones stand in added_tokens. */
+static json_t *vocabulary_object(const struct oa_tokenizer *tok)
+{
+    json_t *object = json_object();
+    for (int32_t id = 0; object && id < tok->vocabulary.size; id++) {
+        int32_t number = tok->vocabulary.number_of[id];
+        if (number < 0 || number >= tok->vocabulary.model_size)
+            continue;
+        if (json_object_set_new(object, oa_tokenizer_piece(tok, id), json_integer(id)) != 0) {
+            json_decref(object);
+            return NULL;
+        }
+    }
+    return object;
+}
+
+static json_t *merges_array(const struct oa_tokenizer *tok)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < tok->bpe.merge_count; i++) {
+        json_t *merge = json_pack("[s,s]", oa_tokenizer_piece(tok, tok->bpe.merge[i].left),
+                                  oa_tokenizer_piece(tok, tok->bpe.merge[i].right));
+        if (json_array_append_new(array, merge) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static int by_id(const void *x, const void *y)
+{
+    const struct oa_added_token *a = x, *b = y;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static json_t *added_entry(const struct oa_added_token *t)
+{
+    return json_pack("{s:i,s:s,s:b,s:b,s:b,s:b,s:b}", "id", (int)t->id, "content", t->content, "single_word",
+                     t->single_word, "lstrip", t->lstrip, "rstrip", t->rstrip, "normalized", t->normalized, "special",
+                     t->special);
+}
+
+static json_t *added_array(const struct oa_tokenizer *tok)
+{
+    json_t *array = json_array();
+    size_t bytes = tok->added_count * sizeof *tok->added;
+    struct oa_added_token *sorted = oa_alloc(tok->context, bytes);
+    if (sorted && bytes) {
+        memcpy(sorted, tok->added, bytes);
+        qsort(sorted, tok->added_count, sizeof *sorted, by_id);
+    }
+    bool done = array && sorted;
+    for (size_t i = 0; done && i < tok->added_count; i++)
+        done = json_array_append_new(array, added_entry(&sorted[i])) == 0;
+    oa_free(sorted);
+    if (!done)
+        json_decref(array);
+    return done ? array : NULL;
+}
+
+/* Copies of the frame and of its model (the frame stays empty) with the tables set. */
+static json_t *whole_document(const struct oa_tokenizer *tok)
+{
+    json_t *root = json_copy(tok->frame), *model = json_copy(json_object_get(tok->frame, "model"));
+    bool done = root && model && json_object_set_new(model, "vocab", vocabulary_object(tok)) == 0;
+    if (done && json_object_get(model, "merges"))
+        done = json_object_set_new(model, "merges", merges_array(tok)) == 0;
+    done = done && json_object_set_new(root, "added_tokens", added_array(tok)) == 0;
+    done = done && json_object_set(root, "model", model) == 0;
+    json_decref(model);
+    if (done)
+        return root;
+    json_decref(root);
+    return NULL;
+}
+
+static int add_to_text(const char *piece, size_t n, void *text)
+{
+    oa_text_add(text, piece, n);
+    return 0;
+}
+
+/* tokenizer.json, as text. */
+static enum oa_error print_document(oa_context *c, const struct oa_tokenizer *tok, struct oa_text *text)
+{
+    json_t *root = whole_document(tok);
+    bool dumped = root && json_dump_callback(root, add_to_text, text, JSON_INDENT(2)) == 0;
+    json_decref(root);
+    return dumped ? oa_status(c) : oa_fail(c, OA_NO_MEMORY, "out of memory for the JSON of a tokenizer");
+}
+
+enum oa_error oa_tokenizer_digest(oa_context *c, const struct oa_tokenizer *tok, struct oa_digest *out)
+{
+    struct oa_text text;
+    oa_text_init(&text, c);
+    enum oa_error error = print_document(c, tok, &text);
+    if (error == OA_OK)
+        *out = oa_digest_of(text.s, text.length);
+    oa_text_free(&text);
+    return error;
+}
+
+enum oa_error oa_tokenizer_save(oa_context *c, const struct oa_tokenizer *tok, const char *path)
+{
+    struct oa_text text;
+    oa_text_init(&text, c);
+    enum oa_error error = print_document(c, tok, &text);
+    if (error == OA_OK)
+        error = oa_file_write(c, path, text.s, text.length);
+    oa_text_free(&text);
+    return error;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * UTF-8 (RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF), the two classes of characters that added
+ * tokens ask for, and the GPT-2 alphabet, which spells every byte as one printable character.
+ */
+#include "tokenizers/tokenizer_parts.h"
+
+#include <utf8proc.h>
+
+/* ---- UTF-8 --------------------------------------------------------------------------------------------------- */
+
+static bool is_continuation(uint8_t byte)
+{
+    return (byte & 0xc0) == 0x80;
+}
+
+int oa_utf8_decode(const char *text, size_t length, uint32_t *code)
+{
+    utf8proc_int32_t value;
+    utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)length, &value);
+    if (n <= 0)
+        return 0;
+    *code = (uint32_t)value;
+    return (int)n;
+}
+
+int oa_utf8_encode(uint32_t code, char out[4])
+{
+    return (int)utf8proc_encode_char((utf8proc_int32_t)code, (utf8proc_uint8_t *)out);
+}
+
+static bool eight_ascii(const char *text)
+{
+    uint64_t word;
+    memcpy(&word, text, sizeof word);
+    return (word & 0x8080808080808080u) == 0;
+}
+
+size_t oa_utf8_valid_length(const char *text, size_t length)
+{
+    size_t i = 0;
+    while (i < length) {
+        uint32_t code;
+        if (length - i >= 8 && eight_ascii(text + i)) {
+            i += 8;
+            continue;
+        }
+        int n = oa_utf8_decode(text + i, length - i, &code);
+        if (n == 0)
+            break;
+        i += (size_t)n;
+    }
+    return i;
+}
+
+size_t oa_utf8_invalid_length(const char *text, size_t length)
+{
+    uint32_t code;
+    size_t i = 0;
+    while (i < length && oa_utf8_decode(text + i, length - i, &code) == 0)
+        i++;
+    return i;
+}
+
+uint64_t oa_text_characters(const char *text, size_t length)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < length; i++)
+        count += !is_continuation((uint8_t)text[i]);
+    return count;
+}
+
+void oa_print_character(struct oa_text *out, const char *text, size_t length)
+{
+    uint32_t code = 0;
+    int n = oa_utf8_decode(text, length, &code);
+    if (n == 0)
+        oa_text_printf(out, "byte 0x%02X, which is not UTF-8,", (unsigned)(uint8_t)text[0]);
+    else if (code < 0x20 || (code >= 0x7f && code < 0xa0))
+        oa_text_printf(out, "character U+%04X", (unsigned)code);
+    else
+        oa_text_printf(out, "character '%.*s' (U+%04X)", n, text, (unsigned)code);
+}
+
+/* ---- classes ------------------------------------------------------------------------------------------------- */
+
+bool oa_is_space(uint32_t code)
+{
+    if (code < 0x80)
+        return code == 0x20 || (code >= 0x09 && code <= 0x0d);
+    return code == 0x85 || code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 ||
+           code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
+}
+
+bool oa_is_blank(const char *text, size_t n)
+{
+    uint32_t code;
+    for (size_t i = 0; i < n;) {
+        int length = oa_utf8_decode(text + i, n - i, &code);
+        if (length == 0 || !oa_is_space(code))
+            return false;
+        i += (size_t)length;
+    }
+    return true;
+}
+
+/* Letters that Unicode counts as symbols: circled, squared and regional ones. */
+static bool is_enclosed_letter(uint32_t code)
+{
+    return (code >= 0x24b6 && code <= 0x24e9) || (code >= 0x1f130 && code <= 0x1f149) ||
+           (code >= 0x1f150 && code <= 0x1f169) || (code >= 0x1f170 && code <= 0x1f189);
+}
+
+bool oa_is_word(uint32_t code)
+{
+    switch (utf8proc_category((utf8proc_int32_t)code)) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_PC:
+        return true;
+    default:
+        return code == 0x200c || code == 0x200d || is_enclosed_letter(code);
+    }
+}
+
+/* ---- the byte alphabet --------------------------------------------------------------------------------------- */
+
+/* Bytes that are printable in Latin-1 stand for themselves; the other 68 follow at U+0100 in increasing order:
+ * 0x00 … 0x20 (33 of them), 0x7F … 0xA0 (34), 0xAD. */
+uint32_t oa_byte_to_code(uint8_t byte)
+{
+    if (byte <= 0x20)
+        return 0x100u + byte;
+    if (byte >= 0x7f && byte <= 0xa0)
+        return 0x100u + 33 + (byte - 0x7fu);
+    return byte == 0xad ? 0x100u + 67 : byte;
+}
+
+int oa_code_to_byte(uint32_t code)
+{
+    if (code >= 0x100)
+        return code <= 0x120 ? (int)code - 0x100 : code <= 0x142 ? (int)code - 0x121 + 0x7f : code == 0x143 ? 0xad : -1;
+    return oa_byte_to_code((uint8_t)code) == code ? (int)code : -1;
+}
+
+void oa_byte_spell(struct oa_text *out, const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char spelt[4];
+        oa_text_add(out, spelt, (size_t)oa_utf8_encode(oa_byte_to_code((uint8_t)bytes[i]), spelt));
+    }
+}
+
+bool oa_byte_unspell(struct oa_text *out, const char *piece, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        uint32_t code = 0;
+        int length = oa_utf8_decode(piece + i, n - i, &code);
+        int byte = length ? oa_code_to_byte(code) : -1;
+        if (byte < 0)
+            return false;
+        oa_text_add(out, &(char){ (char)byte }, 1);
+        i += (size_t)length;
+    }
+    return true;
+}
