@@ -153,37 +153,46 @@ def run_layer(options):
         print_row(name, options, time_steps(step, options), shape[0] * length)
 
 
+def add_command(commands, common, name, text, steps, **defaults):
+    """A command with its own default of --steps: arguments of a parent are shared, and so are their defaults."""
+    command = commands.add_parser(name, parents=[common], help=text)
+    command.add_argument("--steps", type=int, default=steps, help="steps that count; one more warms up")
+    command.set_defaults(**defaults)
+    return command
+
+
 def parse_arguments():
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--precision", choices=("f32", "bf16"), default="f32")
     common.add_argument("--threads", type=int, default=os.cpu_count())
-    common.add_argument("--steps", type=int, help="steps that count; one more warms up")
     common.add_argument("--clock", choices=CLOCKS, default="wall", help="processor: time of all threads")
     common.add_argument("--compile", action="store_true", help="with torch.compile")
     parser = argparse.ArgumentParser(description="PyTorch at the work of docs/benchmarks.md")
     commands = parser.add_subparsers(dest="command", required=True)
 
-    nanogpt = commands.add_parser("nanogpt", parents=[common], help="a training step of nanoGPT's CPU preset")
     shape = {"layers": 4, "width": 128, "heads": 4, "context": 64, "vocabulary": 65}
-    nanogpt.set_defaults(run=train_model, shape=shape, batch=12, steps=60)
+    text = "a training step of nanoGPT's CPU preset"
+    nanogpt = add_command(commands, common, "nanogpt", text, 60, run=train_model, shape=shape)
+    nanogpt.add_argument("--batch", type=int, default=12, help="sequences")
 
-    gpt2 = commands.add_parser("gpt2", parents=[common], help="a training step of GPT-2 124M")
     shape = {"layers": 12, "width": 768, "heads": 12, "context": 1024, "vocabulary": 50257}
-    gpt2.set_defaults(run=train_model, shape=shape, batch=4, steps=3)
+    text = "a training step of GPT-2 124M"
+    gpt2 = add_command(commands, common, "gpt2", text, 3, run=train_model, shape=shape)
+    gpt2.add_argument("--batch", type=int, default=4, help="sequences")
 
-    layer = commands.add_parser("layer", parents=[common], help="an attention layer, forward and backward, over lengths")
+    text = "an attention layer, forward and backward, over lengths"
+    layer = add_command(commands, common, "layer", text, 5, run=run_layer)
     layer.add_argument("--lengths", type=lambda text: [int(n) for n in text.split(",")], default=[512, 2048, 8192])
     layer.add_argument("--tokens", type=int, default=4096, help="of a pass: as many sequences as fit, at least one")
     layer.add_argument("--width", type=int, default=512)
     layer.add_argument("--heads", type=int, default=8)
-    layer.set_defaults(run=run_layer, steps=5)
     return parser.parse_args()
 
 
 def main():
     options = parse_arguments()
-    if options.steps < 1 or options.threads < 1:
-        raise SystemExit("--steps and --threads are at least 1")
+    if min(options.steps, options.threads, getattr(options, "batch", 1)) < 1:
+        raise SystemExit("--steps, --threads and --batch are at least 1")
     torch.manual_seed(1)
     torch.set_num_threads(options.threads)
     how = "torch.compile" if options.compile else "eager"

@@ -34,7 +34,7 @@ enum {
     DEEP = 1536,     /* most of k at a time */
     SHORT = 128,     /* k whose sums go straight to C */
     COLS = 768,      /* of a block with more k than DEEP, whose sums wait meanwhile */
-    GROUP = 24 << 10 /* bytes of the rows of A that stay in L1 */
+    GROUP = 16 << 10 /* bytes of the rows of A that stay in L1, beside a panel of B, sums and lines of C */
 };
 
 /* ---- rooms of one worker: every number is written before it is read ---- */
