@@ -633,22 +633,14 @@ static void the_registry_is_complete(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_registry_is_complete),
-        cmocka_unit_test(what_the_user_can_prove),
-        cmocka_unit_test(every_attention_runs),
-        cmocka_unit_test(every_false_claim_is_found),
-        cmocka_unit_test(the_false_claim_is_named),
-        cmocka_unit_test(a_table_that_ends_is_found_without_its_claim),
-        cmocka_unit_test(laws_belong_to_what_is_drawn),
-        cmocka_unit_test(options_without_effect_are_announced),
-        cmocka_unit_test(too_long_is_refused),
-        cmocka_unit_test(supports_over_many_tiles),
-        cmocka_unit_test(parts_over_many_tiles),
-        cmocka_unit_test(long_sequences),
-        cmocka_unit_test(layers_share_when_asked),
-        cmocka_unit_test(layers_share_a_bias),
-        cmocka_unit_test(flops_agree_with_the_plan),
-        cmocka_unit_test(what_cannot_be_right_is_refused),
+        cmocka_unit_test(the_registry_is_complete),     cmocka_unit_test(what_the_user_can_prove),
+        cmocka_unit_test(every_attention_runs),         cmocka_unit_test(every_false_claim_is_found),
+        cmocka_unit_test(the_false_claim_is_named),     cmocka_unit_test(a_table_that_ends_is_found_without_its_claim),
+        cmocka_unit_test(laws_belong_to_what_is_drawn), cmocka_unit_test(options_without_effect_are_announced),
+        cmocka_unit_test(too_long_is_refused),          cmocka_unit_test(supports_over_many_tiles),
+        cmocka_unit_test(parts_over_many_tiles),        cmocka_unit_test(long_sequences),
+        cmocka_unit_test(layers_share_when_asked),      cmocka_unit_test(layers_share_a_bias),
+        cmocka_unit_test(flops_agree_with_the_plan),    cmocka_unit_test(what_cannot_be_right_is_refused),
     };
     return cmocka_run_group_tests(tests, open_contexts, close_contexts);
 }
