@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# test.sh [STAGE]...: everything `make test` runs, stage by stage, each with its time. What was skipped comes last but one
-# and says why; the last line is the result. It counts the tests of ctest, and of a stage without any the stage. Build
-# folders (build, build-clang, …) are kept, so a second run is quick; ccache is used where there is one.
+# test.sh [STAGE]...: everything `make test` runs, stage by stage, each with its time (`bare` goes on beside the others).
+# What was skipped comes last but one and says why; the last line is the result. It counts the tests of ctest, and of a
+# stage without any the stage. Build folders (build, build-clang, …) are kept, so a second run is quick; ccache is used
+# where there is one.
 set -u
 cd "$(dirname "$0")/.."
 jobs=$(nproc)
@@ -97,8 +98,10 @@ clang_build() {
 
 # What memory is touched; what is calculated there the release build has proved. What cli_threads trains test_train does.
 asan() {
-    configure build-asan gcc -DORTHANT_SANITIZE=address,undefined && build build-asan &&
-        ORTHANT_QUICK=memory UBSAN_OPTIONS=print_stacktrace=1 tests build-asan -E "^cli_threads\$|$nothing_to_see"
+    seen="^cli_threads\$|$nothing_to_see"
+    configure build-asan gcc -DORTHANT_SANITIZE=address,undefined &&
+        build build-asan orthant-cli $(programs build-asan -E "$seen") &&
+        ORTHANT_QUICK=memory UBSAN_OPTIONS=print_stacktrace=1 tests build-asan -E "$seen"
 }
 
 # Without the tests that start no threads, or (test_kernels) do nothing with them, and without those that run what others
