@@ -121,22 +121,30 @@ says err '2 ranks do not divide the micro-batches of a step, train.accumulate = 
 ranks 2 2 train --config tiny.yaml --train.accumulate 2 --train.seconds 1 --out refused
 says err 'processor time is for one rank'
 
-# differ SENTENCE WORD...: rank 1 has other words than rank 0
+# differ CODE SENTENCE WORD...: rank 1 has other words than rank 0
 differ() {
-    sentence=$1
-    shift
+    code=$1 sentence=$2
+    shift 2
     status=0
     mpirun --oversubscribe -n 1 "$orthant" train --config tiny.yaml --train.accumulate 2 --out refused --quiet : \
         -n 1 "$orthant" train --config tiny.yaml --train.accumulate 2 --out refused --quiet "$@" >out 2>err || status=$?
-    [ $status -eq 2 ] || fail "ranks that differ ended with $status"
+    [ $status -eq "$code" ] || fail "ranks that differ ended with $status instead of $code"
     says err "orthant: rank 1 on .*: $sentence"
     [ ! -e refused ] || fail "ranks that differ left a folder"
 }
 { printf A; tail -c +2 text.txt; } >other.txt
-differ 'the SHA-256 of the training text is ".*" here, and on rank 0 it is ".*"; copy the same file' --data.train other.txt
-differ 'train.lr is "0.002" here, and on rank 0 it is "0.001"; give every rank the same options' --train.lr 2e-3
+differ 2 'the SHA-256 of the training text is ".*" here, and on rank 0 it is ".*"; copy the same file' --data.train other.txt
+differ 2 'train.lr is "0.002" here, and on rank 0 it is "0.001"; give every rank the same options' --train.lr 2e-3
+differ 2 'cluster.shard is "true" here, and on rank 0 it is "false"' --cluster.shard on
+differ 1 'cannot read missing.txt' --data.train missing.txt
+status=0
+mpirun --oversubscribe -n 1 "$orthant" train --config tiny.yaml --out refused : \
+    -n 1 "$orthant" compare --config tiny.yaml --out refused >out 2>err || status=$?
+[ $status -eq 2 ] || fail "ranks with two commands ended with $status"
+says err 'orthant: rank 1 on .*: the command is "compare" here, and on rank 0 it is "train"'
+[ ! -e refused ] || fail "ranks with two commands left a folder"
 if "$orthant" doctor | grep -q 'set *avx'; then
-    differ 'the instruction set is "ref" here' --isa ref
+    differ 2 'the instruction set is "ref" here' --isa ref
 fi
 
 # ---- faults
@@ -151,6 +159,20 @@ workers() {
 checkpointed() { # FOLDER STEP: is there a checkpoint of that step or a later one?
     newest=$(ls "$1" 2>/dev/null | sed -n 's/^checkpoint-0*\([0-9]*\)\.safetensors$/\1/p' | sort -n | tail -n 1)
     [ "${newest:-0}" -ge "$2" ]
+}
+
+# gives_up RANK FOLDER SENTENCE: that rank of those below mpirun, number $pid, stands still, and the others end
+gives_up() {
+    victim=$(workers | sed -n $(($1 + 1))p)
+    kill -STOP "$victim"
+    stopped=$(date +%s)
+    status=0
+    wait $pid || status=$?
+    kill -KILL "$victim" 2>/dev/null || true
+    [ $status -ne 0 ] || fail "$2: ranks that waited for ever ended well"
+    [ $(($(date +%s) - stopped)) -le 120 ] || fail "$2: the wait for a rank that stands still had no end"
+    says err "$3"
+    ! grep -q 'rank \([0-9]*\) on [^ ]*: rank \1 ' err || fail "$2: a rank is named twice"
 }
 
 part "killed ranks"
@@ -191,15 +213,20 @@ options="--config tiny.yaml --train.accumulate 2 --train.steps 1000000 --cluster
 mpirun --oversubscribe -n 2 "$orthant" train $options --train.checkpoint_every 1 --out still >out 2>err </dev/null &
 pid=$!
 await $pid checkpointed still 2
-victim=$(workers | sed -n 2p)
-kill -STOP "$victim"
-stopped=$(date +%s)
-status=0
-wait $pid || status=$?
-kill -KILL "$victim" 2>/dev/null || true
-[ $status -ne 0 ] || fail "ranks that waited for ever ended well"
-[ $(($(date +%s) - stopped)) -le 20 ] || fail "the wait for a rank that stands still had no end"
-says err 'orthant: rank 0 on .*waited 2 s for .* from rank 1'
+gives_up 1 still '^orthant: rank 0 on [^:]* waited 2 s for .* from rank 1:'
+
+part "a job that is suspended, and goes on"
+options="--config tiny.yaml --train.accumulate 2 --train.steps 400 --train.checkpoint_every 100 --cluster.patience 2 $quickly"
+expect 0 train $options --out undisturbed
+mpirun --oversubscribe -n 2 "$orthant" train $options --out suspended >out 2>err </dev/null &
+pid=$!
+await $pid checkpointed suspended 100
+everyone=$(workers)
+kill -STOP $everyone
+sleep 4
+kill -CONT $everyone
+ended 0 $pid "a job that was suspended"
+same undisturbed/model.safetensors suspended/model.safetensors
 
 part "no room for the first rank's files"
 status=0
@@ -249,16 +276,13 @@ same a b
 
 part "a contest whose ranks are killed"
 contest="compare --config tiny.yaml --attention softmax --attention random --seeds 3 --threads 1 --quiet \
-    --train.steps 60 --train.accumulate 2 --train.batch 2 --train.checkpoint_every 20"
+    --train.steps 150 --train.accumulate 2 --train.batch 2 --train.checkpoint_every 20"
 expect 0 $contest --out alone-long
 for n in 3 2; do
+    before=$(results killed-contest)
     mpirun --oversubscribe -n $n "$orthant" $contest --out killed-contest >out 2>err </dev/null &
     pid=$!
-    before=$(results killed-contest)
-    until [ "$(results killed-contest)" -gt "$before" ]; do
-        kill -0 $pid || fail "the contest ended before: $n ranks"
-        sleep 0.01
-    done
+    await $pid results_above killed-contest "$before"
     kill -KILL "$(workers | sed -n 2p)"
     status=0
     wait $pid || status=$?
@@ -286,18 +310,22 @@ says err 'compare.ranks = 2 does not divide the 3 ranks into groups'
 [ "$(grep -c '^orthant: ' err)" -eq 1 ] || fail "more than one rank refused groups"
 
 part "the rank that holds a contest stands still"
-mpirun --oversubscribe -n 4 "$orthant" $contest --compare.ranks 2 --cluster.patience 2 --out held >out 2>err </dev/null &
+mpirun --oversubscribe -n 4 "$orthant" $contest --compare.ranks 2 --cluster.patience 5 --out held >out 2>err </dev/null &
 pid=$!
 await $pid results_above held 0
-victim=$(workers | sed -n 1p)
-kill -STOP "$victim"
-stopped=$(date +%s)
+gives_up 0 held 'orthant: rank [1-3] on .*rank 0'
+
+part "a rank of a contest is asked to stop"
+mpirun --oversubscribe -n 3 "$orthant" $contest --train.steps 2000 --out asked >out 2>err </dev/null &
+pid=$!
+begun() { [ "$(find asked -name log.jsonl 2>/dev/null | wc -l)" -ge 3 ]; }
+await $pid begun
+kill -TERM "$(workers | sed -n 3p)"
 status=0
 wait $pid || status=$?
-kill -KILL "$victim" 2>/dev/null || true
-[ $status -ne 0 ] || fail "ranks that waited for orders for ever ended well"
-[ $(($(date +%s) - stopped)) -le 20 ] || fail "the wait for a contest that stands still had no end"
-says err 'orthant: rank [1-3] on .*rank 0'
+[ $status -ne 0 ] || fail "a contest that was stopped ended well"
+says err '^orthant: rank 2 on .*: stopped by signal 15 after step'
+[ "$(results asked)" -lt 6 ] || fail "a contest whose rank was asked to stop went on"
 
 part "contests that are refused"
 mkdir elsewhere

@@ -165,9 +165,7 @@ enum oa_error oa_compare(const oa_config *config, const char *const *attentions,
 {
     struct oa_cluster *cluster = oa_context_cluster(config->context);
     OA_TRY(oa_status(config->context));
-    if (cluster)
-        cluster->patience = config->options.cluster_patience;
-    OA_TRY(oa_same_program(cluster));
+    OA_TRY(oa_same_program(cluster, &config->options, "compare"));
     OA_TRY(check_ranks(config, cluster));
     OA_TRY(oa_cluster_split(cluster, config->options.compare_ranks));
     if (oa_rank_of(cluster) > 0)

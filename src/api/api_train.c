@@ -173,6 +173,7 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
                                         .keep = true,
                                         .title = config->options.model_attention };
     struct oa_started started;
+    OA_TRY(oa_same_program(cluster, &config->options, "train"));
     OA_TRY(check_ranks(config));
     /* before a long text is read */
     OA_TRY(oa_attention_warn(config->context, config->options.model_attention, oa_options_stacks(&config->options),

@@ -16,10 +16,45 @@ int oa_rank_count(const struct oa_cluster *cl)
 
 /* ---- waiting ---- */
 
+enum { WAITS = 32766 }; /* tag: the largest that every MPI has, but one */
+
+/* Who gives up must say who stands still. All others wait, too: that a rank does, and that it does no more, it tells
+ * the others when it has waited for half of its patience. */
+static bool tell(struct oa_cluster *cl, bool waits)
+{
+    static const bool words[] = { false, true };
+    bool free = !cl->mute && (!cl->word || cl->ops->arrived(cl->word));
+    if (free && !cl->word)
+        cl->word = cl->ops->open(cl);
+    for (int r = 0; free && cl->word && r < cl->size; r++)
+        if (r != cl->rank)
+            cl->ops->send(cl->word, r, WAITS, &words[waits], sizeof *words);
+    return free && waits;
+}
+
+/* "rank 2, rank 5": of whom no wait is known. */
+static void find_silent(struct oa_cluster *cl, char *out, size_t size)
+{
+    bool *waits = oa_alloc(cl->context, (size_t)cl->size * sizeof *waits);
+    size_t bytes, n = 0;
+    bool word;
+    int from;
+    while (waits && cl->ops->hear(cl, WAITS, &from, &word, sizeof word, &bytes))
+        waits[from] = word;
+    for (int r = 0; waits && r < cl->size && n < size; r++)
+        if (r != cl->rank && !waits[r])
+            n += (size_t)snprintf(out + n, size - n, "%srank %d", n ? ", " : "", cl->first + r);
+    if (n == 0)
+        snprintf(out, size, "the other ranks");
+    oa_free(waits);
+}
+
 static enum oa_error fail_waiting(struct oa_cluster *cl, const struct oa_messages *m, const char *what)
 {
     char who[256];
     cl->ops->missing(m, who, sizeof who);
+    if (!who[0])
+        find_silent(cl, who, sizeof who);
     return oa_fail(cl->context, OA_IO,
                    "rank %d on %s waited %.0f s for %s from %s: see what became of it; a longer wait is "
                    "cluster.patience",
@@ -29,14 +64,19 @@ static enum oa_error fail_waiting(struct oa_cluster *cl, const struct oa_message
 /* Looks again and again: MPI moves messages only while it is asked. Others may have the core in between. */
 enum oa_error oa_cluster_wait(struct oa_cluster *cl, oa_step_on *step, void *argument, const char *what)
 {
-    double began = oa_clock(), now = began;
+    double began = oa_clock();
+    bool told = false;
+    struct oa_wait w;
+    oa_wait_begin(&w);
     const struct oa_messages *late = step(argument);
-    while (late && now - began < cl->patience) {
+    while (late && oa_wait_look(&w) < cl->patience) {
         sched_yield();
+        told = told || (w.seconds > cl->patience / 2 && tell(cl, true));
         late = step(argument);
-        now = oa_clock();
     }
-    cl->waited += now - began;
+    if (told && !late)
+        tell(cl, false);
+    cl->waited += oa_clock() - began;
     return late ? fail_waiting(cl, late, what) : oa_status(cl->context);
 }
 
@@ -103,6 +143,15 @@ static int first_failure(const struct verdict *all, int size)
     return -1;
 }
 
+/* Who failed stands in front, unless the sentence begins with that. */
+static void fail_of(struct oa_cluster *cl, int code, int rank, const char *host, const char *sentence)
+{
+    char name[OA_HOST + 32];
+    int n = snprintf(name, sizeof name, "rank %d on %s", rank, host);
+    bool named = strncmp(sentence, name, (size_t)n) == 0;
+    oa_fail(cl->context, (enum oa_error)code, "%s%s%s", named ? "" : name, named ? "" : ": ", sentence);
+}
+
 static enum oa_error take_over(struct oa_cluster *cl, const struct verdict *all)
 {
     int first = first_failure(all, cl->size);
@@ -115,7 +164,8 @@ static enum oa_error take_over(struct oa_cluster *cl, const struct verdict *all)
     oa_clear_error(cl->context);
     if (alike)
         return oa_fail(cl->context, (enum oa_error)v->code, "%s", v->sentence);
-    return oa_fail(cl->context, (enum oa_error)v->code, "rank %d on %s: %s", cl->first + first, v->host, v->sentence);
+    fail_of(cl, v->code, cl->first + first, v->host, v->sentence);
+    return (enum oa_error)v->code;
 }
 
 enum oa_error oa_cluster_agree(struct oa_cluster *cl, enum oa_error mine)
@@ -225,7 +275,7 @@ static void name_speaker(struct oa_cluster *cl)
     enum oa_error code = oa_last_error(cl->context, &sentence);
     snprintf(copy, sizeof copy, "%s", sentence);
     oa_clear_error(cl->context);
-    oa_fail(cl->context, code, "rank %d on %s: %s", cl->rank, cl->host, copy);
+    fail_of(cl, code, cl->rank, cl->host, copy);
 }
 
 bool oa_cluster_end(struct oa_cluster *cl)
@@ -250,6 +300,10 @@ void oa_cluster_close(struct oa_cluster *cl, int code)
 {
     if (!cl)
         return;
+    if (cl->part && cl->part->word)
+        cl->ops->close(cl->part->word);
+    if (cl->word)
+        cl->ops->close(cl->word);
     if (cl->lost)
         cl->ops->abandon(cl, code);
     else

@@ -7,6 +7,7 @@
  * no cluster at all: every function here takes NULL for one, and then there is nothing to do.
  *
  *     cluster.c     who is there, gathering, agreeing, waiting
+ *     wait.c        how long a wait was
  *     tree_sum.c    sums over micro-batches in one order, whichever rank made which
  *     mpi.c         MPI, or alone.c
  *
@@ -33,7 +34,7 @@ struct oa_cluster_ops {
     void (*gather)(struct oa_messages *m, const void *mine, size_t bytes, void *all);
     void (*broadcast)(struct oa_messages *m, void *data, size_t bytes);
     bool (*arrived)(struct oa_messages *m);                               /* all of them; looks, does not wait */
-    void (*missing)(const struct oa_messages *m, char *out, size_t size); /* "rank 2, rank 5"; of gathers "a rank" */
+    void (*missing)(const struct oa_messages *m, char *out, size_t size); /* "rank 2, rank 5"; "": all, together */
     /* A message of `tag` that somebody sent and that has come in: at most `room` bytes; false: there is none. */
     bool (*hear)(struct oa_cluster *cl, int tag, int *from, void *data, size_t room, size_t *bytes);
     /* Seconds for which the first rank has given no sign of life, since the wait for it began: the first call. Asks. */
@@ -55,7 +56,9 @@ struct oa_cluster {
     double waited;                    /* seconds that were spent in waits */
     const struct oa_cluster_ops *ops; /* NULL: there is only talk of one, in a plan */
     char host[OA_HOST];
-    bool lost; /* not all came to the end */
+    bool lost;                /* not all came to the end */
+    bool mute;                /* does not tell the others when it has waited for long: a copy, for another thread */
+    struct oa_messages *word; /* of such waits, under way; NULL: none */
     void *own;
     struct oa_cluster *part; /* the group of this rank; NULL: it works alone. It may be used from another thread. */
     struct oa_late *late;    /* memory that messages which were given up may still come into; kept until the end */
@@ -66,6 +69,16 @@ void oa_cluster_engine(char out[OA_ENGINE]);
 /* Joins the ranks that were started beside this one; *out is NULL where there is none. Several ranks of a program
  * without MPI are refused: each would do all the work, in the same folder. Once a process. */
 enum oa_error oa_cluster_open(oa_context *c, struct oa_cluster **out);
+
+/* ---- wait.c ---- */
+
+/* A wait, as it counts: a second at most from one look to the next. While a process stands still (a batch system may
+ * suspend a job for hours) it hears nobody, and whoever it waits for may have stood still with it. */
+struct oa_wait {
+    double looked, seconds; /* clock; of the wait so far */
+};
+void oa_wait_begin(struct oa_wait *w);
+double oa_wait_look(struct oa_wait *w); /* seconds */
 
 /* ---- cluster.c ---- */
 

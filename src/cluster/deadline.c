@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/deadline.h"
 
-#include <errno.h>
-#include <math.h>
+#include "cluster/cluster.h"
+
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
-static struct timespec from_now(double seconds)
+static const long between = 200000000; /* nanoseconds from one look at the clock to the next */
+
+static struct timespec next_look(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    double whole = floor(seconds);
-    t.tv_sec += (time_t)whole;
-    t.tv_nsec += (long)(1e9 * (seconds - whole));
+    t.tv_nsec += between;
     t.tv_sec += t.tv_nsec / 1000000000;
     t.tv_nsec %= 1000000000;
     return t;
@@ -23,11 +23,13 @@ static struct timespec from_now(double seconds)
 static void *watch(void *argument)
 {
     struct oa_deadline *d = argument;
-    struct timespec until = from_now(d->seconds);
-    int e = 0;
+    struct oa_wait w;
+    oa_wait_begin(&w);
     pthread_mutex_lock(&d->lock);
-    while (!d->over && e != ETIMEDOUT)
-        e = pthread_cond_timedwait(&d->changed, &d->lock, &until);
+    while (!d->over && oa_wait_look(&w) < d->seconds) {
+        struct timespec until = next_look();
+        pthread_cond_timedwait(&d->changed, &d->lock, &until);
+    }
     bool late = !d->over;
     pthread_mutex_unlock(&d->lock);
     if (late) {

@@ -17,8 +17,8 @@ struct own {
     pthread_t answering;   /* of the first rank */
     bool answers;
     atomic_bool over;
-    double alive; /* clock: when the first rank was last known to live */
-    bool asked;   /* whether it does, and there is no answer yet */
+    struct oa_wait silent; /* since the first rank was last known to live */
+    bool asked;            /* whether it does, and there is no answer yet */
 };
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
@@ -153,10 +153,6 @@ static void missing(const struct oa_messages *m, char *out, size_t size)
     for (int r = 0; r < m->cluster->size && n < size; r++)
         if (under_way(m, r))
             n += (size_t)snprintf(out + n, size - n, "%srank %d", n ? ", " : "", m->cluster->first + r);
-    if (n == 0 && m->cluster->size == 2)
-        snprintf(out, size, "rank %d", m->cluster->first + 1 - m->cluster->rank);
-    else if (n == 0)
-        snprintf(out, size, "the other ranks");
 }
 
 static bool hear(struct oa_cluster *cl, int tag, int *from, void *data, size_t room, size_t *bytes)
@@ -198,6 +194,7 @@ static struct oa_cluster *split(struct oa_cluster *cl, int size)
     part->first = cl->rank - part->rank;
     part->size = size;
     part->waited = 0;
+    part->word = NULL;
     return part;
 }
 
@@ -242,24 +239,24 @@ static void *answer(void *argument)
 }
 
 /* Without such a thread nobody can ask. */
-static double silence(struct oa_cluster *cl, bool begins)
+static double silent_for(struct oa_cluster *cl, bool begins)
 {
     struct own *own = cl->own;
     int from;
-    double now = oa_clock();
     if (begins || own->level < MPI_THREAD_SERIALIZED)
-        own->alive = now;
+        oa_wait_begin(&own->silent);
     pthread_mutex_lock(&turn);
     if (came_in(own, ANSWER, &from)) {
-        own->alive = now;
+        oa_wait_begin(&own->silent);
         own->asked = false;
     }
-    if (!dead && !own->asked && now - own->alive > between && cl->rank > 0) {
+    double silence = oa_wait_look(&own->silent);
+    if (!dead && !own->asked && silence > between && cl->rank > 0) {
         say(own, 0, QUESTION);
         own->asked = true;
     }
     pthread_mutex_unlock(&turn);
-    return now - own->alive;
+    return silence;
 }
 
 /* ---- the end ---- */
@@ -271,12 +268,13 @@ static bool leave(struct oa_cluster *cl, int code, double seconds, int *codes)
     const struct own *own = cl->own;
     MPI_Request r;
     int done = 0;
-    double began = oa_clock();
-    bool lives = seconds > 0 || silence(cl, true) == 0;
+    struct oa_wait w;
+    oa_wait_begin(&w);
+    bool lives = seconds > 0 || silent_for(cl, true) < cl->patience;
     MPI(MPI_Iallgather(&code, 1, MPI_INT, codes, 1, MPI_INT, own->leaving, &r));
     for (;;) {
         MPI(MPI_Test(&r, &done, MPI_STATUS_IGNORE));
-        lives = seconds > 0 ? oa_clock() - began < seconds : silence(cl, false) < cl->patience;
+        lives = seconds > 0 ? oa_wait_look(&w) < seconds : silent_for(cl, false) < cl->patience;
         if (done || !lives || dead)
             break;
         nanosleep(&moment, NULL);
@@ -310,8 +308,8 @@ static void abandon(struct oa_cluster *cl, int code)
 
 /* ---- the beginning ---- */
 
-static const struct oa_cluster_ops ops = { open,    close, send,    receive, gather, broadcast, arrived,
-                                           missing, hear,  silence, leave,   split,  finish,    abandon };
+static const struct oa_cluster_ops ops = { open,    close, send,       receive, gather, broadcast, arrived,
+                                           missing, hear,  silent_for, leave,   split,  finish,    abandon };
 
 void oa_cluster_engine(char out[OA_ENGINE])
 {

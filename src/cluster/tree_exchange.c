@@ -210,19 +210,21 @@ static void step_on(struct oa_tree_sum *t, int i)
         b->state = OA_BUCKET_DONE;
 }
 
-/* Messages of the first bucket that is not done. */
+/* Messages of a bucket that is not done: sums first, since totals may lack because another rank lacks sums. */
 static struct oa_messages *step_all(void *argument)
 {
     struct oa_tree_sum *t = argument;
     const struct oa_tree_exchange *x = t->exchange;
-    struct oa_messages *late = NULL;
+    struct oa_messages *sums = NULL, *totals = NULL;
     for (int i = 0; i < x->buckets; i++) {
         const struct oa_bucket *b = &x->bucket[i];
         step_on(t, i);
-        if (!late && (b->state == OA_BUCKET_SUMS || b->state == OA_BUCKET_TOTALS))
-            late = b->state == OA_BUCKET_SUMS ? b->sums : b->totals;
+        if (!sums && b->state == OA_BUCKET_SUMS)
+            sums = b->sums;
+        if (!totals && b->state == OA_BUCKET_TOTALS)
+            totals = b->totals;
     }
-    return late;
+    return sums ? sums : totals;
 }
 
 void oa_tree_look(struct oa_tree_sum *t)

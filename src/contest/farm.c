@@ -18,7 +18,7 @@ static enum oa_error send(struct oa_cluster *cl, int to, int tag, const void *da
 
 enum oa_error oa_farm_send(struct oa_cluster *cl, int to, const struct oa_farm_order *order)
 {
-    return send(cl, to, ORDERS, order, sizeof *order, "room for an order");
+    return send(cl, to, ORDERS, order, sizeof *order, "a receipt for an order");
 }
 
 bool oa_farm_hear_order(struct oa_cluster *cl, struct oa_farm_order *out)
@@ -30,7 +30,7 @@ bool oa_farm_hear_order(struct oa_cluster *cl, struct oa_farm_order *out)
 
 enum oa_error oa_farm_tell(struct oa_cluster *cl, const struct oa_farm_news *news)
 {
-    return send(cl, 0, NEWS, news, sizeof *news, "room for news");
+    return send(cl, 0, NEWS, news, sizeof *news, "a receipt for its news");
 }
 
 bool oa_farm_hear_news(struct oa_cluster *cl, struct oa_farm_news *out)

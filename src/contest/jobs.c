@@ -251,6 +251,18 @@ static void init(struct jobs *j)
     j->began = oa_clock();
 }
 
+static void fail_as_others(struct jobs *j)
+{
+    bool stopped = j->failed && oa_status(j->failed) == OA_INTERRUPTED;
+    if ((!j->failed || stopped) && j->first_stopped[0])
+        oa_fail(j->c, OA_INTERRUPTED, "%s", j->first_stopped);
+    else if (j->failed)
+        oa_fail_as(j->c, j->failed);
+    else if (j->interrupted)
+        oa_fail(j->c, OA_INTERRUPTED, "stopped by signal %d; the same command goes on from here",
+                oa_stop_requested(j->c));
+}
+
 static enum oa_error side_by_side(struct jobs *j, int jobs)
 {
     int others = oa_ranks_others(j);
@@ -266,11 +278,7 @@ static enum oa_error side_by_side(struct jobs *j, int jobs)
     attend(j);
     for (int i = 0; i < j->started; i++)
         pthread_join(j->workers[i].thread, NULL);
-    if (j->failed)
-        oa_fail_as(j->c, j->failed);
-    else if (j->interrupted)
-        oa_fail(j->c, OA_INTERRUPTED, "stopped by signal %d; the same command goes on from here",
-                oa_stop_requested(j->c));
+    fail_as_others(j);
     for (int i = 0; i < j->started; i++)
         oa_close(j->workers[i].c);
     pthread_mutex_destroy(&j->lock);

@@ -17,7 +17,8 @@ struct worker {
     /* Of another rank (jobs_ranks.c), which has neither context nor thread here: */
     int rank;                 /* 0: of this one */
     long number;              /* of the order */
-    double heard, ended;      /* clock: when it last said something; when it said that the run had ended; 0: not yet */
+    struct oa_wait silent;    /* since it last said something */
+    double ended;             /* clock: when it said that the run had ended; 0: not yet */
     bool asked_to_stop, gone; /* it gets no more orders */
 };
 
@@ -45,6 +46,7 @@ struct jobs {
     struct news *first, **last;
     oa_context *failed;         /* of the worker whose failure is the result */
     bool stopping, interrupted; /* interrupted: another rank was stopped before its run had ended */
+    char first_stopped[1280];   /* what it said, if that came before all were told to stop; "": it did not */
 };
 
 /* Takes over what `n` owns. */

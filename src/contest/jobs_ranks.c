@@ -62,7 +62,7 @@ static enum oa_error send_order(struct worker *w)
     enum oa_error e = oa_directory_make(j->c, w->order->folder);
     if (e == OA_OK)
         e = send_to(j->r->cluster, w->order, w->number, w->rank, w->rank + group_of(j));
-    w->heard = oa_clock();
+    oa_wait_begin(&w->silent);
     w->ended = 0;
     return e;
 }
@@ -74,6 +74,7 @@ enum oa_error oa_ranks_share(struct worker *w, struct oa_run_order *order)
         return OA_OK;
     struct oa_cluster from_here = *j->r->cluster; /* failures are this thread's */
     from_here.context = w->c;
+    from_here.mute = true;
     OA_TRY(send_to(&from_here, order, 0, 1, group_of(j)));
     order->group = j->r->cluster->part;
     order->group->context = w->c;
@@ -114,38 +115,48 @@ static enum oa_error take_result(struct worker *w)
         w->rank, w->order->folder);
 }
 
+/* A stop of any rank is one of the contest. */
+static void note_interrupted(struct jobs *j, const struct oa_farm_news *n)
+{
+    pthread_mutex_lock(&j->lock);
+    if (!j->stopping)
+        snprintf(j->first_stopped, sizeof j->first_stopped, "rank %d on %s: %s", n->from, n->host, n->line);
+    j->interrupted = j->stopping = true;
+    pthread_mutex_unlock(&j->lock);
+}
+
 static enum oa_error fail_as_told(struct worker *w, const struct oa_farm_news *n)
 {
     struct jobs *j = w->all;
     oa_jobs_leave(w, NULL);
-    j->interrupted = j->interrupted || n->code == OA_INTERRUPTED;
-    if (n->code == OA_INTERRUPTED) /* as it was told: what led to that is the result */
+    if (n->code == OA_INTERRUPTED) { /* if it was told to, what led to that is the result */
+        note_interrupted(j, n);
         return OA_OK;
+    }
     return oa_fail(j->c, (enum oa_error)n->code, "rank %d on %s: %s", n->from, n->host, n->line);
 }
 
 static enum oa_error take_in(struct jobs *j, const struct oa_farm_news *n)
 {
     struct worker *w = &j->others[n->from / group_of(j) - 1];
-    w->heard = oa_clock();
+    oa_wait_begin(&w->silent);
     w->share = n->share;
     if (n->what == OA_FARM_NOTICE)
         oa_log(j->c, n->level, "%s", n->line);
     if (n->what == OA_FARM_ENDED)
-        w->ended = w->heard;
+        w->ended = oa_clock();
     return n->what == OA_FARM_FAILED && !w->gone ? fail_as_told(w, n) : OA_OK;
 }
 
 static enum oa_error check_alive(struct worker *w)
 {
     struct jobs *j = w->all;
-    double silence = oa_clock() - w->heard;
-    if (!w->order || w->ended > 0 || silence <= j->r->cluster->patience)
+    if (!w->order || w->ended > 0 || oa_wait_look(&w->silent) <= j->r->cluster->patience)
         return OA_OK;
     return oa_fail(j->c, OA_IO,
                    "rank %d, which trains %s, has said nothing for %.0f s: see what became of it; a longer wait is "
                    "cluster.patience",
-                   w->rank, w->order->folder, silence);
+                   w->rank, w->order->folder, w->silent.seconds);
 }
 
 static enum oa_error look_after(struct worker *w)

@@ -5,6 +5,7 @@
 #include "train/fingerprint.h"
 
 #include <gnu/libc-version.h>
+#include <stddef.h>
 #include <string.h>
 
 enum { VALUE = 96 };
@@ -53,14 +54,14 @@ static enum oa_error fill(oa_context *c, const struct oa_options *o, const struc
 
 /* ---- comparing ---- */
 
-/* Paths, whose contents are compared. */
+/* Paths, whose contents are compared; and how long a rank waits, which is its own. */
 static bool may_differ(const char *key)
 {
     static const char *const paths[] = { "data.train", "data.valid", "data.test", "data.tokenizer", "train.init" };
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (strcmp(key, paths[i]) == 0)
             return true;
-    return strncmp(key, "cluster.", 8) == 0;
+    return strncmp(key, "cluster.", 8) == 0 && strcmp(key, "cluster.shard") != 0;
 }
 
 static enum oa_error compare_option(oa_context *c, const char *key, const struct oa_options *first,
@@ -99,22 +100,32 @@ static enum oa_error compare(oa_context *c, const struct papers *first, const st
 /* Another program may even have other options, so their size is compared as well. */
 struct program {
     long size, numbers;
-    char version[VALUE];
+    char version[VALUE], work[VALUE];
 };
 
-enum oa_error oa_same_program(struct oa_cluster *cluster)
+static enum oa_error compare_programs(oa_context *c, const struct program *first, const struct program *here)
 {
-    struct program mine = { sizeof(struct papers), OA_NUMBERS_VERSION, "" };
+    if (memcmp(first, here, offsetof(struct program, work)) != 0)
+        return oa_fail(c, OA_ARGUMENT, "this is another Orthant (%s) than that of rank 0 (%s); %s", here->version,
+                       first->version, lines[0].remedy);
+    if (strcmp(first->work, here->work) != 0)
+        return oa_fail(c, OA_ARGUMENT,
+                       "the command is \"%s\" here, and on rank 0 it is \"%s\"; give every rank the same", here->work,
+                       first->work);
+    return OA_OK;
+}
+
+enum oa_error oa_same_program(struct oa_cluster *cluster, const struct oa_options *o, const char *work)
+{
+    struct program mine = { .size = sizeof(struct papers), .numbers = OA_NUMBERS_VERSION };
     if (!cluster)
         return OA_OK;
+    cluster->patience = o->cluster_patience;
     snprintf(mine.version, VALUE, "%s", oa_version());
+    snprintf(mine.work, VALUE, "%s", work);
     struct program first = mine;
     OA_TRY(oa_cluster_broadcast(cluster, "word that it has begun", &first, sizeof first));
-    enum oa_error e = OA_OK;
-    if (memcmp(&first, &mine, sizeof mine) != 0)
-        e = oa_fail(cluster->context, OA_ARGUMENT, "this is another Orthant (%s) than that of rank 0 (%s); %s",
-                    mine.version, first.version, lines[0].remedy);
-    return oa_cluster_agree(cluster, e);
+    return oa_cluster_agree(cluster, compare_programs(cluster->context, &first, &mine));
 }
 
 enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_options *o, const struct oa_workload *w,
@@ -123,8 +134,6 @@ enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_opt
     if (!cluster)
         return opened;
     oa_context *c = cluster->context;
-    cluster->patience = o->cluster_patience;
-    OA_TRY(oa_same_program(cluster));
     OA_TRY(oa_cluster_agree(cluster, opened));
     struct papers *here = oa_alloc(c, 2 * sizeof *here), *first = here + 1;
     if (!here)

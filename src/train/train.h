@@ -138,8 +138,11 @@ enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_
 
 /* same_everywhere.c: are these ranks of one program on processors that round alike, and do they have the options and
  * texts of the first? OA_ARGUMENT on every rank when not, with a sentence that names the rank, what differs, both
- * values and the remedy. `opened`: how opening the workload went here. Takes the cluster's options, too. */
-enum oa_error oa_same_program(struct oa_cluster *cluster); /* the program alone */
+ * values and the remedy. */
+/* Before anything else that ranks do together: is it one program, and were all given the same command, `work`? Waits
+ * are from then on as long as the options say. */
+enum oa_error oa_same_program(struct oa_cluster *cluster, const struct oa_options *o, const char *work);
+/* opened: how opening the workload went here. */
 enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_options *o, const struct oa_workload *w,
                                  enum oa_error opened);
 

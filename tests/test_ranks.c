@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whole runs and validations on several ranks, which are threads here: the same bits as on one, each with its share of
+ * the work. */
+#include "setups.h"
+#include "thread_ranks.h"
+
+#include "base/beside.h"
+#include "train/train.h"
+
+#include <math.h>
+
+static const char text_file[] = "test_ranks_text.txt";
+
+static int make_text(void **state)
+{
+    (void)state;
+    return write_foxes_and_cats(text_file, 600);
+}
+
+/* ---- a validation ---- */
+
+/* Batches of which is noted how many a rank makes. */
+struct counted {
+    struct oa_batches *batches;
+    oa_context *c;
+    long made, ask; /* ask: with so many a stop is asked for; 0: never */
+};
+
+static enum oa_error counted_cover(void *self, const struct oa_tokenizer *tok, uint64_t limit, struct oa_cover *out)
+{
+    struct counted *k = self;
+    return oa_batches_cover(k->batches, tok, limit, out);
+}
+
+static enum oa_error counted_window(void *self, long i, struct oa_batch *out)
+{
+    struct counted *k = self;
+    if (++k->made == k->ask)
+        oa_stop_ask(k->c, 15);
+    return oa_batches_window(k->batches, i, out);
+}
+
+static const struct oa_batches_kind counted_kind = { .cover = counted_cover, .window = counted_window };
+
+struct validation {
+    long tokens;         /* of the text; 0: all */
+    int stopped;         /* a rank that is asked to stop with its second batch; -1: none */
+    double loss;         /* of one rank alone */
+    long batches, *made; /* of each rank */
+};
+
+static double validate(oa_context *c, struct oa_cluster *cluster, struct validation *v)
+{
+    struct oa_options o = small_model(text_file, 1);
+    struct oa_workload w;
+    struct oa_device *d;
+    struct oa_model *m;
+    oa_tape tape;
+    struct oa_run run = { 0 };
+    struct counted k = { .c = c, .ask = v->stopped == oa_rank_of(cluster) ? 2 : 0 };
+    struct oa_batches batches = { .kind = &counted_kind, .self = &k };
+    o.train_batch = 2;
+    assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
+    assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
+    assert_int_equal(oa_model_open(d, &o, &w.form, false, &m), OA_OK);
+    assert_int_equal(w.task->batches(c, &o, &w, OA_VALIDATION, 0, &k.batches), OA_OK);
+    oa_tape_init(&tape, d);
+    struct oa_evaluation e = { .tape = &tape,
+                               .model = m,
+                               .cluster = cluster,
+                               .workload = &w,
+                               .side = OA_VALIDATION,
+                               .batches = &batches,
+                               .title = "test" };
+    assert_int_equal(oa_batches_cover(&batches, w.tokenizer, (uint64_t)v->tokens, &e.cover), OA_OK);
+    oa_context_hold_stop(c, cluster != NULL);
+    assert_int_equal(oa_evaluate(&e, &run), OA_OK);
+    v->made[oa_rank_of(cluster)] = k.made;
+    if (!cluster)
+        v->batches = e.cover.batches;
+    oa_run_free(&run);
+    oa_tape_free(&tape);
+    oa_batches_close(k.batches);
+    oa_model_close(m);
+    oa_device_close(d);
+    oa_workload_close(&w);
+    return run.valid_loss;
+}
+
+static void *validate_body(void *argument)
+{
+    struct rank *r = argument;
+    struct validation *v = (struct validation *)(uintptr_t)r->task; /* each writes what is its own */
+    r->result = validate(r->cluster.context, &r->cluster, v);
+    return NULL;
+}
+
+/* Whole rounds, parts of one, less batches than ranks. */
+static void test_a_validation_is_shared_out(void **state)
+{
+    (void)state;
+    static const long tokens[] = { 0, 800, 70, 33 };
+    for (int size = 2; size <= 5; size++)
+        for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
+            long made[MOST] = { 0 };
+            struct rank ranks[MOST];
+            struct validation v = { .tokens = tokens[i], .stopped = -1, .made = made };
+            oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
+            v.loss = validate(c, NULL, &v);
+            oa_close(c);
+            assert_true(isfinite(v.loss) && made[0] == v.batches && (i || v.batches > 40));
+            on_ranks(size, 60, validate_body, &v, ranks);
+            for (int r = 0; r < size; r++) {
+                assert_true(ranks[r].result == v.loss);
+                assert_int_equal(made[r], v.batches / size + (r < v.batches % size));
+            }
+        }
+}
+
+static void test_a_stop_in_a_validation_is_one_of_all(void **state)
+{
+    (void)state;
+    for (int stopped = 0; stopped < 3; stopped++) {
+        long made[MOST] = { 0 };
+        struct rank ranks[MOST];
+        on_ranks(3, 60, validate_body, &(struct validation){ .stopped = stopped, .made = made }, ranks);
+        for (int r = 0; r < 3; r++) {
+            assert_true(isnan(ranks[r].result));
+            assert_int_equal(made[r], 8); /* a round */
+        }
+    }
+}
+
+/* ---- a run ---- */
+
+enum { STEPS = 6, EVERY = 2 };
+
+struct outcome {
+    double valid[STEPS / EVERY], last;
+};
+
+static void train(oa_context *c, struct oa_cluster *cluster, const char *folder, struct outcome *out)
+{
+    struct oa_options o = small_model(text_file, STEPS);
+    struct oa_workload w;
+    struct oa_run run;
+    const char *sentence;
+    o.train_batch = 1;
+    o.train_accumulate = 6;
+    o.train_eval_every = EVERY;
+    o.train_eval_tokens = 300;
+    o.train_log_every = STEPS;
+    o.model_dropout = 0.1;
+    assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
+    struct oa_train_request r = {
+        .options = &o, .workload = &w, .cluster = cluster, .folder = folder, .title = "test"
+    };
+    if (oa_train_run(c, &r, &run) != OA_OK) {
+        oa_last_error(c, &sentence);
+        fail_msg("rank %d: %s", oa_rank_of(cluster), sentence);
+    }
+    assert_int_equal(run.points, STEPS / EVERY);
+    for (int i = 0; i < STEPS / EVERY; i++)
+        out->valid[i] = run.curve[i].valid_loss;
+    out->last = run.valid_loss;
+    oa_run_free(&run);
+    oa_workload_close(&w);
+}
+
+static void *train_body(void *argument)
+{
+    struct rank *r = argument;
+    const struct outcome *alone = r->task;
+    struct outcome mine;
+    train(r->cluster.context, &r->cluster, "several", &mine);
+    r->result = memcmp(&mine, alone, sizeof mine) == 0;
+    return NULL;
+}
+
+static void test_a_run_has_the_same_bits(void **state)
+{
+    (void)state;
+    struct outcome alone;
+    struct rank ranks[MOST];
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
+    train(c, NULL, "one", &alone);
+    oa_close(c);
+    for (int i = 0; i < STEPS / EVERY; i++)
+        assert_true(isfinite(alone.valid[i]));
+    for (int size = 2; size <= 6; size += size == 3 ? 3 : 1) {
+        on_ranks(size, 60, train_body, &alone, ranks);
+        for (int r = 0; r < size; r++)
+            assert_true(ranks[r].result == 1);
+        shell("cmp one/model.safetensors several/model.safetensors");
+        remove_folder("several");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_validation_is_shared_out),
+        cmocka_unit_test(test_a_stop_in_a_validation_is_one_of_all),
+        cmocka_unit_test(test_a_run_has_the_same_bits),
+    };
+    char *folder = enter_own_folder();
+    if (!folder)
+        return 1;
+    int failed = cmocka_run_group_tests(tests, make_text, NULL);
+    return leave_own_folder(folder) || failed;
+}
