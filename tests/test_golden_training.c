@@ -304,5 +304,6 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(the_text_is_the_same), cmocka_unit_test(in_f64),
                                         cmocka_unit_test(in_f32), cmocka_unit_test(in_bf16),
                                         cmocka_unit_test(in_other_words) };
+    threads_only("in_bf16"); /* on two threads, as in f64; in f32 there is one */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,9 +148,12 @@ static bool same_half(uint16_t x, uint16_t y)
     return x == y || (isnan(oa_bf16_to_float(x)) && isnan(oa_bf16_to_float(y)));
 }
 
+/* Where bytes differ numbers may still be the same: all that are none. */
 static void compare(const struct fixture *f, const struct oa_gemm *g, const char *what)
 {
-    for (long i = 0; i < MOST; i++) {
+    size_t size = g->real_out ? sizeof(float) : sizeof(uint16_t);
+    long first = memcmp(f->c[0], f->c[1], MOST * size) == 0 ? MOST : 0;
+    for (long i = first; i < MOST; i++) {
         bool equal =
             g->real_out ? same(f->c[0][i], f->c[1][i]) : same_half(((uint16_t *)f->c[0])[i], ((uint16_t *)f->c[1])[i]);
         if (!equal)
@@ -167,7 +170,7 @@ static void hardware_has_the_bits_of_plain_c(void **state)
         skip();
     assert_string_equal(f->amx.gemm_name, "orthant amx");
     for (int i = 0; i < SHAPES; i++)
-        for (int variant = 0; variant < VARIANTS; variant++) {
+        for (int variant = 0; variant < VARIANTS; variant += only_memory() ? 6 : 1) { /* see parts for the others */
             struct oa_gemm g = gemm_of(shapes[i], variant, i % 3);
             if (variant % 6 == 0)
                 fill(f, (uint64_t)(i + variant), false);
@@ -211,6 +214,12 @@ static void parts_have_the_bits_of_the_whole(void **state)
 
 /* ---- the device ---- */
 
+/* What makes the products that a device's are compared with; in short forms the hardware, which has the same bits. */
+static const struct oa_kernels *judge(const struct fixture *f)
+{
+    return f->there && short_form() ? &f->amx : &f->plain;
+}
+
 static void use_plain(const struct fixture *f, struct oa_device *d)
 {
     for (int i = 0; d->cpu->gemm && i < oa_thread_count(d->context); i++) {
@@ -250,7 +259,7 @@ static void devices_cut_without_changing_bits(void **state)
             struct oa_gemm g = gemm_of(cut[i], variant, i);
             open_device(f, c, &oa_device_cpu, &d);
             open_device(f, c, &oa_device_plan, &plan);
-            multiply(f, &f->plain, &g, f->c[0]);
+            multiply(f, judge(f), &g, f->c[0]);
             memcpy(f->c[1], f->start, MOST * sizeof(float));
             d.ops->gemm(&d, &g, f->a, f->b, f->c[1]);
             plan.ops->gemm(&plan, &g, f->a, f->b, f->c[1]);
@@ -277,16 +286,16 @@ static void strips_have_the_bits_of_the_whole(void **state)
         b[i] = f->b[i % (MOST - 1)];
         a[i % ((long)M * K)] = f->a[i % (MOST - 1)];
     }
-    struct oa_gemm_state *s = f->plain.gemm_open(c, OA_PRECISION_BF16);
+    struct oa_gemm_state *s = judge(f)->gemm_open(c, OA_PRECISION_BF16);
     open_device(f, c, &oa_device_cpu, &d);
     memcpy(f->c[0], f->start, MOST * sizeof(float));
     memcpy(f->c[1], f->start, MOST * sizeof(float));
-    f->plain.gemm_part(s, &g, &(struct oa_gemm_part){ 0, M, 0, N, 0 }, a, b, NULL, f->c[0]);
+    judge(f)->gemm_part(s, &g, &(struct oa_gemm_part){ 0, M, 0, N, 0 }, a, b, NULL, f->c[0]);
     d.ops->gemm(&d, &g, a, b, f->c[1]);
     compare(f, &g, "whole and in strips");
     assert_true(oa_packed_bytes(&d, &g) < f->plain.gemm_packed_bytes(&g));
     close_device(&d);
-    f->plain.gemm_close(s);
+    judge(f)->gemm_close(s);
     oa_free(a);
     oa_free(b);
     oa_close(c);

@@ -26,13 +26,35 @@ static inline int tries(int in_full)
     return short_form() ? in_full / 10 : in_full;
 }
 
-/* Under the thread sanitizer the program is slow and nothing counts but what several threads do: with
- * ORTHANT_QUICK=threads only the functions run whose names fit the pattern. */
+static inline bool short_form_of(const char *what)
+{
+    return short_form() && strcmp(getenv("ORTHANT_QUICK"), what) == 0;
+}
+
+static inline bool only_threads(void)
+{
+    return short_form_of("threads");
+}
+
+static inline bool only_memory(void)
+{
+    return short_form_of("memory");
+}
+
+/* Under the thread sanitizer the program is slow and nothing counts but what several threads do: only the functions run
+ * whose names fit the pattern. */
 static inline void threads_only(const char *pattern)
 {
-    const char *quick = getenv("ORTHANT_QUICK");
-    if (quick && strcmp(quick, "threads") == 0)
+    if (only_threads())
         cmocka_set_test_filter(pattern);
+}
+
+/* Where nothing counts but what memory is touched, the functions do not run whose names fit the pattern: they touch
+ * none that others do not touch too. */
+static inline void memory_without(const char *pattern)
+{
+    if (only_memory())
+        cmocka_set_skip_filter(pattern);
 }
 
 #endif

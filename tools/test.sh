@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# test.sh [STAGE]...: everything `make test` runs, stage by stage, each with its time. What was skipped comes last but one
-# and says why; the last line is the result. It counts the tests of ctest, and of a stage without any the stage. Build
-# folders (build, build-clang, …) are kept, so a second run is quick; ccache is used where there is one.
+# test.sh [STAGE]...: everything `make test` runs, stage by stage, each with its time (`bare` goes on beside the others).
+# What was skipped comes last but one and says why; the last line is the result. It counts the tests of ctest, and of a
+# stage without any the stage. Build folders (build, build-clang, …) are kept, so a second run is quick; ccache is used
+# where there is one.
 set -u
 cd "$(dirname "$0")/.."
 jobs=$(nproc)
-passed=0 failed=0 skipped=0 broken=
+passed=0 failed=0 skipped=0 broken= beside=
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+trap '[ -z "$beside" ] || kill -TERM -$beside 2>/dev/null; rm -rf "$scratch"' EXIT
 trap 'exit 1' INT TERM HUP
 : >"$scratch/skipped"
 export CLICOLOR=0 CTEST_OUTPUT_ON_FAILURE=1
@@ -26,6 +27,13 @@ build() { # FOLDER [TARGET]...: all of it, or only these
     shift
     cmake --build "$folder" -j "$jobs" ${1:+--target} "$@" >"$scratch/build" 2>&1 ||
         { grep -E -A6 'error|warning' "$scratch/build" || tail -n 20 "$scratch/build"; return 1; }
+}
+
+# The programs of these tests: what a stage does not run it need not build.
+programs() { # FOLDER [CTEST OPTION]...
+    folder=$1
+    shift
+    ctest --test-dir "$folder" -N "$@" | sed -n 's/^ *Test *#[0-9]*: \(test_[a-z_]*\)$/\1/p'
 }
 
 # Runs the tests of a folder, the long ones first, and adds what ctest counted.
@@ -83,21 +91,26 @@ calculating="$calculating|^test_(beam|forms|decodings|tasks|masking|measures|til
 # Where the program is slow, or was tested already, the tests run their short forms.
 clang_build() {
     need clang || return 77
-    configure build-clang clang && build build-clang && ORTHANT_QUICK=1 tests build-clang -R '^test_' -E '_guarded$'
+    configure build-clang clang &&
+        build build-clang orthant-cli orthant-shared test_guarded $(programs build-clang -R '^test_' -E '_guarded$') &&
+        ORTHANT_QUICK=1 tests build-clang -R '^test_' -E '_guarded$'
 }
 
-# What memory is touched; what is calculated there the release build has proved.
+# What memory is touched; what is calculated there the release build has proved. What cli_threads trains test_train does.
 asan() {
-    configure build-asan gcc -DORTHANT_SANITIZE=address,undefined && build build-asan &&
-        ORTHANT_QUICK=memory UBSAN_OPTIONS=print_stacktrace=1 tests build-asan -E "$nothing_to_see"
+    seen="^cli_threads\$|$nothing_to_see"
+    configure build-asan gcc -DORTHANT_SANITIZE=address,undefined &&
+        build build-asan orthant-cli $(programs build-asan -E "$seen") &&
+        ORTHANT_QUICK=memory UBSAN_OPTIONS=print_stacktrace=1 tests build-asan -E "$seen"
 }
 
 # Without the tests that start no threads, or (test_kernels) do nothing with them, and without those that run what others
-# run to look at words and files; of the rest what threads share.
+# run to look at words and files, or (cli_threads) for bits that test_train compares; of the rest what threads share.
 tsan() {
-    configure build-tsan gcc -DORTHANT_SANITIZE=thread && build build-tsan &&
-        ORTHANT_QUICK=threads TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" tests build-tsan -E \
-            "^test_($threadless)\$|^cli_($words_and_files)\$|$nothing_to_see"
+    unshared="^test_($threadless)\$|^cli_($words_and_files)\$|$nothing_to_see"
+    configure build-tsan gcc -DORTHANT_SANITIZE=thread &&
+        build build-tsan orthant-cli $(programs build-tsan -E "$unshared") &&
+        ORTHANT_QUICK=threads TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" tests build-tsan -E "$unshared"
 }
 
 threadless='language|files|statistics|report|explain|options|data|omega|kernels|chance|best|variance|tuning_report|until'
@@ -105,6 +118,7 @@ threadless="$threadless|supports|stack|baseline|anytime|extremes|beam|examples|m
 threadless="$threadless|numbers|vary|speed|tune|contest|budgets|disk|model_files|adjusted|evidence|profile"
 words_and_files='damage|disk|help|kill|list|tokenizer|wrong_use|attentions|data|overwrite|score|until|distrust|inspect|evidence'
 words_and_files="$words_and_files|init|folder|exit_codes|headline|notes|ids|theory|demo_translate|compare_(identity|refusals)"
+words_and_files="$words_and_files|threads"
 
 # Tests that a sanitizer sees nothing in: a browser or a reader of object files is what runs, nothing was installed, or the
 # guarded device does what sanitizers do.
@@ -165,11 +179,20 @@ fuzz() {
     tools/fuzz.sh 10
 }
 
-# The README's first commands on a machine that has nothing.
+# The README's first commands on a machine that has nothing: begun before the first stage, since much of it is waiting
+# for packages, in a group of processes that ends with this one.
+begin_bare() {
+    setsid tools/bare.sh >"$scratch/bare" 2>&1 </dev/null &
+    beside=$!
+}
+
 bare() {
-    { tools/bare.sh; echo $? >"$scratch/status"; } | tee "$scratch/bare"
+    wait "$beside"
+    status=$?
+    beside=
+    cat "$scratch/bare"
     reason=$(tail -n 1 "$scratch/bare")
-    return "$(cat "$scratch/status")"
+    return $status
 }
 
 # ----
@@ -198,7 +221,9 @@ run() { # STAGE
     echo "== $stage: $result, $(($(date +%s) - start)) s"
 }
 
-for name in ${*:-format layers header release clang_build asan tsan no_onednn bugs mpi faults arm64 fuzz bare}; do
+stages=${*:-format layers header release clang_build asan tsan no_onednn bugs mpi faults arm64 fuzz bare}
+case " $stages " in *" bare "*) begin_bare ;; esac
+for name in $stages; do
     wrong=0
     run "$name"
 done

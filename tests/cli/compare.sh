@@ -39,6 +39,8 @@ for signal in INT KILL; do
     same a b
 done
 
+[ "$quick" != threads ] || exit 0 # what follows shares nothing else
+
 # A window as wide as the context is softmax: the same model, said and not tested.
 expect 0 compare $options --attention softmax --attention 'local(window=32)' --attention random --out twins
 says out 'local(window=32) is identical with softmax'
