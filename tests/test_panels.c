@@ -2,7 +2,8 @@
  *
  * Operands of attention in panels (cpu_tiles.c), on tiles in plain C, so on every processor: a product with a part of a
  * packed matrix is the product of that part, and attention has the bits that it has where every product packs its
- * operands itself. That those are right is for test_kernels and test_mechanisms.
+ * operands itself, also where a tile of it is one call (tile_attention.h). That those are right is for test_kernels and
+ * test_mechanisms.
  */
 #include "testing.h"
 
@@ -13,25 +14,42 @@
 
 enum { BATCH = 2, HEADS = 2, LENGTH = 150, MOST_WIDTH = 40, NUMBERS = BATCH * LENGTH * HEADS * MOST_WIDTH };
 
+/* A tile of attention in one call; product by product with operands in panels; the same without panels. */
+enum table { WHOLE, PANELS, UNPACKED, TABLES };
 enum array { Q, K, V, DO, O, DQ, DK, DV, ARRAYS };
 
 struct fixture {
     oa_context *context;
-    struct oa_kernels tiles, unpacked; /* the same without panels */
-    uint16_t *x[2][ARRAYS];            /* what the first reads and makes, and the second */
-    float *lse[2];
+    struct oa_kernels table[TABLES];
+    uint16_t *x[TABLES][ARRAYS]; /* what each reads and makes */
+    float *lse[TABLES];
     void *packed;
 };
+
+static void use(struct fixture *f, const struct oa_kernels *k)
+{
+    f->table[WHOLE] = *k;
+    f->table[WHOLE].key_block = 64; /* so that there are several tiles */
+    f->table[PANELS] = f->table[WHOLE];
+    f->table[PANELS].attention_tile = NULL;
+    f->table[UNPACKED] = f->table[PANELS];
+    f->table[UNPACKED].gemm_part = NULL;
+}
+
+static void use_plain_tiles(struct fixture *f)
+{
+    struct oa_kernels k;
+    oa_kernels_ref(&k, OA_PRECISION_BF16);
+    oa_kernels_tiles(&k);
+    use(f, &k);
+}
 
 static int set_up(void **state)
 {
     static struct fixture f;
     f = (struct fixture){ .context = oa_open(NULL) };
-    oa_kernels_ref(&f.tiles, OA_PRECISION_BF16);
-    oa_kernels_tiles(&f.tiles);
-    f.unpacked = f.tiles;
-    f.unpacked.gemm_part = NULL;
-    for (int i = 0; i < 2; i++) {
+    use_plain_tiles(&f);
+    for (int i = 0; i < TABLES; i++) {
         for (int n = 0; n < ARRAYS; n++)
             f.x[i][n] = oa_alloc(f.context, NUMBERS * sizeof(uint16_t));
         f.lse[i] = oa_alloc(f.context, BATCH * HEADS * LENGTH * sizeof(float));
@@ -44,7 +62,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < TABLES; i++) {
         for (int n = 0; n < ARRAYS; n++)
             oa_free(f->x[i][n]);
         oa_free(f->lse[i]);
@@ -54,14 +72,15 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Numbers about 1; the same for both. */
+/* Numbers about 1; the same for all. */
 static void fill(struct fixture *f)
 {
     for (int n = 0; n < ARRAYS; n++)
         for (long i = 0; i < NUMBERS; i++) {
             uint32_t r[4];
             oa_random_block((struct oa_stream){ 11, (uint64_t)n }, (uint64_t)i, r);
-            f->x[0][n][i] = f->x[1][n][i] = oa_float_to_bf16((float)(int32_t)r[0] * 0x1p-30f);
+            for (int which = 0; which < TABLES; which++)
+                f->x[which][n][i] = oa_float_to_bf16((float)(int32_t)r[0] * 0x1p-30f);
         }
 }
 
@@ -72,7 +91,7 @@ static void a_part_of_a_packed_matrix(void **state)
 {
     struct fixture *f = *state;
     enum { M = 33, N = 70, ALL = 160, FIRST = 64, REST = ALL - FIRST };
-    const struct oa_kernels *k = &f->tiles;
+    const struct oa_kernels *k = &f->table[WHOLE];
     struct oa_gemm whole = { .m = M, .n = N, .k = ALL, .lda = REST, .ldb = N, .ldc = N, .real_out = true };
     struct oa_gemm part = whole;
     float c[M * N];
@@ -127,7 +146,7 @@ static void open_device(oa_context *c, const struct oa_kernels *k, struct oa_dev
 static void run(struct fixture *f, const struct shape *s, int which)
 {
     static const int32_t lengths[BATCH] = { LENGTH, 71 };
-    const struct oa_kernels *k = which ? &f->unpacked : &f->tiles;
+    const struct oa_kernels *k = &f->table[which];
     uint16_t **x = f->x[which];
     long ld = HEADS * s->width;
     struct oa_device d;
@@ -171,35 +190,55 @@ static void run(struct fixture *f, const struct shape *s, int which)
 }
 
 /* Windows of odd widths make tiles begin and end within a panel, and lengths leave what is no number behind the end. */
-static void attention_has_the_bits_of_products_without_panels(void **state)
+static void compare_tables(struct fixture *f)
 {
     static const struct shape shapes[] = {
         { "all keys", 40, false, 0, 1, false, 0 },
         { "causal", 16, true, 0, 1, false, 0 },
+        { "narrow", 5, true, 0, 1, false, 0 },
         { "a window", 32, true, 17, 1, false, 0 },
         { "dropout", 16, false, 0, 0.7, false, 0 },
         { "a window and lengths", 40, true, 37, 0.9, true, 0 },
         { "lengths", 32, false, 0, 1, true, 0 },
         { "a window that ends within a panel", 32, false, 10, 1, false, 85 },
     };
-    struct fixture *f = *state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const struct shape *s = &shapes[i];
         fill(f);
-        for (int which = 0; which < 2 && s->ragged; which++)
+        for (int which = 0; which < TABLES && s->ragged; which++)
             for (int n = Q; n <= DO; n++)
                 for (long row = LENGTH + 71; row < BATCH * LENGTH; row++)
                     f->x[which][n][row * HEADS * s->width] = 0x7fc0; /* no number */
-        for (int which = 0; which < 2 && s->hole; which++)
+        for (int which = 0; which < TABLES && s->hole; which++)
             f->x[which][V][s->hole * HEADS * s->width] = 0x7fc0;
-        run(f, s, 0);
-        run(f, s, 1);
-        for (int n = O; n < ARRAYS; n++)
-            if (memcmp(f->x[0][n], f->x[1][n], (size_t)(BATCH * LENGTH * HEADS * s->width) * 2) != 0)
-                fail_msg("%s: array %d differs", s->name, n);
+        for (int which = 0; which < TABLES; which++)
+            run(f, s, which);
+        for (int which = 1; which < TABLES; which++)
+            for (int n = O; n < ARRAYS; n++)
+                if (memcmp(f->x[0][n], f->x[which][n], (size_t)(BATCH * LENGTH * HEADS * s->width) * 2) != 0)
+                    fail_msg("%s: array %d differs with table %d", s->name, n, which);
         for (long row = 0; row < (s->hole ? 64 : LENGTH); row++)
             assert_false(isnan(oa_bf16_to_float(f->x[0][O][row * HEADS * s->width])));
     }
+}
+
+static void attention_has_the_bits_of_products_without_panels(void **state)
+{
+    compare_tables(*state);
+}
+
+/* The softmax of vectors, the tiles of the processor. */
+static void so_it_has_on_the_processor(void **state)
+{
+    struct fixture *f = *state;
+    const struct oa_cpu *cpu = oa_context_cpu(f->context);
+    struct oa_kernels k;
+    if (oa_cpu_isa(cpu) != OA_ISA_AMX)
+        skip();
+    oa_kernels_init(&k, OA_PRECISION_BF16, OA_ISA_AMX, cpu);
+    use(f, &k);
+    compare_tables(f);
+    use_plain_tiles(f);
 }
 
 int main(void)
@@ -207,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_of_a_packed_matrix),
         cmocka_unit_test(attention_has_the_bits_of_products_without_panels),
+        cmocka_unit_test(so_it_has_on_the_processor),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -13,6 +13,7 @@
  */
 #include "device/cpu_logits.h"
 #include "base/bugs.h"
+#include "kernels/attention_tile.h"
 
 #include <math.h>
 
@@ -47,6 +48,10 @@ static void take_sums(struct oa_tiles *t, struct sums *s)
 static void add_tile(struct oa_tiles *t, struct sums *s, bool first)
 {
     const struct oa_kernels *k = &t->d->cpu->kernels;
+    if (t->on_tiles) {
+        oa_attention_add_tile(t, &(struct oa_attention_sums){ s->m, s->z, s->rescale, s->o, first });
+        return;
+    }
     double factor = oa_tiles_logits(t);
     k->softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, t->s, t->padded_cols, s->m, s->z,
                     s->rescale);

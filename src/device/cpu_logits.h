@@ -64,7 +64,8 @@ struct oa_tiles {
     const struct oa_support_functions *support; /* of a; NULL: every key is seen */
     struct oa_gemm_state *gemm;
     struct oa_arena *scratch;
-    bool failed; /* no memory, which is recorded: nothing is to be done */
+    bool failed;   /* no memory, which is recorded: nothing is to be done */
+    bool on_tiles; /* cpu_attention_tiles.c makes the tiles */
     long query_block, key_block;
 
     /* the (b,h) at work: how many queries and keys are real; the operands */
@@ -123,6 +124,9 @@ double oa_tiles_alpha(const struct oa_tiles *t, int part);
 /* Attention dropout of a tile of reals: masks are addressed by (b, h, i, j). */
 void oa_tiles_dropout(struct oa_tiles *t, void *x);
 
+/* Where the random words of the tile at work are: block0 and blocks_a_row of dropout_tile. */
+void oa_tiles_dropout_blocks(const struct oa_tiles *t, uint64_t *block0, uint64_t *blocks_a_row);
+
 /* A tile of reals as an operand of a product; `act` has room for it and is used when the types differ. */
 const void *oa_tiles_act(struct oa_tiles *t, const void *tile, void *act);
 
@@ -145,6 +149,18 @@ static inline bool oa_part_given(const struct oa_part *p)
     return p->kind == OA_PART_TABLE ||
            (p->kind == OA_PART_DOT && p->q_table && p->k_table && p->k_head_stride && !p->bias);
 }
+
+/* cpu_attention_tiles.c: whether it makes the tiles of an attention; the open t says so. */
+bool oa_attention_on_tiles(const struct oa_tiles *t);
+/* The tile at work, forward; … backward, where g->d_o is set here. */
+void oa_attention_add_tile(struct oa_tiles *t, const struct oa_attention_sums *sums);
+void oa_attention_add_gradient(struct oa_tiles *t, struct oa_attention_gradient *g);
+/* Sums of keys as struct oa_attention_gradient has them: times factor real [width] (NULL: 1) to x act [rows, width]; or
+ * times a number added to x real [rows, width], by way of `row`, real [width]. */
+void oa_attention_store(const struct oa_tiles *t, const void *sums, long rows, long width, const void *factor, void *x,
+                        long ld);
+void oa_attention_add(const struct oa_tiles *t, const void *sums, long rows, long width, double factor, void *row,
+                      void *x);
 
 void oa_row_forward(struct oa_device *d, const struct oa_logits *a); /* cpu_logits_row.c: one query */
 

@@ -28,6 +28,7 @@
  */
 #include "base/bugs.h"
 #include "device/cpu_logits.h"
+#include "kernels/attention_tile.h"
 
 #include <math.h>
 #include <string.h>
@@ -117,7 +118,7 @@ static bool wants_logits(const struct backward *f)
 
 static long widest_row(const struct oa_tiles *t)
 {
-    long widest = t->key_block;
+    long widest = oa_max(t->key_block, t->a->shape.value_width);
     for (int c = 0; c < t->a->parts; c++)
         if (t->a->part[c].kind != OA_PART_TABLE)
             widest = oa_max(widest, oa_max(t->a->part[c].width, t->a->part[c].folds));
@@ -154,14 +155,20 @@ static void *take_zeros(struct oa_tiles *t, long n)
     return x;
 }
 
+/* Of dk and dv: on tiles they lie transposed, in whole tiles. */
+static long sums_width(const struct oa_tiles *t, long width)
+{
+    return t->on_tiles ? oa_tile_round(width) : width;
+}
+
 /* What is taken for a (b,h): sums over its queries. */
 static void take_sums(struct oa_tiles *t, struct gradients *g, struct oa_span cols)
 {
     long rows = oa_tile_round(oa_span_length(cols));
     g->cols = cols;
-    g->dv = wants_dv(g->f) ? take_zeros(t, rows * t->a->shape.value_width) : NULL;
+    g->dv = wants_dv(g->f) ? take_zeros(t, rows * sums_width(t, t->a->shape.value_width)) : NULL;
     for (int c = 0; c < t->a->parts; c++) {
-        g->dk[c] = wants_dk(g->f, c) ? take_zeros(t, rows * t->a->part[c].width) : NULL;
+        g->dk[c] = wants_dk(g->f, c) ? take_zeros(t, rows * sums_width(t, t->a->part[c].width)) : NULL;
         g->dbias[c] = wants_dbias(g->f, c) ? take_zeros(t, rows) : NULL;
     }
 }
@@ -176,7 +183,7 @@ static long output_at(const struct oa_tiles *t, long i)
 
 static void *sum_row(const struct oa_tiles *t, const struct gradients *g, void *sums, long width)
 {
-    return oa_real_at(t->d, sums, (t->cols.begin - g->cols.begin) * width);
+    return oa_real_at(t->d, sums, (t->cols.begin - g->cols.begin) * sums_width(t, width));
 }
 
 /* t->s holds P. D: P itself, or what dropout leaves of it, in t->part. */
@@ -301,8 +308,20 @@ static void add_part_gradient(struct oa_tiles *t, struct gradients *g, int c, bo
         add_alpha_gradient(t, g, c);
 }
 
+static void gradient_on_tiles(struct oa_tiles *t, struct gradients *g, bool first)
+{
+    struct oa_attention_gradient x = { .lse = g->lse, .delta = g->delta, .dq = g->dq[0], .first = first };
+    x.dv = g->dv ? sum_row(t, g, g->dv, t->v.width) : NULL;
+    x.dk = g->dk[0] ? sum_row(t, g, g->dk[0], t->k[0].width) : NULL;
+    oa_attention_add_gradient(t, &x);
+}
+
 static void gradient_tile(struct oa_tiles *t, struct gradients *g, bool first)
 {
+    if (t->on_tiles) {
+        gradient_on_tiles(t, g, first);
+        return;
+    }
     double factor = oa_tiles_logits(t);
     t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, g->lse, t->s,
                                      t->padded_cols);
@@ -428,8 +447,22 @@ static void store_key_rows(const struct oa_tiles *t, const struct gradients *g, 
     long rows = oa_span_length(g->cols), begin = g->cols.begin;
     void *to = part_rows(t, x, ld, t->a->shape.keys, width, begin);
     size_t size = t->d->numbers.act_size;
-    store_rows(t, g, rows, width, factor, sums, to, ld);
+    if (t->on_tiles) {
+        oa_real_fill(t->d, width, factor, g->row);
+        oa_attention_store(t, sums, rows, width, g->row, to, ld);
+    } else
+        store_rows(t, g, rows, width, factor, sums, to, ld);
     oa_zero_rows(oa_act_at(t->d, to, rows * ld), (size_t)ld * size, (size_t)width * size, end - begin - rows);
+}
+
+/* dk to a table that the batch shares. */
+static void add_key_rows(const struct oa_tiles *t, const struct gradients *g, long rows, long width, double factor,
+                         const void *sums, void *x)
+{
+    if (t->on_tiles)
+        oa_attention_add(t, sums, rows, width, factor, g->row, x);
+    else
+        t->d->cpu->kernels.axpy(rows * width, factor, sums, x);
 }
 
 static void finish_key_side(struct oa_tiles *t, struct gradients *g, int c, long end)
@@ -441,8 +474,8 @@ static void finish_key_side(struct oa_tiles *t, struct gradients *g, int c, long
     if (g->dbias[c])
         k->axpy(n, alpha, g->dbias[c], oa_real_at(t->d, oa_shared_bias(&g->f->shared, t->b, t->h, c), begin));
     if (g->dk[c] && p->k_table)
-        k->axpy(n * p->width, alpha * p->scale, g->dk[c],
-                oa_real_at(t->d, oa_shared_keys(&g->f->shared, t->b, t->h, c), begin * p->width));
+        add_key_rows(t, g, n, p->width, alpha * p->scale, g->dk[c],
+                     oa_real_at(t->d, oa_shared_keys(&g->f->shared, t->b, t->h, c), begin * p->width));
     else if (g->dk[c])
         store_key_rows(t, g, end, p->width, alpha * p->scale, g->dk[c], p->dk, p->ldk);
 }

@@ -53,6 +53,7 @@ void oa_tiles_open(struct oa_tiles *t, struct oa_device *d, const struct oa_logi
     t->high = bounds + t->query_block;
     t->tile_low = bounds + 2 * t->query_block;
     t->tile_high = bounds + 3 * t->query_block;
+    t->on_tiles = oa_attention_on_tiles(t);
 }
 
 void oa_real_fill(const struct oa_device *d, long n, double value, void *x)
@@ -167,12 +168,13 @@ void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_span rows, bool gradien
             t->q[c] = oa_tiles_pack(t, p->q, p->ldq, a->shape.queries, rows, t->queries, p->width);
         if (p->kind == OA_PART_FOLD)
             t->k[c] = oa_tiles_pack(t, p->k, p->ldk, a->shape.queries, rows, t->queries, p->folds);
-        if (gradient && p->kind == OA_PART_DOT)
+        if (gradient && p->kind == OA_PART_DOT && !t->on_tiles)
             pack_panels(t, &t->q[c], OA_PACKED_TILES);
     }
     if (gradient) {
         t->d_o = oa_tiles_pack(t, a->d_o, a->ldo, a->shape.queries, rows, t->queries, a->shape.value_width);
-        pack_panels(t, &t->d_o, OA_PACKED_TILES);
+        if (!t->on_tiles)
+            pack_panels(t, &t->d_o, OA_PACKED_TILES);
     }
 }
 
@@ -543,14 +545,20 @@ double oa_tiles_logits(struct oa_tiles *t)
     return base;
 }
 
-void oa_tiles_dropout(struct oa_tiles *t, void *x)
+void oa_tiles_dropout_blocks(const struct oa_tiles *t, uint64_t *block0, uint64_t *blocks_a_row)
 {
     const struct oa_attention_shape *s = &t->a->shape;
+    uint64_t row = (uint64_t)((t->b * s->heads + t->h) * s->queries + t->rows.begin);
+    *blocks_a_row = oa_dropout_stride(s->keys) / 4;
+    *block0 = row * *blocks_a_row + (uint64_t)t->cols.begin / 4;
+}
+
+void oa_tiles_dropout(struct oa_tiles *t, void *x)
+{
+    uint64_t block0, blocks_a_row;
     if (t->a->keep >= 1)
         return;
-    uint64_t blocks_a_row = oa_dropout_stride(s->keys) / 4;
-    uint64_t row = (uint64_t)((t->b * s->heads + t->h) * s->queries + t->rows.begin);
-    t->d->cpu->kernels.dropout_tile(t->padded_rows, t->padded_cols, t->a->dropout,
-                                    row * blocks_a_row + (uint64_t)t->cols.begin / 4, blocks_a_row, t->a->keep, x,
+    oa_tiles_dropout_blocks(t, &block0, &blocks_a_row);
+    t->d->cpu->kernels.dropout_tile(t->padded_rows, t->padded_cols, t->a->dropout, block0, blocks_a_row, t->a->keep, x,
                                     t->padded_cols);
 }

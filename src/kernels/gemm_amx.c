@@ -7,6 +7,8 @@
 
 #include "kernels/tile_product.h"
 
+#include "kernels/tile_attention.h"
+
 enum { LEAST_ROWS = 16 };
 
 struct oa_gemm_state {
@@ -74,6 +76,18 @@ static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a
         s->other.gemm(s->other_state, g, a, b, c);
 }
 
+static void attention_tile(struct oa_gemm_state *s, const struct oa_kernels *k, const struct oa_attention_tile *x,
+                           const struct oa_attention_sums *sums)
+{
+    attend(&s->room, k, x, sums);
+}
+
+static void attention_tile_gradient(struct oa_gemm_state *s, const struct oa_kernels *k,
+                                    const struct oa_attention_tile *x, const struct oa_attention_gradient *g)
+{
+    differentiate(&s->room, k, x, g);
+}
+
 void oa_kernels_amx(struct oa_kernels *k)
 {
     if (k->precision != OA_PRECISION_BF16)
@@ -85,6 +99,8 @@ void oa_kernels_amx(struct oa_kernels *k)
     k->gemm_packed_bytes = gemm_packed_bytes;
     k->gemm_pack = gemm_pack;
     k->gemm_part = gemm_part;
+    k->attention_tile = attention_tile;
+    k->attention_tile_gradient = attention_tile_gradient;
     k->isa = OA_ISA_AMX;
     k->gemm_name = "orthant amx";
 }

@@ -143,7 +143,17 @@ static void finish_rows(const struct tile_finish *f, long first, long rows)
         finish_row(f->cols, f->sums + i * 32, f->real, f->add, f->c + (size_t)i * f->next);
 }
 
+/* Sums [rows, 32] are added to the first `wide` of two blocks [rows, 16] that lie `block` apart. */
+static void add_sums(const float *sums, long rows, long wide, float *to, long block)
+{
+    for (long i = 0; i < rows; i++)
+        for (long j = 0; j < 16 * wide; j++)
+            to[j / 16 * block + i * 16 + j % 16] += sums[i * 32 + j];
+}
+
 #include "kernels/tile_product.h"
+
+#include "kernels/tile_attention.h"
 
 struct oa_gemm_state {
     struct tile_room room;
@@ -175,6 +185,18 @@ static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a
     multiply_part(&s->room, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n, 0 }, a, b, NULL, c);
 }
 
+static void attention_tile(struct oa_gemm_state *s, const struct oa_kernels *k, const struct oa_attention_tile *x,
+                           const struct oa_attention_sums *sums)
+{
+    attend(&s->room, k, x, sums);
+}
+
+static void attention_tile_gradient(struct oa_gemm_state *s, const struct oa_kernels *k,
+                                    const struct oa_attention_tile *x, const struct oa_attention_gradient *g)
+{
+    differentiate(&s->room, k, x, g);
+}
+
 void oa_kernels_tiles(struct oa_kernels *k)
 {
     if (k->precision != OA_PRECISION_BF16)
@@ -186,5 +208,7 @@ void oa_kernels_tiles(struct oa_kernels *k)
     k->gemm_packed_bytes = gemm_packed_bytes;
     k->gemm_pack = gemm_pack;
     k->gemm_part = gemm_part;
+    k->attention_tile = attention_tile;
+    k->attention_tile_gradient = attention_tile_gradient;
     k->gemm_name = "tiles in plain C";
 }

@@ -2,9 +2,12 @@
  *
  * Cases of softmax over tiles of logits.
  */
+#include "kernels/attention_tile.h"
 #include "kernels/kernel_case_tools.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define LOGIT_SCALE 0.125
 
@@ -37,6 +40,47 @@ static void softmax_tile_magnitude(const problem *p, double *const *b, double *c
                 m[at(p, o, i, j)] = off * a[2][at(p, 2, i, j)];
         else
             m[i] = o == 3 ? top : o == 4 ? (off + roundings(p->cols)) * a[4][i] : off * a[5][i];
+    }
+}
+
+/* Whole tiles of 16 rows: where (i, j) of the weights lies. */
+static long tiled(const problem *p, long i, long j)
+{
+    return (i / 16 * ((p->cols + 31) / 32) + j / 32) * 512 + i % 16 * 32 + j % 32;
+}
+
+static void softmax_to_tiles_shape(problem *p)
+{
+    long steps = (p->cols + 31) / 32;
+    p->rows = (p->rows + 15) / 16 * 16;
+    softmax_tile_shape(p);
+    p->operand[2].role = CASE_IN; /* what is left there is nobody's: the call works on a copy */
+    put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, 32 * steps, 32 * steps);
+}
+
+static double softmax_to_tiles_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    size_t bytes = (size_t)oa_case_cells(&p->operand[2]) * k->real_size;
+    void *logits = malloc(bytes);
+    (void)s;
+    if (!logits)
+        return 1;
+    memcpy(logits, x[2], bytes);
+    k->softmax_to_tiles(p->rows, p->cols, LOGIT_SCALE, x[0], x[1], logits, p->operand[2].ld, x[3], x[4], x[5], x[6]);
+    free(logits);
+    return 0;
+}
+
+static void softmax_to_tiles_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+{
+    if (o < 6) {
+        softmax_tile_magnitude(p, b, a, o, m);
+        return;
+    }
+    for (long i = 0; i < p->rows; i++) {
+        double top = isfinite(a[3][i]) ? fabs(a[3][i]) : 0, old = isfinite(b[3][i]) ? fabs(b[3][i]) : 0;
+        for (long j = 0; j < p->cols; j++)
+            m[tiled(p, i, j)] = (94 + 2 * top + old) * a[6][tiled(p, i, j)];
     }
 }
 
@@ -84,6 +128,58 @@ static void softmax_gradient_magnitude(const problem *p, double *const *b, doubl
         for (long j = 0; j < p->cols; j++) {
             double chance = b[0][at(p, 0, i, j)];
             m[at(p, o, i, j)] = chance == 0 ? 0 : 4 * chance * (fabs(b[1][at(p, 1, i, j)]) + fabs(b[2][i]));
+        }
+    (void)a;
+}
+
+/* Variant 1: with a factor. */
+static void softmax_pairs_shape(problem *p)
+{
+    p->rows = (p->rows + 15) / 16 * 16;
+    p->cols = p->cols < 32 ? p->cols : 32;
+    put_column(p, CASE_INDEX, CASE_IN, FILL_LOW);
+    put_column(p, CASE_INDEX, CASE_IN, FILL_HIGH);
+    put(p, CASE_REAL, CASE_IN, FILL_SEEN, p->rows, p->cols, 32);
+    put(p, CASE_REAL, CASE_IN, FILL_NORMAL, p->rows, p->cols, 32);
+    put(p, CASE_REAL, CASE_IN, FILL_CHANCE, p->rows, p->cols, 32);
+    put_column(p, CASE_REAL, CASE_IN, FILL_LSE);
+    put_column(p, CASE_REAL, CASE_IN, FILL_NORMAL);
+    put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows / 2, 64, 64);
+    put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows / 2, 64, 64);
+    put(p, CASE_ACT, CASE_OUT, FILL_NORMAL, p->rows, 32, 32);
+}
+
+static double softmax_pairs_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->softmax_pairs(&(struct oa_softmax_pairs){ .rows = p->rows,
+                                                 .cols = p->cols,
+                                                 .scale = LOGIT_SCALE,
+                                                 .low = x[0],
+                                                 .high = x[1],
+                                                 .s = x[2],
+                                                 .dp = x[3],
+                                                 .factor = p->variant ? x[4] : NULL,
+                                                 .lse = x[5],
+                                                 .delta = x[6],
+                                                 .p_pairs = x[7],
+                                                 .ds_pairs = x[8],
+                                                 .ds = x[9],
+                                                 .tile = 512 });
+    return 0;
+}
+
+/* P is off by the error of its exponent, dS by that and the rounding of the difference. */
+static void softmax_pairs_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+{
+    for (long i = 0; i < p->rows; i++)
+        for (long j = 0; j < p->cols; j++) {
+            long pair = i / 2 * 64 + 2 * j + i % 2, cell = i * 32 + j;
+            double factor = p->variant ? b[4][cell] : 1, off = 98 + 2 * (isfinite(b[5][i]) ? fabs(b[5][i]) : 0);
+            bool seen = isfinite(b[2][cell]) && isfinite(b[5][i]); /* what is not seen is no number */
+            double weight = seen ? exp(LOGIT_SCALE * b[2][cell] - b[5][i]) : 0;
+            double shift = fabs(b[3][cell] * factor) + fabs(b[6][i]);
+            m[o == 9 ? cell : pair] = off * weight * (o == 7 ? factor : shift);
         }
     (void)a;
 }
@@ -170,9 +266,13 @@ static void row_dots_magnitude(const problem *p, double *const *b, double *const
 
 static const struct kernel_case cases[] = {
     { CASE(softmax_tile), .variants = 2, TILE, .shape = softmax_tile_shape, .magnitude = softmax_tile_magnitude },
+    { CASE(softmax_to_tiles), .variants = 1, TILE, .shape = softmax_to_tiles_shape,
+      .magnitude = softmax_to_tiles_magnitude },
     { CASE(softmax_again), .variants = 1, TILE, .shape = softmax_again_shape, .magnitude = softmax_again_magnitude },
     { CASE(softmax_gradient), .variants = 1, .bear = BEAR_TINY, TILE, .shape = softmax_gradient_shape,
       .magnitude = softmax_gradient_magnitude },
+    { CASE(softmax_pairs), .variants = 2, .matrix = true, .bench_rows = 64, .bench_cols = 32,
+      .shape = softmax_pairs_shape, .magnitude = softmax_pairs_magnitude },
     { CASE(tile_to_act), .variants = 1, .bear = ALL, .exact = true, TILE, .shape = tile_to_act_shape },
     { CASE(tile_to_real), .variants = 1, .bear = ALL, .exact = true, TILE, .shape = tile_to_real_shape },
     { CASE(mask_tile), .variants = 2, TILE, .shape = mask_tile_shape, .magnitude = mask_tile_magnitude },

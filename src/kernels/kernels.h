@@ -24,6 +24,11 @@
 
 #include "base/base.h"
 
+struct oa_attention_tile; /* kernels/attention_tile.h */
+struct oa_attention_sums;
+struct oa_attention_gradient;
+struct oa_softmax_pairs;
+
 /* C [m, n] = (accumulate ? C : 0) + op(A) [m, k] · op(B) [k, n], A and B of type act, C real or act (bf16: rounded once
  * at the end). ta: A is stored [k, m]; tb: B is stored [n, k]. accumulate needs real_out. k = 0 gives zeros. */
 struct oa_gemm {
@@ -136,12 +141,24 @@ struct oa_kernels {
      * keeps m = −∞, gets rescale = 1 and zeros. */
     void (*softmax_tile)(long rows, long cols, double scale, const int32_t *low, const int32_t *high, void *s, long lds,
                          void *m, void *z, void *rescale);
+    /* The same, and the weights go rounded to tiles p act [⌈rows/16⌉][⌈cols/32⌉][16][32], filled up with columns of
+     * zeros; s may be anything afterwards. */
+    void (*softmax_to_tiles)(long rows, long cols, double scale, const int32_t *low, const int32_t *high, void *s,
+                             long lds, void *m, void *z, void *rescale, void *p);
     /* s ← e^{scale·s − lse[i]}, 0 where not seen or when lse[i] = −∞. */
     void (*softmax_again)(long rows, long cols, double scale, const int32_t *low, const int32_t *high, const void *lse,
                           void *s, long lds);
     /* ds act = scale · p·(dp − delta[i]); p, dp real; 0 where p is 0 (dp is not read into the result there). */
     void (*softmax_gradient)(long rows, long cols, double scale, const void *p, long ldp, const void *dp, long lddp,
                              const void *delta, void *ds, long ldds);
+    /* Both at once, in the order in which tiles read them. */
+    void (*softmax_pairs)(const struct oa_softmax_pairs *x);
+    /* Attention of a block of queries over a tile of keys where products run on tiles (NULL elsewhere), with the bits
+     * that products, softmax and dropout have one after the other. k: the table, for its softmax. */
+    void (*attention_tile)(struct oa_gemm_state *s, const struct oa_kernels *k, const struct oa_attention_tile *x,
+                           const struct oa_attention_sums *sums);
+    void (*attention_tile_gradient)(struct oa_gemm_state *s, const struct oa_kernels *k,
+                                    const struct oa_attention_tile *x, const struct oa_attention_gradient *g);
     /* Rounds a tile for the matrix units: y act = x real. */
     void (*tile_to_act)(long rows, long cols, const void *x, long ldx, void *y, long ldy);
     void (*tile_to_real)(long rows, long cols, const void *x, long ldx, void *y, long ldy);

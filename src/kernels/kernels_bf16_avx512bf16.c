@@ -13,6 +13,7 @@
 #define STORE(r) oa_float_to_bf16(r)
 #define act_load v_load_bf16
 #define act_store v_store_bf16
+#define act_tiles
 #define TILE_M 12
 #define TILE_V 2
 

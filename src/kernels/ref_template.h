@@ -13,6 +13,7 @@
  * What each function means is said in kernels.h. Sums run from the first element to the last.
  */
 #include "base/bugs.h"
+#include "kernels/attention_tile.h"
 #include "kernels/gemm_template.h"
 #include "kernels/kernels.h"
 
@@ -411,6 +412,43 @@ static void tile_to_act(long rows, long cols, const void *x, long ldx, void *y, 
         act_from_real(cols, (const REAL *)x + i * ldx, (ACT *)y + i * ldy);
 }
 
+static void softmax_to_tiles(long rows, long cols, double scale, const int32_t *low, const int32_t *high, void *s,
+                             long lds, void *m, void *z, void *rescale, void *p)
+{
+    long steps = (cols + 31) / 32;
+    softmax_tile(rows, cols, scale, low, high, s, lds, m, z, rescale);
+    for (long i = 0; i < rows; i++)
+        for (long j = 0; j < 32 * steps; j++)
+            ((ACT *)p)[(i / 16 * steps + j / 32) * 512 + i % 16 * 32 + j % 32] =
+                STORE(j < cols ? ((const REAL *)s)[i * lds + j] : 0);
+}
+
+/* P of element (i, j) as softmax_again makes it. */
+static REAL weight_again(const struct oa_softmax_pairs *x, long i, long j)
+{
+    REAL l = ((const REAL *)x->lse)[i];
+    bool seen = j + x->first >= x->low[i] && j + x->first < x->high[i] && l != -(REAL)INFINITY;
+    return seen ? FN(exp)((REAL)x->scale * ((const REAL *)x->s)[i * 32 + j] - l) : 0;
+}
+
+static void softmax_pairs(const struct oa_softmax_pairs *x)
+{
+    for (long i = 0; i < x->rows; i++)
+        for (long j = 0; j < 32; j++) {
+            bool there = j < x->cols;
+            REAL p = there ? weight_again(x, i, j) : 0, factor = 1;
+            if (there && x->factor)
+                factor = ((const REAL *)x->factor)[i * 32 + j];
+            REAL dp = factor != 0 ? ((const REAL *)x->dp)[i * 32 + j] * factor : 0;
+            ACT ds = STORE(p == 0 ? 0 : p * (dp - ((const REAL *)x->delta)[i]));
+            long pair = (i / 2 * 32 + j) * 2 + i % 2;
+            ((ACT *)x->p_pairs)[pair] = STORE(p * factor);
+            ((ACT *)x->ds_pairs)[pair] = ds;
+            if (x->ds)
+                ((ACT *)x->ds)[i / 16 * x->tile + i % 16 * 32 + j] = ds;
+        }
+}
+
 static void tile_to_real(long rows, long cols, const void *x, long ldx, void *y, long ldy)
 {
     for (long i = 0; i < rows; i++)
@@ -703,8 +741,10 @@ static const struct oa_kernels table = {
     .norm = norm,
     .norm_gradient = norm_gradient,
     .softmax_tile = softmax_tile,
+    .softmax_to_tiles = softmax_to_tiles,
     .softmax_again = softmax_again,
     .softmax_gradient = softmax_gradient,
+    .softmax_pairs = softmax_pairs,
     .tile_to_act = tile_to_act,
     .tile_to_real = tile_to_real,
     .mask_tile = mask_tile,

@@ -168,3 +168,13 @@ INLINE void finish_rows(const struct tile_finish *f, long first, long rows)
         finish_row(mask, sums, f->real, f->add, c);
     }
 }
+
+/* Sums [rows, 32] are added to the first `wide` of two blocks [rows, 16] that lie `block` apart. */
+INLINE void add_sums(const float *sums, long rows, long wide, float *to, long block)
+{
+    for (long j = 0; j < wide; j++)
+        for (long i = 0; i < rows; i++) {
+            float *at = to + j * block + i * 16;
+            _mm512_store_ps(at, _mm512_add_ps(_mm512_load_ps(at), _mm512_load_ps(sums + i * 32 + j * 16)));
+        }
+}

@@ -70,6 +70,30 @@ INLINE void v_store_bf16(uint16_t *p, v_float x, long lanes)
         _mm256_mask_storeu_epi16(p, v_first(lanes), half);
 }
 
+/* 32 numbers; denormals may become 0. */
+INLINE __m512i v_two_bf16(v_float left, v_float right)
+{
+#ifdef __AVX512BF16__
+    return (__m512i)_mm512_cvtne2ps_pbh(right, left);
+#else
+    return _mm512_inserti64x4(_mm512_castsi256_si512(v_round_bf16(left)), v_round_bf16(right), 1);
+#endif
+}
+
+INLINE void v_store_two_bf16(uint16_t *p, v_float left, v_float right)
+{
+    _mm512_storeu_si512(p, v_two_bf16(left, right));
+}
+
+/* 32 pairs, even[…] before odd[…]. */
+INLINE void v_store_pairs_bf16(uint16_t *p, const v_float even[2], const v_float odd[2])
+{
+    const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+                                           21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    _mm512_storeu_si512(p, _mm512_permutexvar_epi16(order, v_two_bf16(even[0], odd[0])));
+    _mm512_storeu_si512(p + 32, _mm512_permutexvar_epi16(order, v_two_bf16(even[1], odd[1])));
+}
+
 /* ---- arithmetic ---- */
 
 INLINE v_float v_set(float x)
@@ -166,6 +190,13 @@ INLINE v_mask v_not_equal(v_float a, v_float b)
     return _mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ);
 }
 
+/* Lanes begin ≤ i < end, where both may lie outside. */
+INLINE v_mask v_between(long begin, long end)
+{
+    uint32_t above = begin >= W ? 0 : begin <= 0 ? 0xffffu : 0xffffu << begin;
+    return (v_mask)(above & (end >= W ? 0xffffu : end <= 0 ? 0 : (1u << end) - 1));
+}
+
 INLINE v_float v_keep(v_mask m, v_float x) /* m ? x : 0 */
 {
     return _mm512_maskz_mov_ps(m, x);
@@ -215,6 +246,25 @@ INLINE void v_quads(v_float x[4])
     x[2] = _mm512_shuffle_ps(b, d, 0x44);
     x[3] = _mm512_shuffle_ps(b, d, 0xee);
 }
+
+/* Rows and columns of 16 × 16 change places: within quads, then the quads. */
+INLINE void v_turned(v_float x[16])
+{
+    v_float t[16];
+    for (int i = 0; i < 16; i += 4)
+        v_quads(x + i);
+    for (int i = 0; i < 4; i++) {
+        v_float a = _mm512_shuffle_f32x4(x[i], x[i + 4], 0x88), b = _mm512_shuffle_f32x4(x[i + 8], x[i + 12], 0x88);
+        v_float c = _mm512_shuffle_f32x4(x[i], x[i + 4], 0xdd), d = _mm512_shuffle_f32x4(x[i + 8], x[i + 12], 0xdd);
+        t[i] = _mm512_shuffle_f32x4(a, b, 0x88);
+        t[i + 4] = _mm512_shuffle_f32x4(c, d, 0x88);
+        t[i + 8] = _mm512_shuffle_f32x4(a, b, 0xdd);
+        t[i + 12] = _mm512_shuffle_f32x4(c, d, 0xdd);
+    }
+    for (int i = 0; i < 16; i++)
+        x[i] = t[i];
+}
+#define v_turn v_turned
 
 /* The first `count` groups of 128 bits go to p, p + step, … */
 INLINE void v_store_quads(float *p, v_float x, long step, long count)

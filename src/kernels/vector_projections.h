@@ -19,6 +19,23 @@ static void lanes_in(long rows, long n, const int32_t *index, const void *x, lon
     }
 }
 
+#ifdef v_turn
+static void lanes_out(long rows, long n, const int32_t *index, const void *factor, const void *x, void *y, long ldy)
+{
+    const float *from = x, *f = factor;
+    for (long i = 0; i < n; i += W) {
+        long lanes = lanes_left(n, i);
+        v_float tile[W];
+        for (long c = 0; c < W; c++) {
+            long r = c >= lanes ? 0 : index ? index[i + c] : i + c;
+            tile[c] = v_mul(v_set(f ? f[r] : 1), v_load(from + r * OA_LANES, W));
+        }
+        v_turn(tile);
+        for (long t = 0; t < rows; t++)
+            act_store((ACT *)y + t * ldy + i, tile[t], lanes);
+    }
+}
+#else
 static void lanes_out(long rows, long n, const int32_t *index, const void *factor, const void *x, void *y, long ldy)
 {
     const float *from = x, *f = factor;
@@ -37,6 +54,7 @@ static void lanes_out(long rows, long n, const int32_t *index, const void *facto
             act_store(to + t * ldy + i, v_load(tile[t], W), lanes);
     }
 }
+#endif
 
 /* `rows` rows of lanes, `step` apart, through the stages that mix them: 2, 4 or 8 rows make one, two or three. */
 INLINE void butterflies(int rows, long step, const float *factor, const float *x, float *y)

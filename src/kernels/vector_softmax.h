@@ -36,29 +36,49 @@ INLINE float row_exp(long n, float *x, v_float factor, float shift)
     return v_sum(sum);
 }
 
-/* At most W rows, so that what is done once a row is done in one vector for all. */
+INLINE float row_weights(struct span see, long cols, v_float factor, float shift, float *row)
+{
+    clear_reals(see.begin, row);
+    clear_reals(cols - see.end, row + see.end);
+    return row_exp(see.end - see.begin, row + see.begin, factor, shift);
+}
+
+/* The running maximum and sum of at most W rows, so that what is done once a row is done in one vector for all. */
+struct online {
+    v_float old, factor;
+    float shift[W], sum[W];
+};
+
+INLINE void online_begin(struct online *o, long rows, const float top[W], float *m, const float *z, float *rescale)
+{
+    v_float before = v_load(m, rows), after = v_load(top, rows);
+    v_float origin = v_keep(v_less(v_set(-INFINITY), after), after); /* −∞ − 0 gives weight 0; a NaN still shows */
+    o->old = v_load(z, rows);
+    o->factor = v_select(v_less(before, after), v_exp(v_sub(before, after)), v_set(1));
+    v_store(m, after, rows);
+    v_store(rescale, o->factor, rows);
+    v_store(o->shift, v_mul(origin, v_set((float)-LOG2_E)), W);
+}
+
+INLINE void online_end(const struct online *o, long rows, float *z)
+{
+    v_store(z, v_fma(o->old, o->factor, v_load(o->sum, rows)), rows);
+}
+
 INLINE void softmax_rows(long rows, long cols, double scale, const int32_t *low, const int32_t *high, float *s,
                          long lds, float *m, float *z, float *rescale)
 {
-    float top[W], shift[W], sum[W];
+    float top[W];
+    struct online o;
     for (long i = 0; i < rows; i++) {
         struct span see = span_of(low, high, i, cols);
         top[i] = row_largest(see.end - see.begin, s + i * lds + see.begin, (float)scale, m[i]);
     }
-    v_float before = v_load(m, rows), after = v_load(top, rows), old = v_load(z, rows);
-    v_float factor = v_select(v_less(before, after), v_exp(v_sub(before, after)), v_set(1));
-    v_float origin = v_keep(v_less(v_set(-INFINITY), after), after); /* −∞ − 0 gives weight 0; a NaN still shows */
-    v_store(m, after, rows);
-    v_store(rescale, factor, rows);
-    v_store(shift, v_mul(origin, v_set((float)-LOG2_E)), W);
-    for (long i = 0; i < rows; i++) {
-        struct span see = span_of(low, high, i, cols);
-        float *row = s + i * lds;
-        clear_reals(see.begin, row);
-        sum[i] = row_exp(see.end - see.begin, row + see.begin, v_set((float)(scale * LOG2_E)), shift[i]);
-        clear_reals(cols - see.end, row + see.end);
-    }
-    v_store(z, v_fma(old, factor, v_load(sum, rows)), rows);
+    online_begin(&o, rows, top, m, z, rescale);
+    for (long i = 0; i < rows; i++)
+        o.sum[i] =
+            row_weights(span_of(low, high, i, cols), cols, v_set((float)(scale * LOG2_E)), o.shift[i], s + i * lds);
+    online_end(&o, rows, z);
 }
 
 static void softmax_tile(long rows, long cols, double scale, const int32_t *low, const int32_t *high, void *s, long lds,

@@ -5,6 +5,7 @@
  *
  *     ACT, LOAD, STORE       as in ref_template.h, one element
  *     act_load, act_store    as v_load and v_store, W elements converted
+ *     act_tiles              defined: with what attention on tiles needs (vector_attention.h)
  *     TILE_M, TILE_V         rows and vectors of C that the innermost loop of a matrix product holds in registers
  *
  * Shape of a kernel: f_lanes does at most W elements at position `at`; EACH walks over a row, with the constant W but
@@ -466,6 +467,9 @@ static void norm_gradient(long rows, long cols, const void *x, const void *gain,
 }
 
 #include "kernels/vector_softmax.h"
+#ifdef act_tiles
+#include "kernels/vector_attention.h"
+#endif
 
 /* ---- feature maps ---- */
 
@@ -706,6 +710,10 @@ static void fill_table(struct oa_kernels *k)
     k->softmax_tile = softmax_tile;
     k->softmax_again = softmax_again;
     k->softmax_gradient = softmax_gradient;
+#ifdef act_tiles
+    k->softmax_to_tiles = softmax_to_tiles;
+    k->softmax_pairs = softmax_pairs;
+#endif
     k->tile_to_act = tile_to_act;
     k->tile_to_real = tile_to_real;
     k->mask_tile = mask_tile;
