@@ -464,6 +464,9 @@ static void test_dialogues(void **state)
     };
     assert_int_equal(oa_example_texts_open(context, &columns, &t), OA_ARGUMENT);
     expect_error(OA_ARGUMENT, "ex.txt: dialogues have no columns");
+    write_text("ex.txt", "m\361\361\n"); /* what was read of it is released */
+    assert_int_equal(open_dialogues("ex.txt", 0, &t), OA_FORMAT);
+    expect_error(OA_FORMAT, "ex.txt, line 1: byte 0xF1 is not UTF-8");
 }
 
 /* Turns of one dialogue are all on one side: of 40 with 5 turns each ten are held out, with all of their four answers.

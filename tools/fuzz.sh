@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 seconds=$1
 shift
 CC=clang cmake -S . -B build-fuzz -DORTHANT_TESTS=OFF -DORTHANT_FUZZ=ON \
-    -DORTHANT_SANITIZE=fuzzer-no-link,address,undefined >/dev/null
+    -DORTHANT_SANITIZE=fuzzer-no-link,address,undefined -DCMAKE_COMPILE_WARNING_AS_ERROR=ON >/dev/null
 cmake --build build-fuzz -j "$(nproc)" --target fuzzers >/dev/null
 mkdir -p build-fuzz/found
 

@@ -67,7 +67,7 @@ static size_t without_notes(const char *line, size_t length, uint64_t *noted)
 
 enum oa_error oa_read_dialogues(struct oa_rows *rows, const char *name, const char *columns)
 {
-    struct oa_text_file f;
+    struct oa_text_file f = { 0 };
     struct oa_text said;
     char *line;
     size_t length;
@@ -77,7 +77,6 @@ enum oa_error oa_read_dialogues(struct oa_rows *rows, const char *name, const ch
     oa_text_init(&said, rows->context);
     int file = oa_rows_add_file(rows, name);
     enum oa_error error = file < 0 ? OA_NO_MEMORY : oa_text_file_open(rows->context, name, &f);
-    bool opened = error == OA_OK;
     while (error == OA_OK && oa_text_file_line(&f, &line, &length)) {
         length = without_notes(line, length, &noted);
         error = add_answers(rows, file, f.line - 1, line, length, &said);
@@ -85,10 +84,8 @@ enum oa_error oa_read_dialogues(struct oa_rows *rows, const char *name, const ch
     if (error == OA_OK && noted)
         oa_log(rows->context, 0, "%s: of %llu dialogues what stands behind a tab was not read", name,
                (unsigned long long)noted);
-    if (opened) {
-        rows->carriage_returns += f.carriage_returns;
-        oa_text_file_close(&f);
-    }
+    rows->carriage_returns += f.carriage_returns;
+    oa_text_file_close(&f);
     oa_text_free(&said);
     return error;
 }

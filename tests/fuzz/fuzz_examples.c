@@ -21,7 +21,9 @@ static void read_batches(oa_context *c, const struct oa_examples *e)
 
 static void encode(oa_context *c, const struct oa_example_texts *t)
 {
-    const struct oa_example_layout layout = { "[CLS]", "[SEP]", "<s>", "</s>", 32, 16, false, true };
+    const struct oa_example_layout layout = {
+        "[CLS]", "[SEP]", "<s>", "</s>", 32, 16, .keep_end = t->train.answer == OA_ANSWER_TEXT, .words = true
+    };
     struct oa_tokenizer *tok;
     struct oa_examples e;
     if (oa_example_texts_tokenizer(c, t, "byte", &tok) != OA_OK ||
@@ -51,7 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool parallel = answer == OA_ANSWER_TEXT && data[0] % 5 == 4;
     snprintf(list, sizeof list, parallel ? "%s,%s" : "%s", name, name);
     struct oa_example_request r = {
-        list, data[1] & 1 ? list : "", data[1] & 2 ? list : "", columns[data[1] / 4 % 5], answer, 0.3, data[1]
+        list,        data[1] & 1 ? list : "", data[1] & 2 ? list : "", columns[data[1] / 4 % 5], answer, 0.3, data[1],
+        data[1] & 64
     };
     if (oa_example_texts_open(c, &r, &t) == OA_OK) {
         encode(c, &t);
