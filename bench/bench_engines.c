@@ -9,7 +9,7 @@
  * FLOPs are those of the products that the definition needs (causal: half of the square): 2·pairs·(K + V) forward,
  * 2·pairs·(3K + 2V) backward (S again, dP, dV, dQ, dK). Times are the best and the median of at least 7 runs.
  */
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -329,6 +329,9 @@ static const struct shape shapes[] = {
     { "softmax T256 K32 B8 H8 causal", SOFTMAX, 8, 8, 256, 32, true, 0, false, 1 },
     { "softmax T1024 K16 B4 H8 full", SOFTMAX, 4, 8, 1024, 16, false, 0, false, 1 },
     { "dropout T1024 K16 B4 H8 full", SOFTMAX, 4, 8, 1024, 16, false, 0, false, 0.8 },
+    { "softmax T512 B8 H8 causal", SOFTMAX, 8, 8, 512, 64, true, 0, false, 1 },
+    { "softmax T2048 B2 H8 causal", SOFTMAX, 2, 8, 2048, 64, true, 0, false, 1 },
+    { "softmax T8192 B1 H8 causal", SOFTMAX, 1, 8, 8192, 64, true, 0, false, 1 },
     { "softmax T4096 B1 H4 causal", SOFTMAX, 1, 4, 4096, 64, true, 0, false, 1 },
     { "dense T1024 causal", DENSE, 4, 12, 1024, 64, true, 0, false, 1 },
     { "random T1024 causal", RANDOM, 4, 12, 1024, 64, true, 0, false, 1 },

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training speed of PyTorch's nn.Transformer on parallel text, for docs/benchmarks.md.
 
-    python3 translation_pytorch.py RUN/tokenizer.json train.en train.de [--steps 60] [--threads 1] [--bf16]
+    python3 bench/pytorch_translation_peer.py RUN/tokenizer.json train.en train.de [--steps 60] [--threads 1] [--bf16]
 
 The shape, the tokens of a step (4,096 of the target and at most as many of the source, padding included, sentences of like
 length together), dropout, label smoothing and AdamW are those of the `orthant train` beside it. Needs the packages torch and

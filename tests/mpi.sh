@@ -121,20 +121,38 @@ says err '2 ranks do not divide the micro-batches of a step, train.accumulate = 
 ranks 2 2 train --config tiny.yaml --train.accumulate 2 --train.seconds 1 --out refused
 says err 'processor time is for one rank'
 
-# differ CODE SENTENCE WORD...: rank 1 has other words than rank 0
+# differ CODE SENTENCE WORD...: rank 1 has other words than rank 0, of the command in $told
 differ() {
     code=$1 sentence=$2
     shift 2
     status=0
-    mpirun --oversubscribe -n 1 "$orthant" train --config tiny.yaml --train.accumulate 2 --out refused --quiet : \
-        -n 1 "$orthant" train --config tiny.yaml --train.accumulate 2 --out refused --quiet "$@" >out 2>err || status=$?
-    [ $status -eq "$code" ] || fail "ranks that differ ended with $status instead of $code"
+    mpirun --oversubscribe -n 1 "$orthant" $told --out refused : -n 1 "$orthant" $told --out refused "$@" >out 2>err || status=$?
+    [ $status -eq "$code" ] || fail "ranks that differ ended with $status instead of $code: $told, and $*"
     says err "orthant: rank 1 on .*: $sentence"
-    [ ! -e refused ] || fail "ranks that differ left a folder"
+    [ "$(grep -c '^orthant: ' err)" -eq 1 ] || fail "more than one rank gave the reason"
+    [ ! -e refused ] || fail "ranks that differ left a folder: $told, and $*"
 }
 { printf A; tail -c +2 text.txt; } >other.txt
-differ 2 'the SHA-256 of the training text is ".*" here, and on rank 0 it is ".*"; copy the same file' --data.train other.txt
-differ 2 'train.lr is "0.002" here, and on rank 0 it is "0.001"; give every rank the same options' --train.lr 2e-3
+for told in "train --config tiny.yaml --train.accumulate 2 --quiet" \
+    "compare --config tiny.yaml --attention softmax --attention random --seeds 2 --quiet"; do
+    differ 2 'the SHA-256 of the training text is ".*" here, and on rank 0 it is ".*"; copy the same file' --data.train other.txt
+    differ 2 'train.lr is "0.002" here, and on rank 0 it is "0.001"; give every rank the same options' --train.lr 2e-3
+    differ 2 '--out is "elsewhere" here, and on rank 0 it is "refused"' --out elsewhere
+    if "$orthant" doctor | grep -q 'set *avx'; then
+        differ 2 'the instruction set is "ref" here' --isa ref
+    fi
+done
+differ 2 'the number of attentions is "3" here, and on rank 0 it is "2"' --attention dense
+differ 2 'compare.seeds is "3" here, and on rank 0 it is "2"' --seeds 3
+status=0
+mpirun --oversubscribe -n 1 "$orthant" compare --config tiny.yaml --attention softmax --out refused : \
+    -n 1 "$orthant" compare --config tiny.yaml --attention random --out refused >out 2>err || status=$?
+[ $status -eq 2 ] || fail "ranks with two attentions ended with $status"
+says err 'orthant: rank 1 on .*: --attention is "random" here, and on rank 0 it is "softmax"'
+[ ! -e refused ] || fail "ranks with two attentions left a folder"
+told="train --config tiny.yaml --train.accumulate 2 --quiet"
+differ 2 '--resume is "on" here, and on rank 0 it is "off"' --resume
+differ 2 'the SHA-256 of the tokenizer is ' --data.tokenizer byte
 differ 2 'cluster.shard is "true" here, and on rank 0 it is "false"' --cluster.shard on
 differ 1 'cannot read missing.txt' --data.train missing.txt
 status=0
@@ -143,9 +161,16 @@ mpirun --oversubscribe -n 1 "$orthant" train --config tiny.yaml --out refused : 
 [ $status -eq 2 ] || fail "ranks with two commands ended with $status"
 says err 'orthant: rank 1 on .*: the command is "compare" here, and on rank 0 it is "train"'
 [ ! -e refused ] || fail "ranks with two commands left a folder"
-if "$orthant" doctor | grep -q 'set *avx'; then
-    differ 2 'the instruction set is "ref" here' --isa ref
-fi
+status=0 began_waiting=$(date +%s)
+mpirun --oversubscribe -n 1 "$orthant" $told --cluster.patience 1 --out refused : -n 1 "$orthant" doctor >out 2>err || status=$?
+[ $status -ne 0 ] || fail "a rank beside another command ended well"
+# Which of the two notices it depends on who comes first: the rank that waits, or mpirun, where the other has gone.
+grep -qE 'orthant: MPI_Init, at which all ranks of one command meet, took longer than 10 s|did not call "init"' err ||
+    fail "a rank that meets nobody is not said"
+[ $(($(date +%s) - began_waiting)) -le 60 ] || fail "a rank beside another command waited for long"
+expect 0 $told --train.steps 1 --out there
+ranks 2 2 $told --out there
+says err 'there holds a run already'
 
 # ---- faults
 
@@ -247,7 +272,7 @@ done
 kill -TERM "$(workers | sed -n 2p)" # which tells the others
 status=0
 wait $pid || status=$?
-[ $status -ne 0 ] || fail "a run that was stopped ended well"
+[ $status -eq 143 ] || fail "a run that was stopped by SIGTERM ended with $status"
 checkpointed stopped 1 || fail "a run that was stopped left no checkpoint"
 # ---- contests
 
@@ -273,6 +298,23 @@ weights farmed >b
 [ "$(wc -l <a)" -ge 12 ] || fail "the contest has too few runs"
 same a b
 [ "$(grep -c '^report ' out)" -eq 1 ] || fail "more than one rank printed the contest"
+cp text.txt copy.txt # a text may lie elsewhere on each host
+contest="compare --config tiny.yaml --attention softmax --seeds 2 --train.steps 5 $quickly --out own-paths"
+mpirun --oversubscribe -n 1 "$orthant" $contest : -n 1 "$orthant" $contest --data.train copy.txt >out 2>err </dev/null ||
+    fail "a rank whose text lies elsewhere took no part"
+
+part "a contest that starts from another one, on 3 ranks and on 2 that train together"
+contest="compare --config tiny.yaml --attention random --attention softmax --seeds 3 --threads 1 --quiet --init alone \
+    --compare.tune train.lr=1e-3,3e-3 --compare.tune_steps 10 --train.accumulate 2 --train.batch 2"
+expect 0 $contest --out alone-after
+ranks 3 0 $contest --out farmed-after
+ranks 2 0 $contest --compare.ranks 2 --out group-after
+says farmed-after/runs/attention-01/seed-2/init.json '"from": "alone/runs/attention-02/seed-2"'
+weights alone-after >a
+for folder in farmed-after group-after; do
+    weights $folder >b
+    same a b
+done
 
 part "a contest whose ranks are killed"
 contest="compare --config tiny.yaml --attention softmax --attention random --seeds 3 --threads 1 --quiet \
@@ -315,17 +357,25 @@ pid=$!
 await $pid results_above held 0
 gives_up 0 held 'orthant: rank [1-3] on .*rank 0'
 
-part "a rank of a contest is asked to stop"
-mpirun --oversubscribe -n 3 "$orthant" $contest --train.steps 2000 --out asked >out 2>err </dev/null &
-pid=$!
-begun() { [ "$(find asked -name log.jsonl 2>/dev/null | wc -l)" -ge 3 ]; }
-await $pid begun
-kill -TERM "$(workers | sed -n 3p)"
-status=0
-wait $pid || status=$?
-[ $status -ne 0 ] || fail "a contest that was stopped ended well"
-says err '^orthant: rank 2 on .*: stopped by signal 15 after step'
-[ "$(results asked)" -lt 6 ] || fail "a contest whose rank was asked to stop went on"
+part "a rank of a contest is asked to stop: one with a run, one in the tuning, one that has none"
+begun() { # FOLDER COUNT: that many runs are under way
+    [ "$(find "$1" -name log.jsonl 2>/dev/null | wc -l)" -ge "$2" ]
+}
+asked() { # FOLDER COUNT SENTENCE WORD...: the third of three ranks, when that many runs are under way
+    folder=$1 count=$2 sentence=$3
+    shift 3
+    mpirun --oversubscribe -n 3 "$orthant" "$@" --train.steps 2000 --out "$folder" >out 2>err </dev/null &
+    pid=$!
+    await $pid begun "$folder" "$count"
+    kill -TERM "$(workers | sed -n 3p)"
+    ended 143 $pid "a contest of which a rank was asked to stop"
+    says err "^orthant: rank 2 on .*: stopped by signal 15$sentence"
+    [ "$(results "$folder")" -lt 2 ] || fail "$folder: a contest whose rank was asked to stop went on"
+}
+asked asked 3 ' after step' $contest
+asked asked-tuning 3 ' after step' $contest --compare.tune train.lr=1e-3,3e-3
+asked asked-idle 2 '; the same command' compare --config tiny.yaml --attention softmax --seeds 2 --compare.floor off \
+    --train.accumulate 2 $quickly
 
 part "contests that are refused"
 mkdir elsewhere
@@ -338,7 +388,8 @@ elsewhere() { # FOLDER SENTENCE: the second rank runs in another folder
     [ $status -ne 0 ] || fail "a rank elsewhere took part: $1"
     says err "orthant: rank 1 on .*: $2"
 }
-elsewhere "$PWD/refused-contest" 'the training text has the SHA-256'
+elsewhere "$PWD/refused-contest" 'the SHA-256 of the training text is'
+cp text.txt elsewhere
 elsewhere refused-contest-1 '.* is not there: a contest on several hosts needs a folder that all of them see'
 ranks 2 2 $contest --equal time --out refused-contest-2
 says err 'equal time measures runs one after another on one machine'

@@ -70,6 +70,31 @@ static void test_who_stands_still_is_named(void **state)
             fail_msg("rank %d: %s", r, ranks[r].sentence);
 }
 
+/* Each waits for a message of the one before it, and so all for the first, which stands still. */
+static void *chain_body(void *argument)
+{
+    struct rank *r = argument;
+    struct oa_cluster *cl = &r->cluster;
+    struct oa_messages *m = cl->ops->open(cl);
+    int word;
+    if (cl->rank > 0) {
+        cl->ops->receive(m, cl->rank - 1, 5, &word, sizeof word);
+        r->e = oa_messages_wait(cl, m, "a word");
+    }
+    cl->ops->close(m);
+    return NULL;
+}
+
+static void test_who_is_waited_for_through_others_is_named(void **state)
+{
+    (void)state;
+    struct rank ranks[MOST];
+    on_ranks(4, 1.5, chain_body, NULL, ranks);
+    for (int r = 1; r < 4; r++)
+        if (ranks[r].e != OA_IO || !strstr(ranks[r].sentence, "for a word from rank 0:"))
+            fail_msg("rank %d: %s", r, ranks[r].sentence);
+}
+
 /* task: for each rank what it says; NULL: nothing failed. */
 static void *agree_body(void *argument)
 {
@@ -160,9 +185,13 @@ static void test_alone_there_is_nothing_to_do(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_counts_of_a_wait),        cmocka_unit_test(test_a_wait_has_an_end),
-        cmocka_unit_test(test_who_stands_still_is_named),    cmocka_unit_test(test_all_know_of_a_failure),
-        cmocka_unit_test(test_the_first_rank_may_be_gone),   cmocka_unit_test(test_who_fails_alone_knows_it),
+        cmocka_unit_test(test_what_counts_of_a_wait),
+        cmocka_unit_test(test_a_wait_has_an_end),
+        cmocka_unit_test(test_who_stands_still_is_named),
+        cmocka_unit_test(test_who_is_waited_for_through_others_is_named),
+        cmocka_unit_test(test_all_know_of_a_failure),
+        cmocka_unit_test(test_the_first_rank_may_be_gone),
+        cmocka_unit_test(test_who_fails_alone_knows_it),
         cmocka_unit_test(test_alone_there_is_nothing_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

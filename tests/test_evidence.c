@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Experiments: what a prediction says of an answer, of records made by hand; comparisons between contests against scipy
- * 1.17.1 (ttest_1samp, two one-sided tests by stats.t) and Holm's correction of statsmodels 0.15.0; what is refused;
- * what pages hold.
+ * 1.17.1 (ttest_1samp, two one-sided tests by stats.t) and Holm's correction of statsmodels 0.15.0; speeds against
+ * signed ranks of which all 2^n patterns were enumerated (Python); what is refused; what pages hold.
  */
 #include "testing.h"
 
@@ -54,6 +54,9 @@ static void expect_error(enum oa_error code, const char *part)
     "  axis: width\n  variants: [{name: small, at: 32, set: {model.width: 32}}, "                                      \
     "{name: large, at: 64, set: {model.width: 64}}]\n"
 
+/* b, with what is given. */
+#define STARTING(member, set) "  variants: [{name: a, set: {data.task: mlm}}, {name: b, " member ", set: {" set "}}]\n"
+
 static enum oa_error read_claim(struct oa_experiment *e, const char *predicts, const char *more)
 {
     struct oa_text text;
@@ -72,6 +75,40 @@ static void keep(const char *variant, json_t *record)
     snprintf(name, sizeof name, FOLDER "/%s.json", variant);
     assert_int_equal(oa_sealed_write(context, name, record), OA_OK);
     json_decref(record);
+}
+
+/* What orthant evidence would have written into the record of a variant. */
+static void claim(const struct oa_experiment *e, const struct oa_variant *v)
+{
+    char name[128];
+    struct oa_options o = v->options;
+    struct oa_digest declared;
+    struct oa_text text;
+    json_t *record;
+    snprintf(name, sizeof name, FOLDER "/%.60s.json", v->name);
+    if (!oa_file_exists(name))
+        return;
+    if (v->from >= 0)
+        snprintf(o.train_init, sizeof o.train_init, FOLDER "/%.60s", e->variants[v->from].name);
+    oa_text_init(&text, context);
+    oa_options_json(&o, &text);
+    assert_int_equal(oa_sealed_read(context, name, "", &record), OA_OK);
+    assert_int_equal(oa_digest_of_file(context, FOLDER "/declared.json", &declared), OA_OK);
+    json_object_set_new(record, "options", json_loads(text.s, 0, NULL));
+    json_object_set_new(record, "declared", json_sprintf("sha256:%s", declared.hex));
+    assert_int_equal(oa_sealed_write(context, name, record), OA_OK);
+    oa_text_free(&text);
+    json_decref(record);
+}
+
+/* The records in the folder are those of the experiment. */
+static enum oa_error judge(const struct oa_experiment *e, struct oa_judged *j)
+{
+    assert_int_equal(system("rm -f " FOLDER "/declared.json"), 0);
+    assert_int_equal(oa_declare(context, e, FOLDER, FOLDER), OA_OK);
+    for (int v = 0; v < e->variant_count; v++)
+        claim(e, &e->variants[v]);
+    return oa_judge(context, e, FOLDER, j);
 }
 
 static json_t *runs(const double *losses, int count)
@@ -143,7 +180,7 @@ static void answers_and_relations(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (int r = 0; r < OA_RELATIONS; r++) {
+        for (int r = 0; r <= OA_AT_LEAST_AS_GOOD_AS; r++) { /* those about scores */
             struct oa_against a = { .verdict = cases[i].verdict,
                                     .difference = { .n = 5, .mean = cases[i].mean, .half = cases[i].half } };
             if (letters[oa_held_of((enum oa_relation)r, &a, 0.05)] != cases[i].held[r])
@@ -171,7 +208,7 @@ static void within_a_contest(void **state)
     keep("contest", record_of(small_softmax, small_random, 5));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(read_claim(&e, cases[i].prediction, ""), OA_OK);
-        assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK);
+        assert_int_equal(judge(&e, &j), OA_OK);
         assert_int_equal(j.count, 1);
         if (j.held != cases[i].held)
             fail_msg("%s: %s", cases[i].prediction, oa_held_name(j.held));
@@ -206,7 +243,7 @@ static void without_an_effect_nothing_is_equal(void **state)
     keep("contest", blind());
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(read_claim(&e, cases[i].prediction, ""), OA_OK);
-        assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK);
+        assert_int_equal(judge(&e, &j), OA_OK);
         assert_int_equal(j.held, cases[i].held);
         oa_judged_free(&j);
         oa_experiment_free(&e);
@@ -214,11 +251,11 @@ static void without_an_effect_nothing_is_equal(void **state)
     assert_int_equal(read_claim(&e, "softmax @ small as good as softmax @ large", VARIANTS), OA_OK);
     keep("small", blind());
     keep("large", record_of(large_softmax, large_random, 5));
-    assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK);
+    assert_int_equal(judge(&e, &j), OA_OK);
     assert_int_equal(j.held, OA_HELD_HOLDS); /* one of them attends */
     oa_judged_free(&j);
     keep("large", blind());
-    assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK);
+    assert_int_equal(judge(&e, &j), OA_OK);
     assert_int_equal(j.held, OA_HELD_UNJUDGED);
     oa_judged_free(&j);
     oa_experiment_free(&e);
@@ -241,12 +278,12 @@ static void between_contests(void **state)
                                 VARIANTS),
                      OA_OK);
     keep("small", record_of(small_softmax, small_random, 5));
-    assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK); /* the other contest has not ended */
+    assert_int_equal(judge(&e, &j), OA_OK); /* the other contest has not ended */
     assert_int_equal(j.held, OA_HELD_NOT_RUN);
     assert_int_equal(oa_judged_count(&j, OA_HELD_NOT_RUN), 3);
     oa_judged_free(&j);
     keep("large", record_of(large_softmax, large_random, 5));
-    assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK);
+    assert_int_equal(judge(&e, &j), OA_OK);
     assert_int_equal(j.count, 4);
     assert_int_equal(j.held, OA_HELD_HOLDS);
     near(j.findings[0].against.difference.mean, 0.116);
@@ -272,12 +309,12 @@ static void seeds_are_paired(void **state)
     assert_int_equal(read_claim(&e, "random @ small worse than random @ large", VARIANTS), OA_OK);
     keep("small", record_of(small_softmax, small_random, 5));
     keep("large", record_of(large_softmax, fewer, 3));
-    assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK);
+    assert_int_equal(judge(&e, &j), OA_OK);
     assert_int_equal(j.findings[0].against.difference.n, 3);
     near(j.findings[0].against.difference.mean, 0.11);
     oa_judged_free(&j);
     keep("large", record_of(large_softmax, failed, 5)); /* the seeds that survive are no fair sample */
-    assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK);
+    assert_int_equal(judge(&e, &j), OA_OK);
     assert_int_equal(j.held, OA_HELD_UNJUDGED);
     oa_judged_free(&j);
     oa_experiment_free(&e);
@@ -306,7 +343,7 @@ static void directions_between_contests(void **state)
     assert_int_equal(read_claim(&e, "random @ small worse than random @ large", VARIANTS), OA_OK);
     keep("small", with_accuracy(small_random, 60, 0.5));
     keep("large", with_accuracy(large_random, 70, 0.4));
-    assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK);
+    assert_int_equal(judge(&e, &j), OA_OK);
     assert_int_equal(j.held, OA_HELD_HOLDS);
     near(j.findings[0].against.difference.mean, -9.8); /* 0, 1, 4, 4, 1 have the mean 2 */
     oa_judged_free(&j);
@@ -321,7 +358,7 @@ static void one_that_fails_decides(void **state)
     keep("contest", record_of(small_softmax, small_random, 5));
     assert_int_equal(
         read_claim(&e, "random worse than softmax, random better than dense, random better than floor", ""), OA_OK);
-    assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK);
+    assert_int_equal(judge(&e, &j), OA_OK);
     assert_int_equal(j.held, OA_HELD_FAILS);
     assert_int_equal(oa_judged_count(&j, OA_HELD_HOLDS), 1);
     assert_int_equal(oa_judged_count(&j, OA_HELD_UNJUDGED), 1);
@@ -329,7 +366,182 @@ static void one_that_fails_decides(void **state)
     oa_experiment_free(&e);
 }
 
+/* ---- speeds ---- */
+
+static const double softmax_steps[] = { 0.021, 0.0202, 0.0219, 0.0205, 0.0210, 0.0222, 0.0201 };
+static const double random_steps[] = { 0.0302, 0.0290, 0.0311, 0.0297, 0.0295, 0.0330, 0.0291 };
+static const double dense_steps[] = { 0.0212, 0.0201, 0.0221, 0.0203, 0.0213, 0.0220, 0.0202 };
+
+static void add_rounds(json_t *record, size_t entry, const double *seconds, int rounds)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < rounds; i++)
+        json_array_append_new(list, json_real(seconds[i]));
+    json_object_set_new(json_array_get(json_object_get(record, "entries"), entry), "step_seconds", list);
+}
+
+static json_t *timed(int rounds)
+{
+    json_t *record = record_of(small_softmax, small_random, 5);
+    add_rounds(record, 0, softmax_steps, rounds);
+    add_rounds(record, 1, random_steps, 7);
+    add_rounds(record, 2, dense_steps, rounds);
+    return record;
+}
+
+/* random takes 1.44 times as long; dense about as long as softmax; the floor was not timed. */
+static void speeds_by_rounds(void **state)
+{
+    static const struct {
+        const char *prediction, *says;
+        enum oa_held held;
+        double value, low, high;
+    } cases[] = { { "softmax faster than random", "faster", OA_HELD_HOLDS, 1.4398913214170228, 1.4200913242009132,
+                    1.4669960635887587 },
+                  { "random faster than softmax", "slower", OA_HELD_FAILS, 0.69449685898230307, 0.68166508746701648,
+                    0.70418006430868163 },
+                  { "dense faster than softmax", "not resolved", OA_HELD_OPEN, NAN, NAN, NAN },
+                  { "softmax faster than dense", "not resolved", OA_HELD_OPEN, NAN, NAN, NAN },
+                  { "floor faster than softmax", "not timed", OA_HELD_UNJUDGED, NAN, NAN, NAN } };
+    struct oa_experiment e;
+    struct oa_judged j;
+    (void)state;
+    keep("contest", timed(7));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(read_claim(&e, cases[i].prediction, ""), OA_OK);
+        assert_int_equal(judge(&e, &j), OA_OK);
+        if (j.held != cases[i].held)
+            fail_msg("%s: %s", cases[i].prediction, oa_held_name(j.held));
+        assert_string_equal(oa_finding_says(&j, &j.findings[0]), cases[i].says);
+        if (isfinite(cases[i].value)) {
+            near(j.findings[0].speed.value, cases[i].value);
+            near(j.findings[0].speed.low, cases[i].low);
+            near(j.findings[0].speed.high, cases[i].high);
+        }
+        oa_judged_free(&j);
+        oa_experiment_free(&e);
+    }
+}
+
+/* Rounds that only one of them has are no rounds, and too few say nothing. */
+static void speeds_need_rounds(void **state)
+{
+    struct oa_experiment e;
+    struct oa_judged j;
+    (void)state;
+    assert_int_equal(read_claim(&e, "softmax faster than random, softmax faster than dense", ""), OA_OK);
+    keep("contest", timed(5));
+    assert_int_equal(judge(&e, &j), OA_OK);
+    assert_int_equal(j.findings[0].speed.n, 0);
+    assert_int_equal(j.findings[1].speed.n, 5);
+    assert_int_equal(oa_judged_count(&j, OA_HELD_UNJUDGED), 2);
+    oa_judged_free(&j);
+    oa_experiment_free(&e);
+}
+
+/* ---- rankings ---- */
+
+/* The contest with other verdicts: of random and of dense against softmax, of random against dense. */
+static json_t *ranked(const char *random, const char *dense, const char *pair)
+{
+    json_t *record = record_of(small_softmax, small_random, 5), *entries = json_object_get(record, "entries");
+    json_object_set_new(json_object_get(json_array_get(entries, 1), "statistics"), "baseline",
+                        answer(random, 0.1, 0.1));
+    json_object_set_new(json_object_get(json_array_get(entries, 2), "statistics"), "baseline", answer(dense, 0.1, 0.1));
+    json_object_set_new(json_array_get(json_object_get(record, "pairs"), 0), "verdict", json_string(pair));
+    return record;
+}
+
+static void rankings(void **state)
+{
+    static const struct {
+        const char *small[3], *large[3], *says;
+        enum oa_held held;
+        struct oa_ranking pairs;
+    } cases[] = {
+        { { "worse", "as good", "worse" },
+          { "worse", "as good", "worse" },
+          "the same order",
+          OA_HELD_HOLDS,
+          { 3, 0, 0 } },
+        { { "worse", "identical", "worse" },
+          { "worse", "as good", "worse" },
+          "the same order",
+          OA_HELD_HOLDS,
+          { 3, 0, 0 } },
+        { { "worse", "better", "worse" },
+          { "worse", "better", "better" },
+          "another order",
+          OA_HELD_FAILS,
+          { 2, 1, 0 } },
+        { { "worse", "better", "worse" },
+          { "not resolved", "worse", "worse" },
+          "another order",
+          OA_HELD_FAILS,
+          { 1, 1, 1 } },
+        { { "worse", "better", "worse" }, { "worse", "as good", "worse" }, "not resolved", OA_HELD_OPEN, { 2, 0, 1 } },
+        { { "not resolved", "better", "worse" },
+          { "not resolved", "better", "worse" },
+          "not resolved",
+          OA_HELD_OPEN,
+          { 2, 0, 1 } },
+        { { "worse", "better", "cannot be judged" },
+          { "worse", "better", "worse" },
+          "not resolved",
+          OA_HELD_OPEN,
+          { 2, 0, 1 } },
+    };
+    struct oa_experiment e;
+    struct oa_judged j;
+    (void)state;
+    assert_int_equal(read_claim(&e, "ranking @ small same as ranking @ large", VARIANTS), OA_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        keep("small", ranked(cases[i].small[0], cases[i].small[1], cases[i].small[2]));
+        keep("large", ranked(cases[i].large[0], cases[i].large[1], cases[i].large[2]));
+        assert_int_equal(judge(&e, &j), OA_OK);
+        if (j.held != cases[i].held)
+            fail_msg("case %zu: %s", i, oa_held_name(j.held));
+        assert_string_equal(oa_finding_says(&j, &j.findings[0]), cases[i].says);
+        assert_memory_equal(&j.findings[0].ranking, &cases[i].pairs, sizeof cases[i].pairs);
+        oa_judged_free(&j);
+    }
+    oa_experiment_free(&e);
+}
+
+/* Before both contests have ended there is nothing to rank, and a ranking is no member of the family of differences. */
+static void rankings_wait(void **state)
+{
+    struct oa_experiment e;
+    struct oa_judged j;
+    (void)state;
+    assert_int_equal(
+        read_claim(&e, "ranking @ small same as ranking @ large, random @ small worse than random @ large", VARIANTS),
+        OA_OK);
+    keep("small", record_of(small_softmax, small_random, 5));
+    assert_int_equal(system("rm -f " FOLDER "/large.json"), 0);
+    assert_int_equal(judge(&e, &j), OA_OK);
+    assert_int_equal(oa_judged_count(&j, OA_HELD_NOT_RUN), 2);
+    assert_string_equal(oa_finding_says(&j, &j.findings[0]), "");
+    oa_judged_free(&j);
+    keep("large", record_of(large_softmax, large_random, 5));
+    assert_int_equal(judge(&e, &j), OA_OK);
+    assert_int_equal(j.held, OA_HELD_HOLDS);
+    near(j.findings[1].against.holm, 0.0003535580073321956); /* as p: alone in its family */
+    oa_judged_free(&j);
+    oa_experiment_free(&e);
+}
+
 /* ---- what is refused ---- */
+
+static void change(const char *name, const char *remove, const char *key, json_t *value)
+{
+    json_t *object;
+    assert_int_equal(oa_sealed_read(context, name, "", &object), OA_OK);
+    json_object_del(object, remove);
+    json_object_set_new(object, key, value);
+    assert_int_equal(oa_sealed_write(context, name, object), OA_OK);
+    json_decref(object);
+}
 
 static void wrong_predictions_are_refused(void **state)
 {
@@ -344,7 +556,28 @@ static void wrong_predictions_are_refused(void **state)
         { "random better than random", "", "\"random\" is on both sides" },
         { "random as good as floor", "", "against the floor there are better than and worse than" },
         { "nothing better than softmax", "", "nothing" },
-        { "random worse than softmax", "  proof: none\n", "has no member \"proof\"" },
+        { "softmax @ small faster than softmax @ large", VARIANTS, "name the same variant on both sides" },
+        { "ranking same as ranking", "", "write ranking @ ONE same as ranking @ ANOTHER" },
+        { "ranking @ small same as ranking @ small", VARIANTS, "\"ranking\" is on both sides" },
+        { "ranking @ small better than ranking @ large", VARIANTS, "write ranking @ ONE" },
+        { "ranking @ small same as softmax @ large", VARIANTS, "write ranking @ ONE" },
+        { "softmax @ small same as softmax @ large", VARIANTS, "write ranking @ ONE" },
+        { "random worse than softmax, random worse than softmax", "", "\"random worse than softmax\" says what" },
+        { "random worse than softmax, softmax better than random", "", "says what \"random worse than softmax\" says" },
+        { "random worse than softmax, random better than softmax", "", "cannot both hold" },
+        { "random as good as softmax, softmax as good as random", "", "says what" },
+        { "random as good as softmax, softmax better than random", "", "cannot both hold" },
+        { "random at least as good as softmax, softmax better than random", "", "cannot both hold" },
+        { "random faster than softmax, softmax faster than random", "", "cannot both hold" },
+        { "random worse than softmax, random @ small better than softmax @ small", VARIANTS, "cannot both hold" },
+        { "random @ small worse than softmax @ small, random worse than softmax", VARIANTS, "says what" },
+        { "random @ small worse than random @ large, random @ large better than random @ small", VARIANTS,
+          "says what" },
+        { "ranking @ small same as ranking @ large, ranking @ large same as ranking @ small", VARIANTS, "says what" },
+        { "random worse than softmax", "  proof: none\n",
+          "the section claim has no member \"proof\"; there are title, question, source, scale, published, data, "
+          "predicts, "
+          "variants, axis" },
         { "random worse than softmax", "  variants: [{name: a, set: {model.widht: 3}}]\n", ":9: unknown option" },
         { "random worse than softmax", "  variants: [{name: a/b, set: {model.width: 32}}]\n", "needs a name" },
         { "random worse than softmax", "  variants: [{name: a, set: {model.width: 32}}, {name: a, set: {}}]\n",
@@ -352,7 +585,26 @@ static void wrong_predictions_are_refused(void **state)
         { "random @ a worse than random @ b",
           "  variants: [{name: a, set: {compare.margin: 0.1}}, {name: b, set: {model.width: 32}}]\n",
           "one compare.margin" },
+        { "random @ a worse than random @ b, softmax @ b better than softmax @ c",
+          "  variants: [{name: a, set: {model.width: 32}}, {name: b, set: {model.width: 64}}, "
+          "{name: c, set: {compare.margin: 0.1}}]\n",
+          "one compare.margin" },
+        { "random @ a worse than random @ b, softmax @ c better than softmax @ d",
+          "  variants: [{name: a, set: {model.width: 32}}, {name: b, set: {model.width: 64}}, "
+          "{name: c, set: {compare.margin: 0.1}}, {name: d, set: {compare.margin: 0.1}}]\n",
+          "one compare.margin" },
         { "random as good as softmax", "  variants: [{name: a, set: {compare.margin: 0}}]\n", "needs compare.margin" },
+        { "random worse than softmax", STARTING("from: c", ""),
+          ":9: variant b starts from \"c\", and no variant before" },
+        { "random worse than softmax", STARTING("from: b", ""),
+          "variant b starts from \"b\", and no variant before it" },
+        { "random worse than softmax", STARTING("from: a", "train.init: there"),
+          "b starts from a: it cannot have train" },
+        { "random worse than softmax", STARTING("from: a", "compare.attentions: [softmax, random, linear]"),
+          "variant b starts from a, in which \"linear\" takes no part" },
+        { "random worse than softmax",
+          "  variants: [{name: a, set: {compare.floor: no}}, {name: b, from: a, set: {model.width: 32}}]\n",
+          "variant b starts from a, which has no floor to start from" },
     };
     struct oa_experiment e;
     (void)state;
@@ -363,28 +615,84 @@ static void wrong_predictions_are_refused(void **state)
     }
 }
 
+static void predictions_beside_each_other(void **state)
+{
+    struct oa_experiment e;
+    (void)state;
+    assert_int_equal(read_claim(&e,
+                                "random worse than softmax, dense   worse   than softmax, random faster than softmax, "
+                                "softmax @ small better than random @ large, softmax @ large better than random @ "
+                                "small, dense at least as good as random, dense better than random",
+                                VARIANTS),
+                     OA_OK);
+    assert_int_equal(e.prediction_count, 7);
+    oa_experiment_free(&e);
+}
+
 static void changes_after_the_declaration_are_refused(void **state)
 {
     struct oa_experiment e;
-    char date[16];
+    struct oa_declared declared;
     (void)state;
+    assert_int_equal(system("rm -f " FOLDER "/declared.json"), 0);
     assert_int_equal(read_claim(&e, "random worse than softmax", ""), OA_OK);
-    assert_int_equal(oa_declared_check(context, &e, FOLDER, date), OA_OK);
-    assert_string_equal(date, "");
-    assert_int_equal(oa_declare(context, &e, FOLDER), OA_OK);
-    assert_int_equal(oa_declared_check(context, &e, FOLDER, date), OA_OK);
-    assert_int_equal(strlen(date), 10);
+    assert_int_equal(oa_declared_check(context, &e, FOLDER, &declared), OA_OK);
+    assert_string_equal(declared.date, "");
+    assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_OK);
+    assert_int_equal(oa_declared_check(context, &e, FOLDER, &declared), OA_OK);
+    assert_int_equal(strlen(declared.date), 10);
+    assert_int_equal(json_array_size(declared.changed), 0);
+    json_decref(declared.changed);
     e.variants[0].options.compare_most_seeds = 99; /* says how long to go on */
-    assert_int_equal(oa_declare(context, &e, FOLDER), OA_OK);
+    e.variants[0].options.compare_ranks = 2;       /* what makes the runs */
+    e.variants[0].options.cluster_patience = 30;
+    assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_OK);
+    change(FOLDER "/declared.json", "", "variants", /* as it was, and by a version that had it otherwise */
+           json_pack("{s:{s:s, s:s, s:s, s:s, s:s, s:s}}", "contest", "compare.seeds", "5", "compare.baseline",
+                     "softmax", "compare.margin", "0.05", "compare.attentions", "softmax\nrandom\ndense", "data.train",
+                     "absent/text.txt", "cluster.patience", "90"));
+    assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_OK);
     e.variants[0].options.compare_margin = 0.2;
-    assert_int_equal(oa_declare(context, &e, FOLDER), OA_ARGUMENT);
-    expect_error(OA_ARGUMENT,
-                 "compare.margin of the contest contest was declared as 0.05 before the runs, and now it is "
-                 "0.2");
+    assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_ARGUMENT);
+    expect_error(OA_ARGUMENT, "compare.margin of the contest was declared as 0.05 before the runs, and now it is "
+                              "0.2");
     oa_experiment_free(&e);
     assert_int_equal(read_claim(&e, "random better than softmax", ""), OA_OK);
-    assert_int_equal(oa_declare(context, &e, FOLDER), OA_ARGUMENT);
+    assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_ARGUMENT);
     expect_error(OA_ARGUMENT, "prediction 1 was declared as \"random worse than softmax\"");
+    oa_experiment_free(&e);
+    assert_int_equal(read_claim(&e, "random worse than softmax", ""), OA_OK);
+    snprintf(e.variants[0].options.compare_attentions, OA_OPTION_TEXT, "random\nsoftmax");
+    assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_ARGUMENT);
+    expect_error(OA_ARGUMENT, "compare.attentions of the contest was declared as softmax, random, dense before the "
+                              "runs, and now it is random, softmax");
+    oa_experiment_free(&e);
+}
+
+/* What starts from what is declared, too; and nothing but that is there where nothing starts from anything. */
+static void what_starts_from_what_is_declared(void **state)
+{
+    struct oa_experiment e;
+    char *text;
+    size_t length;
+    (void)state;
+    assert_int_equal(read_claim(&e, "random worse than softmax", STARTING("from: a", "")), OA_OK);
+    assert_int_equal(e.variants[0].from, -1);
+    assert_int_equal(e.variants[1].from, 0);
+    assert_int_equal(system("rm -f " FOLDER "/declared.json"), 0);
+    assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_OK);
+    assert_int_equal(oa_file_read(context, FOLDER "/declared.json", &text, &length), OA_OK);
+    assert_int_equal(strstr(text, "\"train.init\":\"the contest a\"") != NULL, 1);
+    oa_free(text);
+    e.variants[1].from = -1;
+    assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_ARGUMENT);
+    expect_error(OA_ARGUMENT, "train.init of the contest b was declared as the contest a before the runs, and now it "
+                              "is its default");
+    assert_int_equal(system("rm " FOLDER "/declared.json"), 0);
+    assert_int_equal(oa_declare(context, &e, FOLDER, FOLDER), OA_OK);
+    assert_int_equal(oa_file_read(context, FOLDER "/declared.json", &text, &length), OA_OK);
+    assert_null(strstr(text, "train.init"));
+    oa_free(text);
     oa_experiment_free(&e);
 }
 
@@ -448,7 +756,7 @@ static void pages_say_it(void **state)
                      OA_OK);
     keep("small", record_of(small_softmax, small_random, 5));
     keep("large", record_of(large_softmax, large_random, 5));
-    assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK);
+    assert_int_equal(judge(&e, &j), OA_OK);
     oa_text_init(&text, context);
     oa_evidence_markdown(&j, 1, "charts", &text);
     has(&text, "| A \\<claim\\> \\| with marks (`evidence-test`) | holds here | 2 hold of 2 | 2 of 2 | 80.0 s |");
@@ -494,6 +802,76 @@ static void what_was_not_run_is_said(void **state)
     oa_experiment_free(&e);
 }
 
+static void pages_say_speeds_and_orders(void **state)
+{
+    struct oa_experiment e;
+    struct oa_judged j;
+    struct oa_text text;
+    (void)state;
+    assert_int_equal(
+        read_claim(&e, "softmax @ small faster than random @ small, ranking @ small same as ranking @ large", VARIANTS),
+        OA_OK);
+    keep("small", timed(7));
+    keep("large", ranked("better", "as good", "worse"));
+    assert_int_equal(judge(&e, &j), OA_OK);
+    oa_text_init(&text, context);
+    oa_evidence_markdown(&j, 1, "charts", &text);
+    has(&text,
+        "| softmax @ small faster than random @ small | small | 1.44 times as fast (1.42 to 1.47) | faster | holds "
+        "here |");
+    has(&text,
+        "| ranking @ small same as ranking @ large | small, large | pairs: 2 alike, 1 opposed, 0 not told in both | "
+        "another order | fails here |");
+    assert_null(strstr(text.s, "](charts/evidence-test.svg)")); /* no differences to draw */
+    json_t *root = oa_evidence_json(&j, 1);
+    const json_t *list = json_object_get(json_array_get(json_object_get(root, "experiments"), 0), "predictions");
+    const json_t *first = json_array_get(json_object_get(json_array_get(list, 0), "findings"), 0);
+    const json_t *second = json_array_get(json_object_get(json_array_get(list, 1), "findings"), 0);
+    near(json_number_value(json_object_get(json_object_get(first, "speed"), "low")), 1.4200913242009132);
+    assert_string_equal(json_string_value(json_object_get(first, "found")), "faster");
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(second, "pairs"), "opposed")), 1);
+    assert_null(json_object_get(second, "speed"));
+    json_decref(root);
+    oa_text_free(&text);
+    oa_judged_free(&j);
+    oa_experiment_free(&e);
+}
+
+/* Where contests are about different things, it is said which about which; and what starts from what. */
+static void pages_say_what_starts_from_what(void **state)
+{
+    struct oa_experiment e;
+    struct oa_judged j;
+    struct oa_text text;
+    (void)state;
+    assert_int_equal(read_claim(&e, "random @ b worse than softmax @ b, softmax @ b better than softmax @ c",
+                                "  variants: [{name: a, set: {data.task: mlm, compare.margin: 0.3}}, "
+                                "{name: b, from: a, set: {}}, {name: c, set: {}}]\n"),
+                     OA_OK); /* what is compared with no other may have a margin of its own */
+    keep("a", record_of(small_softmax, small_random, 5));
+    json_t *accuracy = record_of(large_softmax, large_random, 5);
+    json_object_set_new(accuracy, "metric", json_string("accuracy"));
+    json_object_set_new(
+        accuracy, "measures",
+        json_pack("[{s:s, s:s, s:b, s:i}]", "name", "accuracy", "unit", "%", "higher_is_better", 1, "decimals", 2));
+    keep("b", accuracy);
+    assert_int_equal(judge(&e, &j), OA_OK);
+    oa_text_init(&text, context);
+    oa_evidence_markdown(&j, 1, "charts", &text);
+    has(&text, "Contests: `a`: data.task = mlm, compare.margin = 0.3; `b`: runs start from those of `a`; `c`: .");
+    has(&text,
+        "Scores: `a`: loss, differences in nats a token, less is better; `b`: accuracy, differences in % points, "
+        "more is better; ± is half of a 95 % interval over the seeds.\n");
+    oa_text_free(&text);
+    json_t *root = oa_evidence_json(&j, 1),
+           *contests = json_object_get(json_array_get(json_object_get(root, "experiments"), 0), "contests");
+    assert_true(json_is_null(json_object_get(json_array_get(contests, 0), "from")));
+    assert_string_equal(json_string_value(json_object_get(json_array_get(contests, 1), "from")), "a");
+    json_decref(root);
+    oa_judged_free(&j);
+    oa_experiment_free(&e);
+}
+
 /* A record whose numbers were edited is not judged. */
 static void edited_records_are_refused(void **state)
 {
@@ -509,6 +887,70 @@ static void edited_records_are_refused(void **state)
     oa_experiment_free(&e);
 }
 
+/* Declarations once had no digests of the data, and records did not say their declaration: of these the dates tell. */
+static void records_of_older_versions(void **state)
+{
+    struct oa_experiment e;
+    struct oa_judged j;
+    (void)state;
+    assert_int_equal(read_claim(&e, "random worse than softmax", ""), OA_OK);
+    keep("contest", record_of(small_softmax, small_random, 5));
+    assert_int_equal(judge(&e, &j), OA_OK);
+    oa_judged_free(&j);
+    change(FOLDER "/contest.json", "declared", "machine", json_pack("{s:s}", "date", "2026-11-20T05:45:18Z"));
+    assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_FORMAT); /* the declaration is of this version */
+    expect_error(OA_FORMAT, "contest.json was not made under the declared.json beside it");
+    oa_judged_free(&j);
+    change(FOLDER "/declared.json", "data", "date", json_string("2026-11-20"));
+    assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_OK);
+    oa_judged_free(&j);
+    change(FOLDER "/declared.json", "data", "date", json_string("2026-11-21"));
+    assert_int_equal(oa_judge(context, &e, FOLDER, &j), OA_FORMAT);
+    expect_error(OA_FORMAT, "contest.json was not made under");
+    oa_judged_free(&j);
+    oa_experiment_free(&e);
+}
+
+/* Options are held against those that were declared, whatever folder the files are in, but for those that are tuned. */
+static void records_are_of_the_declared_options(void **state)
+{
+    struct oa_experiment e;
+    struct oa_judged j;
+    (void)state;
+    assert_int_equal(read_claim(&e, "random worse than softmax",
+                                "  variants: [{name: a, set: {data.train: 'one.txt,two.txt', "
+                                "compare.tune: \"train.lr=1e-3,3e-3\"}}]\n"),
+                     OA_OK);
+    keep("a", record_of(small_softmax, small_random, 5));
+    assert_int_equal(judge(&e, &j), OA_OK);
+    oa_judged_free(&j);
+    static const struct {
+        const char *section, *name, *value;
+        enum oa_error code;
+    } cases[] = { { "data", "train", "\"there/one.txt,/else/two.txt\"", OA_OK },
+                  { "data", "train", "\"there/one.txt\"", OA_FORMAT },
+                  { "data", "train", "\"one.txt,stwo.txt\"", OA_FORMAT },
+                  { "data", "train", "\"one.txt,two.txt\"", OA_OK },
+                  { "train", "lr", "0.5", OA_OK },
+                  { "compare", "jobs", "3", OA_OK },
+                  { "train", "steps", "7", OA_FORMAT },
+                  { "train", "steps", "null", OA_FORMAT } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *record, *value = json_loads(cases[i].value, JSON_DECODE_ANY, NULL);
+        assert_int_equal(oa_sealed_read(context, FOLDER "/a.json", "", &record), OA_OK);
+        json_object_set_new(json_object_get(json_object_get(record, "options"), cases[i].section), cases[i].name,
+                            value);
+        assert_int_equal(oa_sealed_write(context, FOLDER "/a.json", record), OA_OK);
+        json_decref(record);
+        if (oa_judge(context, &e, FOLDER, &j) != cases[i].code)
+            fail_msg("case %zu", i);
+        if (cases[i].code != OA_OK)
+            expect_error(OA_FORMAT, "a.json is of a contest with another");
+        oa_judged_free(&j);
+    }
+    oa_experiment_free(&e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -519,13 +961,23 @@ int main(void)
         cmocka_unit_test_setup_teardown(seeds_are_paired, open_all, close_all),
         cmocka_unit_test_setup_teardown(directions_between_contests, open_all, close_all),
         cmocka_unit_test_setup_teardown(one_that_fails_decides, open_all, close_all),
+        cmocka_unit_test_setup_teardown(speeds_by_rounds, open_all, close_all),
+        cmocka_unit_test_setup_teardown(speeds_need_rounds, open_all, close_all),
+        cmocka_unit_test_setup_teardown(rankings, open_all, close_all),
+        cmocka_unit_test_setup_teardown(rankings_wait, open_all, close_all),
         cmocka_unit_test_setup_teardown(wrong_predictions_are_refused, open_all, close_all),
+        cmocka_unit_test_setup_teardown(predictions_beside_each_other, open_all, close_all),
         cmocka_unit_test_setup_teardown(changes_after_the_declaration_are_refused, open_all, close_all),
+        cmocka_unit_test_setup_teardown(what_starts_from_what_is_declared, open_all, close_all),
+        cmocka_unit_test_setup_teardown(pages_say_what_starts_from_what, open_all, close_all),
         cmocka_unit_test_setup_teardown(missing_data_are_said, open_all, close_all),
         cmocka_unit_test(complete_contests),
         cmocka_unit_test_setup_teardown(pages_say_it, open_all, close_all),
+        cmocka_unit_test_setup_teardown(pages_say_speeds_and_orders, open_all, close_all),
         cmocka_unit_test_setup_teardown(what_was_not_run_is_said, open_all, close_all),
         cmocka_unit_test_setup_teardown(edited_records_are_refused, open_all, close_all),
+        cmocka_unit_test_setup_teardown(records_of_older_versions, open_all, close_all),
+        cmocka_unit_test_setup_teardown(records_are_of_the_declared_options, open_all, close_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,6 +189,12 @@ static int all_taken_but(const struct models *m, const char *const *new)
     return fresh;
 }
 
+static bool equal_to(const struct oa_array *a, const struct oa_tensors *f)
+{
+    const struct oa_array *b = oa_tensors_find(f, a->name);
+    return b && a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0;
+}
+
 /* A run of no steps that starts from `from`, and one that does not; both read text alike. */
 static void begin_both(struct oa_options *o, const char *from)
 {
@@ -237,6 +243,34 @@ static void a_masked_model_becomes_a_classifier(void **state)
     train(&o, "now");
     m = open_models("masked", "now", "now");
     all_taken_but(&m, new);
+    close_models(&m);
+    again();
+}
+
+/* Its classifier goes with it where there are as many classes, whatever they are called, and by its file too; without
+ * classes all else does. */
+static void a_classifier_becomes_another(void **state)
+{
+    (void)state;
+    static const char *const nothing[] = { NULL }, *const tokens[] = { "embedding.", NULL }; /* <mask> is new */
+    struct oa_options o = options("classify", 12);
+    set_option(&o, "data.tokenizer", "byte");
+    train(&o, "classes");
+    shell("sed 's/^fast/slow/;s/^late/early/' class.tsv > renamed.tsv");
+    o = options("classify", 0);
+    set_option(&o, "data.train", "renamed.tsv");
+    begin_both(&o, "classes");
+    struct models m = open_models("classes", "fresh", "now");
+    assert_int_equal(all_taken_but(&m, nothing), 0);
+    assert_false(equal_to(oa_tensors_find(m.fresh, "classifier.weight"), m.from));
+    close_models(&m);
+    shell("grep -q '\"labels\": ..early., .slow.' now/config.json");
+    again();
+    o = options("mlm", 0);
+    set_option(&o, "train.init", "classes/model.safetensors");
+    train(&o, "now");
+    m = open_models("classes", "now", "now");
+    assert_int_equal(all_taken_but(&m, tokens), 1);
     close_models(&m);
     again();
 }
@@ -372,12 +406,6 @@ static void rows_follow_their_tokens(void **state)
 /* ---- what is frozen ---- */
 
 static const char chains[] = "softmax(qk=permutation) ; softmax(qk=haar)";
-
-static bool equal_to(const struct oa_array *a, const struct oa_tensors *f)
-{
-    const struct oa_array *b = oa_tensors_find(f, a->name);
-    return b && a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0;
-}
 
 /* Matrices that another seed would draw otherwise, one of them kept as a transform, are those of the run it starts
  * from; they are read back, and can be started from again. */
@@ -634,6 +662,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_masked_model_becomes_a_classifier),
+        cmocka_unit_test(a_classifier_becomes_another),
         cmocka_unit_test(tables_alone_for_another_stack),
         cmocka_unit_test(spans_become_a_translation),
         cmocka_unit_test(a_masked_model_becomes_half_of_a_translation),

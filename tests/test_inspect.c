@@ -2,9 +2,12 @@
  * inspect: numbers of maps against closed forms, and the maps of models against what their layers gave. */
 #include "testing.h"
 
-#include "inspect/inspect.h"
+#include "api/word_links.h"
+#include "inspect/alignment.h"
 
 #include <math.h>
+#include <string.h>
+#include <unistd.h>
 
 static oa_context *context;
 
@@ -19,6 +22,8 @@ static int close_context(void **state)
 {
     (void)state;
     oa_close(context);
+    unlink("words-test.txt");
+    unlink("words-test.safetensors");
     return 0;
 }
 
@@ -70,6 +75,61 @@ static void numbers_are_the_closed_forms(void **state)
         uniform[i] *= i % 2 ? -3 : 3; /* mass is of sizes, whatever the signs and the sum */
     f = measured(uniform, false);
     assert_near(f.entropy, log(N), 1e-14);
+}
+
+/* ---- alignments ---- */
+
+static void words_are_linked_by_their_tokens(void **state)
+{
+    (void)state;
+    double weight[] = { 0.5, 0.3, 0, 0.2, 0, 0, 0.3, 0, 0, 0.7, 0, 0, 0, 1, 0, 0.4, 0.1, 0.1, 0.5, 0 };
+    const struct oa_alignment a = { context, 4, 5, weight };
+    const int32_t targets[] = { 0, 0, -1, 2 }, sources[] = { 0, 1, 1, -1, 2 };
+    int32_t link[3] = { 9, 9, 9 };
+    assert_int_equal(oa_alignment_link(&a, targets, sources, 3, link), OA_OK);
+    assert_int_equal(link[0], 2); /* 0.7 of one token, 0.6 of two, 0.5 of one */
+    assert_int_equal(link[1], -1);
+    assert_int_equal(link[2], 0); /* its most is with a special token, which is no word */
+    weight[9] = 0.55;
+    assert_int_equal(oa_alignment_link(&a, targets, sources, 3, link), OA_OK);
+    assert_int_equal(link[0], 1);
+}
+
+/* Words of a text up to its byte n, as a reader counts them. */
+static long words_before(const char *s, size_t n)
+{
+    long words = 0;
+    for (size_t i = 0; i < n; i++)
+        words += !strchr(" \t\n", s[i]) && (i == 0 || strchr(" \t\n", s[i - 1]));
+    return words;
+}
+
+static void words_are_those_of_the_line(void **state)
+{
+    (void)state;
+    static const char *const specs[] = { "char", "byte", "bpe:300", "word:30" };
+    static const char odd[] = " over the  lazy dog, and\tthe\nend. over the lazy dog, and the end. ";
+    static const char even[] = " over the lazy dog, and the end. over the lazy dog, and the end."; /* all words twice */
+    for (size_t k = 0; k < 4; k++) {
+        const char *text = k < 3 ? odd : even;
+        struct oa_tokenizer *tok;
+        struct oa_ids ids;
+        int32_t word[sizeof odd];
+        size_t at = 0, blank, length;
+        assert_int_equal(oa_file_write(context, "words-test.txt", text, strlen(text)), OA_OK);
+        assert_int_equal(oa_tokenizer_open(context, specs[k], "words-test.txt", NULL, &tok), OA_OK);
+        oa_ids_init(&ids, context);
+        assert_int_equal(oa_tokenizer_encode(tok, text, strlen(text), &ids), OA_OK);
+        assert_int_equal(oa_count_words(tok, ids.id, ids.count, -1, word), words_before(text, strlen(text)));
+        for (size_t i = 0; i < ids.count; i++, at += length) {
+            const char *bytes = oa_tokenizer_bytes(tok, ids.id[i], &length);
+            assert_memory_equal(bytes, text + at, length);
+            blank = strspn(bytes, " \t\n");
+            assert_int_equal(word[i], blank >= length ? -1 : words_before(text, at + blank + 1) - 1);
+        }
+        oa_ids_free(&ids);
+        oa_tokenizer_close(tok);
+    }
 }
 
 /* ---- fixed maps ---- */
@@ -292,12 +352,160 @@ static void base64_is_that_of_the_rfc(void **state)
     }
 }
 
+/* ---- alignments of models ---- */
+
+enum { SOURCE = 9, WRITTEN = 9, LENGTH = 16, HEADS = 4, WORDS = 3, SEEDS = 20 };
+static const char source_text[] = "ab cd ef", written_text[] = "ff f edca";
+static const int32_t source_words[SOURCE] = { 0, 0, -1, 1, 1, -1, 2, 2, -1 };
+static const int32_t written_words[WRITTEN] = { 0, 0, -1, 1, -1, 2, 2, 2, 2 };
+
+/* A model with random values, and its own tokens of both texts. */
+struct translator {
+    struct oa_trained t;
+    struct oa_ids source, written;
+    int32_t begin;
+};
+
+static void open_translator(struct translator *x, const char *attention, int seed)
+{
+    struct oa_options o = small(attention);
+    struct oa_model_form f = { .encoder = true, .decoder = true, .vocabulary = 10 };
+    int32_t end;
+    *x = (struct translator){ .t = { .context = context } };
+    o.model_layers = 3;
+    o.model_context = LENGTH;
+    o.train_seed = seed;
+    oa_ids_init(&x->source, context);
+    oa_ids_init(&x->written, context);
+    assert_int_equal(oa_file_write(context, "words-test.txt", source_text, strlen(source_text)), OA_OK);
+    assert_int_equal(oa_tokenizer_open(context, "char", "words-test.txt", NULL, &x->t.tokenizer), OA_OK);
+    assert_int_equal(oa_tokenizer_add_special(x->t.tokenizer, "<s>", &x->begin), OA_OK);
+    assert_int_equal(oa_tokenizer_add_special(x->t.tokenizer, "</s>", &end), OA_OK);
+    assert_int_equal(oa_tokenizer_encode(x->t.tokenizer, source_text, strlen(source_text), &x->source), OA_OK);
+    assert_int_equal(oa_ids_add(&x->source, end), OA_OK);
+    assert_int_equal(oa_tokenizer_encode(x->t.tokenizer, written_text, strlen(written_text), &x->written), OA_OK);
+    assert_int_equal(oa_device_open(context, OA_PRECISION_F32, false, &x->t.device), OA_OK);
+    assert_int_equal(oa_model_open(x->t.device, &o, &f, false, &x->t.model), OA_OK);
+    oa_tape_init(&x->t.tape, x->t.device);
+}
+
+static void close_translator(struct translator *x)
+{
+    oa_ids_free(&x->source);
+    oa_ids_free(&x->written);
+    oa_trained_close(&x->t);
+}
+
+static struct oa_sequences source_of(const struct translator *x)
+{
+    return (struct oa_sequences){ .rows = 1, .length = SOURCE, .ids = x->source.id };
+}
+
+static int32_t most_looked_at(double looked[WRITTEN][SOURCE], int32_t word)
+{
+    double sum[WORDS] = { 0 };
+    for (long t = 0; t < WRITTEN; t++)
+        for (long s = 0; s < SOURCE; s++)
+            if (written_words[t] == word && source_words[s] >= 0)
+                sum[source_words[s]] += looked[t][s];
+    return sum[0] >= sum[1] && sum[0] >= sum[2] ? 0 : sum[1] >= sum[2] ? 1 : 2;
+}
+
+/* How many words have another link than what is looked at. */
+static int other_links(struct translator *x, double looked[WRITTEN][SOURCE])
+{
+    const struct oa_sequences in = source_of(x);
+    struct oa_links links;
+    int others = 0;
+    assert_int_equal(oa_links_find(&x->t, &in, x->written.id, WRITTEN, &links), OA_OK);
+    assert_int_equal(links.count, WORDS);
+    for (int32_t w = 0; w < WORDS; w++) {
+        assert_int_equal(links.link[w].target, w);
+        others += links.link[w].source != most_looked_at(looked, w);
+    }
+    oa_free(links.link);
+    return others;
+}
+
+/* Σ_h softmax(logits_h) / H, which is what `random`, frozen, looks at whatever it reads. */
+static void read_map(const struct oa_tensors *file, const char *name, double looked[WRITTEN][SOURCE])
+{
+    const struct oa_array *logits = oa_tensors_find(file, name);
+    memset(looked, 0, WRITTEN * sizeof *looked);
+    for (size_t r = 0; r < HEADS * WRITTEN; r++) {
+        size_t row = (r / WRITTEN * LENGTH + r % WRITTEN) * LENGTH;
+        double sum = 0;
+        for (size_t s = 0; s < SOURCE; s++)
+            sum += exp(oa_array_value(logits, row + s));
+        for (size_t s = 0; s < SOURCE; s++)
+            looked[r % WRITTEN][s] += exp(oa_array_value(logits, row + s)) / sum / HEADS;
+    }
+}
+
+static void links_are_those_of_a_known_map(void **state)
+{
+    (void)state;
+    int last_differs = 0;
+    for (int seed = 1; seed <= SEEDS; seed++) {
+        struct translator x;
+        struct oa_tensors *file;
+        double looked[WRITTEN][SOURCE];
+        open_translator(&x, "cross: random(frozen)", seed);
+        assert_int_equal(oa_model_save(x.t.model, x.t.tokenizer, "words-test.safetensors", true), OA_OK);
+        assert_int_equal(oa_tensors_open(context, "words-test.safetensors", &file), OA_OK);
+        read_map(file, "decoder.layers.1.cross_attention.random.logits", looked);
+        assert_int_equal(other_links(&x, looked), 0);
+        read_map(file, "decoder.layers.2.cross_attention.random.logits", looked);
+        last_differs += other_links(&x, looked);
+        oa_tensors_close(file);
+        close_translator(&x);
+    }
+    assert_true(last_differs > 5);
+}
+
+/* The map of the second of three layers when the decoder reads these tokens. */
+static void inspect_map(struct translator *x, const int32_t *read, double looked[WRITTEN][SOURCE])
+{
+    const struct oa_sequences in = source_of(x), out = { .rows = 1, .length = WRITTEN, .ids = read };
+    struct oa_inspection what;
+    assert_int_equal(oa_inspect_model(&x->t.tape, x->t.model, &out, &in, &what), OA_OK);
+    const struct oa_layer_view *v = &what.layer[6]; /* encoder 3, decoder: self, cross, self, cross */
+    assert_true(v->layer->shape.cross && v->number == 1);
+    memset(looked, 0, WRITTEN * sizeof *looked);
+    for (long i = 0; i < HEADS * WRITTEN * SOURCE; i++)
+        looked[i / SOURCE % WRITTEN][i % SOURCE] += v->map[i] / HEADS;
+    oa_inspection_close(&what);
+}
+
+/* A token was made where the one before it was read. */
+static void links_are_of_the_row_that_wrote(void **state)
+{
+    (void)state;
+    int late = 0;
+    for (int seed = 1; seed <= SEEDS; seed++) {
+        struct translator x;
+        double looked[WRITTEN][SOURCE];
+        int32_t read[WRITTEN];
+        open_translator(&x, "softmax", seed);
+        read[0] = x.begin;
+        memcpy(read + 1, x.written.id, (WRITTEN - 1) * sizeof *read);
+        inspect_map(&x, read, looked);
+        assert_int_equal(other_links(&x, looked), 0);
+        inspect_map(&x, x.written.id, looked);
+        late += other_links(&x, looked);
+        close_translator(&x);
+    }
+    assert_true(late > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_the_closed_forms), cmocka_unit_test(fixed_maps_cover_themselves),
-        cmocka_unit_test(maps_give_what_layers_gave),   cmocka_unit_test(stacks_and_cross_attention_are_seen),
-        cmocka_unit_test(what_is_covered_is_replaced),  cmocka_unit_test(colours_rise_evenly),
+        cmocka_unit_test(words_are_linked_by_their_tokens), cmocka_unit_test(words_are_those_of_the_line),
+        cmocka_unit_test(links_are_those_of_a_known_map),   cmocka_unit_test(links_are_of_the_row_that_wrote),
+        cmocka_unit_test(numbers_are_the_closed_forms),     cmocka_unit_test(fixed_maps_cover_themselves),
+        cmocka_unit_test(maps_give_what_layers_gave),       cmocka_unit_test(stacks_and_cross_attention_are_seen),
+        cmocka_unit_test(what_is_covered_is_replaced),      cmocka_unit_test(colours_rise_evenly),
         cmocka_unit_test(base64_is_that_of_the_rfc),
     };
     threads_only("maps_*");

@@ -307,6 +307,26 @@ static void fronts(void **state)
     unmake(&m);
 }
 
+/* As often right with every seed, and not the same models: there is no luck to test by, and none is first. */
+static void nobody_alone_is_first(void **state)
+{
+    static struct made m;
+    (void)state;
+    make(&m, 3, ACCURACY);
+    for (int r = 0; r < SEEDS; r++) {
+        m.runs[0][r] = run_with(r, 87.5);
+        m.runs[1][r] = run_with(r, 87.5);
+        m.runs[1][r].valid_loss += 0.01;
+    }
+    m.contest.until.ending = OA_ENDING_RESOLVED;
+    judge(&m);
+    assert_int_equal(m.summary.entries[0].verdict, OA_VERDICT_UNJUDGED); /* the same score, the same verdict */
+    assert_int_equal(m.summary.entries[1].verdict, OA_VERDICT_UNJUDGED);
+    has(m.summary.conclusion, "less and open share the highest accuracy. open cannot be judged");
+    has(m.summary.conclusion, "No other question is open after 6 seeds.");
+    unmake(&m);
+}
+
 static void what_is_open(void **state)
 {
     static struct made m;
@@ -835,6 +855,7 @@ int main(void)
         cmocka_unit_test(every_pair),
         cmocka_unit_test(both_directions_say_the_same),
         cmocka_unit_test(fronts),
+        cmocka_unit_test(nobody_alone_is_first),
         cmocka_unit_test(what_is_open),
         cmocka_unit_test(the_floor),
         cmocka_unit_test(as_many_right_answers),

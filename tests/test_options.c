@@ -39,7 +39,7 @@ static void expect_error(enum oa_error code, const char *part)
 static enum oa_error load(const char *yaml)
 {
     assert_int_equal(oa_file_write(context, "options-test.yaml", yaml, strlen(yaml)), OA_OK);
-    return oa_options_load(context, &options, "options-test.yaml");
+    return oa_options_load(context, &options, "options-test.yaml", NULL);
 }
 
 static enum oa_error set(const char *key, const char *value)
@@ -222,7 +222,7 @@ static void wrong_yaml_is_refused_with_its_line(void **state)
         assert_int_equal(load(cases[i].yaml), cases[i].code);
         expect_error(cases[i].code, cases[i].part);
     }
-    assert_int_equal(oa_options_load(context, &options, "absent.yaml"), OA_IO);
+    assert_int_equal(oa_options_load(context, &options, "absent.yaml", NULL), OA_IO);
     expect_error(OA_IO, "cannot read absent.yaml");
 }
 

@@ -7,12 +7,21 @@
  */
 #include "testing.h"
 
-#include "device/cpu.h"
+#include "device/cpu/cpu_logits.h"
+#include "kernels/attention_tile.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
-enum { BATCH = 2, HEADS = 2, LENGTH = 150, MOST_WIDTH = 40, NUMBERS = BATCH * LENGTH * HEADS * MOST_WIDTH };
+enum {
+    BATCH = 2,
+    HEADS = 2,
+    LENGTH = 150,
+    SECOND = 71,
+    MOST_WIDTH = 40,
+    NUMBERS = BATCH * LENGTH * HEADS * MOST_WIDTH
+};
 
 /* A tile of attention in one call; product by product with operands in panels; the same without panels. */
 enum table { WHOLE, PANELS, UNPACKED, TABLES };
@@ -30,6 +39,7 @@ static void use(struct fixture *f, const struct oa_kernels *k)
 {
     f->table[WHOLE] = *k;
     f->table[WHOLE].key_block = 64; /* so that there are several tiles */
+    f->table[WHOLE].query_block = OA_ATTENTION_ROWS;
     f->table[PANELS] = f->table[WHOLE];
     f->table[PANELS].attention_tile = NULL;
     f->table[UNPACKED] = f->table[PANELS];
@@ -52,7 +62,7 @@ static int set_up(void **state)
     for (int i = 0; i < TABLES; i++) {
         for (int n = 0; n < ARRAYS; n++)
             f.x[i][n] = oa_alloc(f.context, NUMBERS * sizeof(uint16_t));
-        f.lse[i] = oa_alloc(f.context, BATCH * HEADS * LENGTH * sizeof(float));
+        f.lse[i] = oa_alloc(f.context, 2 * BATCH * HEADS * LENGTH * sizeof(float));
     }
     f.packed = oa_alloc(f.context, 1 << 20);
     *state = &f;
@@ -127,7 +137,8 @@ struct shape {
     long window;
     double keep;
     bool ragged;
-    long hole; /* a row of V that is no number, and which the first 64 queries do not see; 0: none */
+    long hole; /* a row of V that is no number, and which the first block of queries does not see; 0: none */
+    int32_t lengths[BATCH]; /* of the sequences where they are ragged; all have as many rows as the first */
 };
 
 static void open_device(oa_context *c, const struct oa_kernels *k, struct oa_device *d)
@@ -143,22 +154,19 @@ static void open_device(oa_context *c, const struct oa_kernels *k, struct oa_dev
     d->cpu->kernels = *k;
 }
 
-static void run(struct fixture *f, const struct shape *s, int which)
+static struct oa_logits attention(struct fixture *f, const struct shape *s, int which)
 {
-    static const int32_t lengths[BATCH] = { LENGTH, 71 };
-    const struct oa_kernels *k = &f->table[which];
     uint16_t **x = f->x[which];
     long ld = HEADS * s->width;
-    struct oa_device d;
     struct oa_logits a = {
         .shape = { .batch = BATCH,
-                   .queries = LENGTH,
-                   .keys = LENGTH,
+                   .queries = s->lengths[0],
+                   .keys = s->lengths[0],
                    .heads = HEADS,
                    .value_width = s->width,
                    .causal = s->causal,
-                   .query_lengths = s->ragged ? lengths : NULL,
-                   .key_lengths = s->ragged ? lengths : NULL },
+                   .query_lengths = s->ragged ? s->lengths : NULL,
+                   .key_lengths = s->ragged ? s->lengths : NULL },
         .parts = 1,
         .part = { { .kind = OA_PART_DOT,
                     .width = s->width,
@@ -181,9 +189,15 @@ static void run(struct fixture *f, const struct shape *s, int which)
     };
     if (s->window)
         a.support = oa_support_local(s->window, 1);
-    open_device(f->context, k, &d);
-    d.ops->logits(&d, &a);
-    d.ops->logits_gradient(&d, &a);
+    return a;
+}
+
+static void run(struct fixture *f, const struct oa_logits *a, int which)
+{
+    struct oa_device d;
+    open_device(f->context, &f->table[which], &d);
+    d.ops->logits(&d, a);
+    d.ops->logits_gradient(&d, a);
     oa_arena_free(&d.scratch);
     d.ops->close(&d);
     assert_int_equal(oa_status(f->context), OA_OK);
@@ -193,31 +207,37 @@ static void run(struct fixture *f, const struct shape *s, int which)
 static void compare_tables(struct fixture *f)
 {
     static const struct shape shapes[] = {
-        { "all keys", 40, false, 0, 1, false, 0 },
-        { "causal", 16, true, 0, 1, false, 0 },
-        { "narrow", 5, true, 0, 1, false, 0 },
-        { "a window", 32, true, 17, 1, false, 0 },
-        { "dropout", 16, false, 0, 0.7, false, 0 },
-        { "a window and lengths", 40, true, 37, 0.9, true, 0 },
-        { "lengths", 32, false, 0, 1, true, 0 },
-        { "a window that ends within a panel", 32, false, 10, 1, false, 85 },
+        { "all keys", 40, false, 0, 1, false, 0, { LENGTH, SECOND } },
+        { "causal", 16, true, 0, 1, false, 0, { LENGTH, SECOND } },
+        { "narrow", 5, true, 0, 1, false, 0, { LENGTH, SECOND } },
+        { "a window", 32, true, 17, 1, false, 0, { LENGTH, SECOND } },
+        { "dropout", 16, false, 0, 0.7, false, 0, { LENGTH, SECOND } },
+        { "a window and lengths", 40, true, 37, 0.9, true, 0, { LENGTH, SECOND } },
+        { "lengths", 32, false, 0, 1, true, 0, { LENGTH, SECOND } },
+        { "a window that ends within a panel", 32, false, 10, 1, false, 148, { LENGTH, SECOND } },
+        { "few keys", 32, true, 0, 1, false, 0, { 64, SECOND } },
+        { "few keys, wide", 40, false, 0, 0.9, false, 0, { 112, SECOND } },
+        { "few keys and lengths", 32, true, 0, 1, true, 0, { 112, 48 } },
+        { "few keys and a length within a strip", 16, false, 0, 1, true, 0, { 128, SECOND } },
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const struct shape *s = &shapes[i];
         fill(f);
         for (int which = 0; which < TABLES && s->ragged; which++)
             for (int n = Q; n <= DO; n++)
-                for (long row = LENGTH + 71; row < BATCH * LENGTH; row++)
+                for (long row = s->lengths[0] + s->lengths[1]; row < BATCH * s->lengths[0]; row++)
                     f->x[which][n][row * HEADS * s->width] = 0x7fc0; /* no number */
         for (int which = 0; which < TABLES && s->hole; which++)
             f->x[which][V][s->hole * HEADS * s->width] = 0x7fc0;
-        for (int which = 0; which < TABLES; which++)
-            run(f, s, which);
+        for (int which = 0; which < TABLES; which++) {
+            struct oa_logits a = attention(f, s, which);
+            run(f, &a, which);
+        }
         for (int which = 1; which < TABLES; which++)
             for (int n = O; n < ARRAYS; n++)
-                if (memcmp(f->x[0][n], f->x[which][n], (size_t)(BATCH * LENGTH * HEADS * s->width) * 2) != 0)
+                if (memcmp(f->x[0][n], f->x[which][n], (size_t)(BATCH * s->lengths[0] * HEADS * s->width) * 2) != 0)
                     fail_msg("%s: array %d differs with table %d", s->name, n, which);
-        for (long row = 0; row < (s->hole ? 64 : LENGTH); row++)
+        for (long row = 0; row < (s->hole ? OA_ATTENTION_ROWS : s->lengths[0]); row++)
             assert_false(isnan(oa_bf16_to_float(f->x[0][O][row * HEADS * s->width])));
     }
 }
@@ -241,11 +261,161 @@ static void so_it_has_on_the_processor(void **state)
     use_plain_tiles(f);
 }
 
+/* ---- the other engines that take panels ---- */
+
+static struct oa_attention_shape ragged(long value_width, bool causal)
+{
+    static const int32_t lengths[BATCH] = { LENGTH, SECOND };
+    return (struct oa_attention_shape){ .batch = BATCH,
+                                        .queries = LENGTH,
+                                        .keys = LENGTH,
+                                        .heads = HEADS,
+                                        .value_width = value_width,
+                                        .causal = causal,
+                                        .query_lengths = lengths,
+                                        .key_lengths = lengths };
+}
+
+/* What is no number, in rows of padding. */
+static void spoil(uint16_t **x, long ldq, long ldv)
+{
+    for (int n = Q; n <= DO; n++)
+        for (long i = (LENGTH + SECOND) * (n == Q || n == K ? ldq : ldv); i < NUMBERS; i++)
+            x[n][i] = 0x7fc0;
+}
+
+static void polynomial(struct oa_device *d, uint16_t **x, float *den, bool causal)
+{
+    enum { WIDTH = 20, VALUES = 33 };
+    struct oa_polynomial a = { .shape = ragged(VALUES, causal),
+                               .width = WIDTH,
+                               .degree = 4,
+                               .scale = 0.3,
+                               .bias = 1,
+                               .q = x[Q],
+                               .k = x[K],
+                               .v = x[V],
+                               .ldq = HEADS * WIDTH,
+                               .ldk = HEADS * WIDTH,
+                               .ldv = HEADS * VALUES,
+                               .dq = x[DQ],
+                               .dk = x[DK],
+                               .dv = x[DV],
+                               .o = x[O],
+                               .ldo = HEADS * VALUES,
+                               .den = den };
+    spoil(x, a.ldq, a.ldv);
+    d->ops->polynomial(d, &a);
+    a.d_o = x[DO];
+    d->ops->polynomial_gradient(d, &a);
+}
+
+/* Features as they are, 23 of them, or made of rows of 6: 28. */
+static void linear(struct oa_device *d, uint16_t **x, float *den, bool causal, long squared)
+{
+    enum { FEATURES = 23, VALUES = 33 };
+    long columns = squared ? squared : FEATURES;
+    struct oa_linear_attention a = { .shape = ragged(VALUES, causal),
+                                     .features = FEATURES,
+                                     .squared_width = squared,
+                                     .squared = { 1, 0.5, 0.25 },
+                                     .fq = x[Q],
+                                     .fk = x[K],
+                                     .ldfq = HEADS * columns,
+                                     .ldfk = HEADS * columns,
+                                     .dfq = x[DQ],
+                                     .dfk = x[DK],
+                                     .v = x[V],
+                                     .ldv = HEADS * VALUES,
+                                     .dv = x[DV],
+                                     .o = x[O],
+                                     .ldo = HEADS * VALUES,
+                                     .den = den,
+                                     .policy = OA_DENOMINATOR_ADD,
+                                     .epsilon = 1 };
+    if (squared)
+        a.features = oa_quadratic_features(squared, a.squared);
+    spoil(x, a.ldfq, a.ldv);
+    d->ops->linear_attention(d, &a);
+    a.d_o = x[DO];
+    d->ops->linear_attention_gradient(d, &a);
+}
+
+static void run_engine(struct fixture *f, int engine, bool causal, int which)
+{
+    struct oa_device d;
+    open_device(f->context, &f->table[which], &d);
+    if (engine == 0)
+        polynomial(&d, f->x[which], f->lse[which], causal);
+    else
+        linear(&d, f->x[which], f->lse[which], causal, engine == 1 ? 0 : 6);
+    oa_arena_free(&d.scratch);
+    d.ops->close(&d);
+    assert_int_equal(oa_status(f->context), OA_OK);
+}
+
+/* The bits that they have where every product packs its operands itself. */
+static void so_have_the_other_engines(void **state)
+{
+    struct fixture *f = *state;
+    for (int n = 0; n < 6; n++) {
+        fill(f);
+        for (int which = PANELS; which < TABLES; which++)
+            run_engine(f, n / 2, n % 2, which);
+        for (int array = O; array < ARRAYS; array++)
+            if (memcmp(f->x[PANELS][array], f->x[UNPACKED][array], NUMBERS * sizeof(uint16_t)) != 0)
+                fail_msg("engine %d: array %d differs", n / 2, array);
+        for (long i = 0; i < LENGTH; i++)
+            assert_false(isnan(oa_bf16_to_float(f->x[PANELS][O][i * HEADS * 33])));
+    }
+}
+
+static atomic_long pairs_met;
+static void (*softmax_met)(const struct oa_softmax_pairs *x);
+
+static void count_pairs(const struct oa_softmax_pairs *x)
+{
+    atomic_fetch_add(&pairs_met, x->rows * x->cols);
+    softmax_met(x);
+}
+
+/* What a plan counts is what the kernel makes: of each group of rows the panels of keys that any of them sees. So many
+ * heads that the backward pass meets each pair once. */
+static void pairs_are_those_that_are_made(void **state)
+{
+    struct fixture *f = *state;
+    static const struct shape shapes[] = {
+        { "all keys", 20, false, 0, 1, false, 0, { LENGTH, SECOND } },
+        { "causal", 16, true, 0, 1, false, 0, { LENGTH, SECOND } },
+        { "a window", 20, true, 17, 1, false, 0, { LENGTH, SECOND } },
+        { "a window to both sides", 9, false, 21, 1, false, 0, { LENGTH, SECOND } }
+    };
+    softmax_met = f->table[WHOLE].softmax_pairs;
+    f->table[WHOLE].softmax_pairs = count_pairs;
+    fill(f);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct oa_device d;
+        struct oa_logits a = attention(f, &shapes[i], WHOLE);
+        a.shape.batch = 2 * BATCH;
+        pairs_met = 0;
+        run(f, &a, WHOLE);
+        open_device(f->context, &f->table[WHOLE], &d);
+        double pairs = oa_tiles_pairs(&d, &a);
+        oa_arena_free(&d.scratch);
+        d.ops->close(&d);
+        if (pairs != (double)pairs_met)
+            fail_msg("%s: %.0f pairs, made %ld", shapes[i].name, pairs, (long)pairs_met);
+    }
+    f->table[WHOLE].softmax_pairs = softmax_met;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_of_a_packed_matrix),
         cmocka_unit_test(attention_has_the_bits_of_products_without_panels),
+        cmocka_unit_test(so_have_the_other_engines),
+        cmocka_unit_test(pairs_are_those_that_are_made),
         cmocka_unit_test(so_it_has_on_the_processor),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -2,7 +2,7 @@
  * Profiles of steps: with a clock that ticks once a look, every time is known; what is counted is what plans count. */
 #include "testing.h"
 
-#include "device/meter.h"
+#include "device/observers/meter.h"
 #include "train/train.h"
 
 #include <math.h>

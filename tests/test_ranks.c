@@ -196,12 +196,65 @@ static void test_a_run_has_the_same_bits(void **state)
     }
 }
 
+/* ---- what ranks were told ---- */
+
+static void *told_body(void *argument)
+{
+    struct rank *r = argument;
+    const struct oa_work *work = r->task;
+    struct oa_options o;
+    oa_options_default(&o);
+    r->e = oa_same_program(&r->cluster, &o, &work[r->cluster.rank]);
+    return NULL;
+}
+
+/* The second of two ranks is told something else; sentence: NULL: it is not. */
+static void check_told(const struct oa_work *second, const char *sentence)
+{
+    static const char *const two[] = { "softmax", "dense" };
+    const struct oa_work first = { .command = "compare", .folder = "a", .attentions = two, .count = 2 };
+    const struct oa_work work[] = { first, second ? *second : first };
+    struct rank ranks[MOST];
+    on_ranks(2, 60, told_body, work, ranks);
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(ranks[r].e, sentence ? OA_ARGUMENT : OA_OK);
+        if (!strstr(ranks[r].sentence, sentence ? sentence : ""))
+            fail_msg("rank %d: %s", r, ranks[r].sentence);
+    }
+}
+
+static void test_ranks_are_told_the_same(void **state)
+{
+    (void)state;
+    static const char *const two[] = { "softmax", "dense" }, *const other[] = { "softmax", "random" };
+    const struct oa_work told[] = {
+        { .command = "train", .folder = "a", .attentions = two, .count = 2 },
+        { .command = "compare", .folder = "b", .attentions = two, .count = 2 },
+        { .command = "compare", .folder = "a", .resume = true, .attentions = two, .count = 2 },
+        { .command = "compare", .folder = "a", .overwrite = true, .attentions = two, .count = 2 },
+        { .command = "compare", .folder = "a", .attentions = two, .count = 1 },
+        { .command = "compare", .folder = "a", .attentions = other, .count = 2 },
+    };
+    static const char *const sentences[] = {
+        "rank 1 on host1: the command is \"train\" here, and on rank 0 it is \"compare\"",
+        "--out is \"b\" here, and on rank 0 it is \"a\"",
+        "--resume is \"on\" here, and on rank 0 it is \"off\"",
+        "--overwrite is \"on\" here, and on rank 0 it is \"off\"",
+        "the number of attentions is \"1\" here, and on rank 0 it is \"2\"",
+        "--attention is \"random\" here, and on rank 0 it is \"dense\"",
+    };
+    check_told(NULL, NULL);
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        check_told(&told[i], sentences[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_validation_is_shared_out),
         cmocka_unit_test(test_a_stop_in_a_validation_is_one_of_all),
         cmocka_unit_test(test_a_run_has_the_same_bits),
+        cmocka_unit_test(test_ranks_are_told_the_same),
     };
     char *folder = enter_own_folder();
     if (!folder)

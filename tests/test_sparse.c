@@ -3,7 +3,7 @@
  * reachability, what bigbird draws, and layouts from files. */
 #include "testing.h"
 
-#include "device/cpu_logits.h"
+#include "device/cpu/cpu_logits.h"
 #include "device/key_sets.h"
 #include "verify/attention_case.h"
 

@@ -226,7 +226,7 @@ static void verdicts(void **state)
           3,
           { 1, 1.1, 1.2, 1.1, 1.1, 1.1 },
           { OA_VERDICT_LOWEST, OA_VERDICT_UNRESOLVED },
-          "a has the lowest loss, but b cannot be told from it with 3 seeds; 17 or more seeds would." },
+          "a and b share the lowest loss, but b cannot be told from a with 3 seeds; 17 or more seeds would." },
         /* The same models, also where neither is the best: said, not tested. */
         { 2,
           3,

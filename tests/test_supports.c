@@ -159,6 +159,20 @@ static void check_rows(const struct defined *t, const struct oa_attention_shape 
     }
 }
 
+/* Keys that are said to be alike are. */
+static void check_alike(const struct defined *t, const struct oa_attention_shape *a, long head)
+{
+    const struct oa_support_functions *f = oa_support_functions(&t->support);
+    for (long i = 0; f && f->alike && i < a->queries; i++)
+        for (long j = 0; j < a->keys; j++) {
+            long last = j + 1 + (i + j) % (a->keys - j), end = f->alike(&t->support, a, head, i, j, last);
+            assert_true(end > j && end <= last);
+            for (long k = j; k < end; k++)
+                if (asked(t, i, k))
+                    assert_int_equal(holds(t, head, i, k), holds(t, head, i, j));
+        }
+}
+
 static void check_tile(const struct defined *t, const struct oa_attention_shape *a, long head, const long at[4])
 {
     const struct oa_support_functions *f = oa_support_functions(&t->support);
@@ -190,6 +204,7 @@ static void every_form_is_its_definition(void **state)
         struct oa_attention_shape a = { .batch = 1, .queries = n, .keys = n, .heads = 2, .causal = t.causal };
         check_pairs(&t, &a, head);
         check_rows(&t, &a, head);
+        check_alike(&t, &a, head);
         for (int side = 0; side < 4; side += 2) {
             at[side] = draw(s, 22 + (uint64_t)side, 0, n - 1);
             at[side + 1] = draw(s, 23 + (uint64_t)side, at[side] + 1, n);

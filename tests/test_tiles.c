@@ -6,7 +6,7 @@
  */
 #include "testing.h"
 
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 
 #include <math.h>
 #include <string.h>

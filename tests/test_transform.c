@@ -4,7 +4,7 @@
 #include "testing.h"
 
 #include "attention/attention.h"
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sums over micro-batches do not depend on how many ranks made them; what they cost. */
+#include "base/forbidden.h"
 #include "cluster/tree_parts.h"
 #include "thread_ranks.h"
 
@@ -228,16 +229,28 @@ static void *stuck_body(void *argument)
     return NULL;
 }
 
+/* How many of the two that wait name the third alone. */
+static int name_the_third(double patience, struct rank ranks[MOST])
+{
+    int named = 0;
+    on_ranks(3, patience, stuck_body, &(struct sum_task){ .leaves = 3, .count = 2 * oa_bucket_size(3) }, ranks);
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(ranks[r].e, OA_IO);
+        named += strstr(ranks[r].sentence, "for gradients from rank 2:") != NULL;
+    }
+    return named;
+}
+
+/* Who waits says so after half of its patience: on a busy machine that may come too late for another's. */
 static void test_who_keeps_others_waiting_is_named(void **state)
 {
     (void)state;
     struct rank ranks[MOST];
-    on_ranks(3, 0.5, stuck_body, &(struct sum_task){ .leaves = 3, .count = 2 * oa_bucket_size(3) }, ranks);
-    for (int r = 0; r < 2; r++) {
-        assert_int_equal(ranks[r].e, OA_IO);
-        if (!strstr(ranks[r].sentence, "for gradients from rank 2:"))
-            fail_msg("rank %d: %s", r, ranks[r].sentence);
-    }
+    double patience = 0.5;
+    while (name_the_third(patience, ranks) < 2 && patience < 10)
+        patience *= 2;
+    if (patience > 10)
+        fail_msg("%s; %s", ranks[0].sentence, ranks[1].sentence);
 }
 
 static void test_ranks_must_divide_the_leaves(void **state)
@@ -274,7 +287,9 @@ static void test_what_is_exchanged(void **state)
         assert_int_equal(leaf.made, 8 / size);
         /* what waits at each level below the rank's node, and the shards that come in */
         double levels = size == 2 ? 2 : size == 4 ? 1 : 0;
-        assert_true((double)t.arena.peak == 4.0 * (double)count * (levels + (double)(size - 1) / size));
+        double waits = 4.0 * (double)count * (levels + (double)(size - 1) / size),
+               gaps = OA_FORBIDS ? 4096 : 0; /* (base/arena.c) */
+        assert_true((double)t.arena.peak >= waits && (double)t.arena.peak <= waits + gaps);
         oa_tree_sum_close(&t);
     }
     oa_device_close(d);

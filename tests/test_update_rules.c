@@ -369,6 +369,66 @@ static void test_learning_rates(void **state)
     }
 }
 
+/* ---- copies in bf16, which products read ---- */
+
+enum { SIDE = 300 }; /* of a matrix of more numbers than are updated at a time */
+
+static void open_copied(struct fixture *f, const char *optimizer)
+{
+    memset(f, 0, sizeof *f);
+    f->c = oa_open(&(struct oa_settings){ .threads = 2 });
+    oa_options_default(&f->o);
+    set_option(&f->o, "train.optimizer", optimizer);
+    assert_int_equal(oa_device_open(f->c, OA_PRECISION_BF16, false, &f->d), OA_OK);
+    oa_store_init(&f->store, f->d);
+    struct oa_parameter matrix = {
+        .name = "matrix", .dims = 2, .dim = { SIDE, SIDE }, .trainable = true, .decay = true
+    };
+    struct oa_parameter vector = { .name = "vector", .dims = 1, .dim = { 7 }, .trainable = true };
+    f->p[0] = oa_store_add(&f->store, &matrix);
+    f->p[1] = oa_store_add(&f->store, &vector);
+    assert_int_equal(oa_store_allocate(&f->store, 1, true), OA_OK);
+    for (int p = 0; p < 2; p++)
+        for (long i = 0; i < f->p[p]->count; i++)
+            ((float *)f->p[p]->gradient)[i] = (float)gradient_of(p, i, 1);
+}
+
+static long copies_that_differ(const struct fixture *f)
+{
+    long count = 0;
+    for (int p = 0; p < 2; p++)
+        for (long i = 0; i < f->p[p]->count; i++)
+            count += ((const uint16_t *)f->p[p]->act)[i] != oa_float_to_bf16(((const float *)f->p[p]->value)[i]);
+    return count;
+}
+
+static void test_copies(void **state)
+{
+    static const char *const optimizers[] = { "adamw", "sgd", "adafactor" };
+    (void)state;
+    for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++) {
+        struct fixture f;
+        open_copied(&f, optimizers[i]);
+        oa_optimizer_step_at(&f.store, &f.o, 1, 0.1, 1);
+        assert_int_equal(copies_that_differ(&f), 0);
+        close_fixture(&f);
+    }
+}
+
+/* Of shards the copies wait until all ranks have the values. */
+static void test_copies_of_shards(void **state)
+{
+    struct fixture f;
+    struct oa_tree_shard all = { .first = 0, .at = 0 };
+    struct oa_tree_sum sum = { .scattered = true, .shards = 1, .shard = &all };
+    (void)state;
+    open_copied(&f, "adamw");
+    all.end = f.store.updated;
+    assert_int_equal(oa_optimizer_update(&f.store, &sum, &f.o, 1, 0.1, 1), 0);
+    assert_true(copies_that_differ(&f) > SIDE);
+    close_fixture(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -378,6 +438,8 @@ int main(void)
         cmocka_unit_test(test_first_steps),
         cmocka_unit_test(test_momentum_gathers_speed),
         cmocka_unit_test(test_matrices_decay),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_copies_of_shards),
         cmocka_unit_test(unknown_choices_are_no_others),
         cmocka_unit_test(test_learning_rates),
     };

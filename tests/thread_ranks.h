@@ -115,11 +115,12 @@ static bool mail_arrived(struct oa_messages *m)
     return m->count == 0;
 }
 
-static void mail_missing(const struct oa_messages *m, char *out, size_t size)
+static bool mail_missing(const struct oa_messages *m, int rank)
 {
-    out[0] = 0;
-    if (m->wanted[0].tag >= 0)
-        snprintf(out, size, "rank %d", m->wanted[0].from);
+    for (int i = 0; i < m->count; i++)
+        if (m->wanted[i].tag >= 0 && m->wanted[i].from == rank)
+            return true;
+    return false;
 }
 
 static bool mail_hear(struct oa_cluster *cl, int tag, int *from, void *data, size_t room, size_t *bytes)

@@ -14,12 +14,15 @@
 # the build and linked before the library, whose own object of that file the linker then passes over.
 #
 # BUILD: the build with tests (build; made when it is not there). JOBS: how many at a time (2, or the cores there are).
+# FAULTS: another folder of lists. What only a sanitizer sees is in two, and its tests in the forms of its stage find it:
+#     FAULTS=tests/faults/memory BUILD=$PWD/build-asan ORTHANT_QUICK=memory tools/faults.sh --hinted
+#     FAULTS=tests/faults/races BUILD=$PWD/build-tsan ORTHANT_QUICK=threads tools/faults.sh --hinted
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
 build=${BUILD:-$root/build}
 jobs=${JOBS:-$(($(nproc) < 2 ? 1 : 2))}
-list=tests/faults
+list=${FAULTS:-tests/faults}
 patience=600 # seconds a test may take with a fault in it; endless loops are noticed too
 
 # ---- the list
@@ -130,7 +133,7 @@ passes() { # TEST PROGRAM FOLDER: run in FOLDER
     verify:*) set -- "$3" "$2" verify "${1#verify:}" --quick --quiet ;;
     esac
     status=0
-    (cd "$1" && shift && ORTHANT_QUICK=1 timeout $patience "$@") >"$1/log" 2>&1 || status=$?
+    (cd "$1" && shift && ORTHANT_QUICK=${ORTHANT_QUICK:-1} timeout $patience "$@") >"$1/log" 2>&1 || status=$?
     [ $status -eq 0 ] || [ $status -eq 77 ]
 }
 
@@ -159,7 +162,7 @@ judge() { # NAME FOLDER: one line, "killed TEST", "survived" or what is wrong wi
         [ -x "$2/$program" ] || link "$program" "$2" >"$2/log" 2>&1 || { echo "stale: $program does not link"; return; }
         passes "$test" "$2/$program" "$2" && continue
         passes_without "$test" "$2" || { echo "stale: $test fails without any fault"; return; }
-        echo "killed $test"
+        echo "killed $test$(sed -n 's/^SUMMARY: \([A-Za-z]*Sanitizer: [a-z -]*\).*/, \1/p' "$2/log" | head -n 1)"
         return
     done
     echo "survived"

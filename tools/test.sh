@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# test.sh [STAGE]...: everything `make test` runs, stage by stage, each with its time (`bare` goes on beside the others).
-# What was skipped comes last but one and says why; the last line is the result. It counts the tests of ctest, and of a
-# stage without any the stage. Build folders (build, build-clang, …) are kept, so a second run is quick; ccache is used
-# where there is one.
+# test.sh [STAGE]...: everything `make test` runs, stage by stage, each with its time by the clock and of the processor
+# (`bare` goes on beside the others). What was skipped comes last but one and says why; the last line is the result. It
+# counts the tests of ctest, and of a stage without any the stage. Build folders (build, build-asan, …) are kept, so a
+# second run is quick; ccache is used where there is one.
 set -u
 cd "$(dirname "$0")/.."
 jobs=$(nproc)
@@ -18,8 +18,14 @@ export CLICOLOR=0 CTEST_OUTPUT_ON_FAILURE=1
 configure() { # FOLDER COMPILER [CMAKE OPTION]...
     folder=$1 compiler=$2
     shift 2
+    compiled_by "$compiler" || rm -rf "$folder"
     CC=$compiler cmake -S . -B "$folder" -DCMAKE_COMPILE_WARNING_AS_ERROR=ON -DORTHANT_TESTS=ON "$@" \
         >"$scratch/configure" 2>&1 || { cat "$scratch/configure"; rm -rf "$folder/CMakeCache.txt"; return 1; }
+}
+
+# What another compiler was chosen for once is begun anew: cmake would stay with that one. `build` belongs to `make`.
+compiled_by() { # COMPILER
+    [ "$folder" = build ] || grep -qs "^CMAKE_C_COMPILER:.*/$(basename "$1")\$" "$folder/CMakeCache.txt"
 }
 
 build() { # FOLDER [TARGET]...: all of it, or only these
@@ -29,11 +35,13 @@ build() { # FOLDER [TARGET]...: all of it, or only these
         { grep -E -A6 'error|warning' "$scratch/build" || tail -n 20 "$scratch/build"; return 1; }
 }
 
-# The programs of these tests: what a stage does not run it need not build.
+# The programs that these tests are, or are given: what a stage does not run it need not build. CTest tells the command of
+# a test whose program was built before, and of another one where it looked for the program.
 programs() { # FOLDER [CTEST OPTION]...
     folder=$1
     shift
-    ctest --test-dir "$folder" -N "$@" | sed -n 's/^ *Test *#[0-9]*: \(test_[a-z_]*\)$/\1/p'
+    ctest --test-dir "$folder" -N -V "$@" 2>&1 |
+        sed -n -E 's/^([0-9]+: Test command|Could not find executable):? .*\/tests\/(test_[a-z_]*)"*$/\2/p' | sort -u
 }
 
 # Runs the tests of a folder, the long ones first, and adds what ctest counted.
@@ -81,19 +89,22 @@ release() {
 # The release tests in their short forms, in the build that `make` has begun, without those that only calculate: they
 # need nothing of the system that other programs do not need too.
 quick() {
-    configure build gcc -DCMAKE_COMPILE_WARNING_AS_ERROR=OFF && build build && ORTHANT_QUICK=1 tests build -E "$calculating"
+    configure build gcc -DCMAKE_COMPILE_WARNING_AS_ERROR=OFF &&
+        build build orthant-cli orthant-shared pages $(programs build -E "$calculating") &&
+        ORTHANT_QUICK=1 tests build -E "$calculating"
 }
 calculating='^test_(kernels|mechanisms|engine_.*|steps|train|theory|golden.*|statistics|anytime|baseline|ops|sparse)$'
 calculating="$calculating|^test_(transform|omega|generator|budgets|dropout|initial_values|update_rules|library)\$|^cli_faults\$"
 calculating="$calculating|^test_(metrics|synthetic|variance|until|supports|stack|tuning_report)\$|_guarded\$"
-calculating="$calculating|^test_(beam|forms|decodings|tasks|masking|measures|tiles|inspect|examples)\$"
+calculating="$calculating|^test_(beam|forms|decodings|tasks|masking|measures|tiles|inspect|examples|example_rows|example_batches)\$"
 
-# Where the program is slow, or was tested already, the tests run their short forms.
-clang_build() {
+# What clang says of the tests; the library it compiles whole for `no_onednn` and for the fuzzers.
+clang_warnings() {
     need clang || return 77
-    configure build-clang clang &&
-        build build-clang orthant-cli orthant-shared test_guarded $(programs build-clang -R '^test_' -E '_guarded$') &&
-        ORTHANT_QUICK=1 tests build-clang -R '^test_' -E '_guarded$'
+    plain && sed -n 's/^ *"command": "\(.*\)",$/\1/p' build-plain/compile_commands.json |
+        grep -v oa_guarded_open | grep '/tests/[a-z_]*\.c$' |
+        sed 's/\\\(["\\]\)/\1/g; s/ -o [^ ]* -c / -fsyntax-only /' >"$scratch/commands"
+    [ -s "$scratch/commands" ] && tr '\n' '\0' <"$scratch/commands" | xargs -0 -P "$jobs" -I '{}' sh -c '{}'
 }
 
 # What memory is touched; what is calculated there the release build has proved. What cli_threads trains test_train does.
@@ -113,8 +124,8 @@ tsan() {
         ORTHANT_QUICK=threads TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" tests build-tsan -E "$unshared"
 }
 
-threadless='language|files|statistics|report|explain|options|data|omega|kernels|chance|best|variance|tuning_report|until'
-threadless="$threadless|supports|stack|baseline|anytime|extremes|beam|examples|measures|masking|forms"
+threadless='language|files|tokenizers|statistics|report|explain|options|data|omega|kernels|chance|best|variance|tuning_report|until'
+threadless="$threadless|supports|stack|baseline|anytime|extremes|beam|examples|example_rows|example_batches|measures|masking|forms"
 threadless="$threadless|numbers|vary|speed|tune|contest|budgets|disk|model_files|adjusted|evidence|profile"
 words_and_files='damage|disk|help|kill|list|tokenizer|wrong_use|attentions|data|overwrite|score|until|distrust|inspect|evidence'
 words_and_files="$words_and_files|init|folder|exit_codes|headline|notes|ids|theory|demo_translate|compare_(identity|refusals)"
@@ -124,15 +135,17 @@ words_and_files="$words_and_files|threads"
 # guarded device does what sanitizers do.
 nothing_to_see='_dom$|^check_isa$|^cli_install$|_guarded$'
 
-# The products of plain C, the known bugs, and MPI where it is installed, in one build.
+# The products of plain C, the known bugs, and MPI where it is installed, in one build, optimised by the second compiler.
 plain() {
-    configure build-plain gcc -DORTHANT_ONEDNN=OFF -DORTHANT_BUGS=ON \
+    configure build-plain "$(command -v clang || echo gcc)" -DORTHANT_ONEDNN=OFF -DORTHANT_BUGS=ON \
         -DORTHANT_MPI="$(command -v mpicc >/dev/null && echo ON || echo OFF)"
 }
 
+# What depends on how a compiler orders and fuses calculations.
 no_onednn() {
-    plain && build build-plain test_ops test_train &&
-        tests build-plain -R '^test_(ops|train)$'
+    calculated='^test_(ops|train|kernels|golden|engine_.*)$'
+    plain && build build-plain $(programs build-plain -R "$calculated") &&
+        ORTHANT_QUICK=1 tests build-plain -R "$calculated"
 }
 
 header() {
@@ -197,10 +210,18 @@ bare() {
 
 # ----
 
+# Sets `spent` to the seconds of processor time of this shell and of all that it waited for: not in a shell of its own,
+# which has waited for nothing.
+count_time() {
+    times >"$scratch/times"
+    spent=$(tr ms '  ' <"$scratch/times" | awk '{ s += 60 * ($1 + $3) + $2 + $4 } END { printf "%.0f", s }')
+}
+
 run() { # STAGE
     stage=$1
     echo "== $stage"
-    start=$(date +%s) before=$((passed + failed + skipped)) counted=0
+    count_time
+    start=$(date +%s) spent_before=$spent before=$((passed + failed + skipped)) counted=0
     "$stage"
     code=$?
     [ $((passed + failed + skipped)) -eq $before ] || counted=1
@@ -218,10 +239,11 @@ run() { # STAGE
         broken="$broken $stage" result=FAILED
         ;;
     esac
-    echo "== $stage: $result, $(($(date +%s) - start)) s"
+    count_time
+    echo "== $stage: $result, $(($(date +%s) - start)) s, $((spent - spent_before)) s of processor time"
 }
 
-stages=${*:-format layers header release clang_build asan tsan no_onednn bugs mpi faults arm64 fuzz bare}
+stages=${*:-format layers header release clang_warnings asan tsan no_onednn bugs mpi faults arm64 fuzz bare}
 case " $stages " in *" bare "*) begin_bare ;; esac
 for name in $stages; do
     wrong=0

@@ -64,14 +64,18 @@ struct oa_settings { /* all zero = defaults */
 OA_API oa_context *oa_open(const struct oa_settings *settings); /* NULL settings = defaults; NULL when out of memory */
 OA_API void oa_close(oa_context *c);
 /* Several processes that mpirun or srun started do one piece of work together (oa_train, oa_compare) once each of them
- * has joined; alone, nothing happens. Refused where the library was built without MPI. Of those that have joined only
- * the first, rank 0, says and prints anything. oa_part comes after the last work, whatever became of it, and before
- * oa_close: oa_speaks, before it, says whether this rank is the one to tell of a failure (oa_last_error), and waits for
- * the others a few seconds, or where nothing failed until they have come as well; oa_part then leaves, or ends ranks
- * that did not come, with this exit code. */
-OA_API enum oa_error oa_join(oa_context *c);
+ * has joined; alone, nothing happens. One that does not come is waited for `patience` seconds, at least ten, and 600
+ * where patience is 0; then the process ends, since MPI cannot be left, with a sentence on standard error. Refused
+ * where the library was built without MPI. Of those that have joined only the first, rank 0, says and prints anything.
+ * oa_part comes after the last work, whatever became of it, and before oa_close: oa_speaks, before it, says whether
+ * this rank is the one to tell of a failure (oa_last_error), and waits for the others a few seconds, or where nothing
+ * failed until they have come as well; oa_part then leaves, or ends ranks that did not come, with this exit code. Of
+ * work that ended with OA_INTERRUPTED oa_stopped_by is the number of the signal that this rank or another one was asked
+ * to stop with; 0: none was. */
+OA_API enum oa_error oa_join(oa_context *c, double patience);
 OA_API int oa_rank(const oa_context *c);
 OA_API int oa_speaks(oa_context *c);
+OA_API int oa_stopped_by(const oa_context *c);
 OA_API void oa_part(oa_context *c, int code);
 OA_API enum oa_error oa_last_error(const oa_context *c, const char **sentence); /* OA_OK when nothing failed */
 OA_API void oa_clear_error(oa_context *c);
@@ -168,10 +172,10 @@ struct oa_generate_request {
     void *argument;
     long reserved[4]; /* 0 */
 };
-/* Goes on from prompts with the model in a folder; of the options, generate.* count. Text goes to the sink token by
- * token, the prompt first; JSON is one object a prompt, on a line of its own where `next` asks for prompts.
- * Continuation number n of a call, counted from 0 over all prompts, has the seed generate.seed + n and is what a call
- * with that seed alone makes. request may be NULL. */
+/* Goes on from prompts with the language model in a folder (runs of other tasks are refused); of the options,
+ * generate.* count. Text goes to the sink token by token, the prompt first; JSON is one object a prompt, on a line of
+ * its own where `next` asks for prompts. Continuation number n of a call, counted from 0 over all prompts, has the seed
+ * generate.seed + n and is what a call with that seed alone makes. request may be NULL. */
 OA_API enum oa_error oa_generate(const oa_config *config, const char *folder, const struct oa_generate_request *request,
                                  const struct oa_output *out);
 
@@ -184,6 +188,9 @@ struct oa_translate_request {
     int scores;       /* 1: log p and a tab before it */
     int at_once;      /* 1: a line is answered before the next is asked for; 0: some side by side */
     size_t bytes;     /* of all lines, for progress; 0: not known */
+    int alignment;    /* 1: which word of the line each word that is written looked at most, behind it, as "0-0 2-1":
+                       * words are what blanks part, counted from 0, that of the line first. It is the mean over the
+                       * heads of the cross-attention of the last decoder layer but one. */
     long reserved[4]; /* 0 */
 };
 /* Writes for every line with the model in a folder; of the options, decode.* count. A line that cannot be read is said
@@ -198,7 +205,8 @@ struct oa_classify_request {
     void *argument;
     size_t bytes;        /* of all lines, for progress; 0: not known */
     const char *files;   /* instead of next: files of lines, gzip unpacked, or of pictures (*.bin, as those of
-                          * data.train),   with commas between; NULL: next is asked */
+                          * data.train), with commas between; CSV and JSON are refused, and tables (*.tsv) where
+                          * single texts are read and no columns named; NULL: next is asked */
     const char *columns; /* which of the columns of a line, between tabs, a model reads: numbers, or names that line 1
                           * has; NULL: the whole line, or where the model reads pairs the two that there are */
     int batch;           /* texts computed side by side; 0: 32. It changes no result. */

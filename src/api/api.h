@@ -15,8 +15,16 @@
 struct oa_config {
     oa_context *context;
     struct oa_options options;
-    bool overwrite; /* train and compare begin anew where a run or a contest lies */
+    struct oa_given given; /* the others are those of the task (oa_task_preset) */
+    bool overwrite;        /* train and compare begin anew where a run or a contest lies */
 };
+
+/* Says which options of the task hold because nobody chose others. */
+void oa_config_say_preset(const oa_config *config);
+
+/* Refuses what oa_compare would refuse before its first run, with the attentions of the configuration; writes nothing.
+ */
+enum oa_error oa_compare_check(const oa_config *config, const char *folder);
 
 /* Hands a finished text to the sink and frees it. Returns the state of the context: a failure while the text was made
  * is in it. */

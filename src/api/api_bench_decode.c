@@ -205,7 +205,7 @@ static void text(const struct report *r, int width, struct oa_text *out)
     struct oa_table t;
     oa_text_printf(out, "%s, %d thread%s, after %ld tokens: a token of each sequence, median of %d steps%s\n\n",
                    oa_precision_name(r->options->train_precision), oa_thread_count(r->c),
-                   oa_thread_count(r->c) == 1 ? "" : "s", r->q->after, STEPS,
+                   oa_plural(oa_thread_count(r->c)), r->q->after, STEPS,
                    r->q->processor_time ? ", processor time" : "");
     oa_table_init(&t, r->c, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < r->rows; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * bench --step: where the time of a training step goes, and how far each part is from what the machine could do. */
 #include "api/api.h"
-#include "device/meter.h"
+#include "device/observers/meter.h"
 #include "kernels/kernel_bench.h"
 #include "print/print.h"
 
@@ -186,7 +186,7 @@ static void text(const struct report *r, int width, struct oa_text *out)
     char time[OA_NUMBER], tokens[OA_NUMBER], rate[OA_NUMBER];
     oa_text_printf(out, "%s, %s, %d thread%s: a step of %s tokens takes %s (median of %d%s), %s tokens/s\n\n",
                    r->options->model_attention, oa_precision_name(r->options->train_precision), oa_thread_count(r->c),
-                   oa_thread_count(r->c) == 1 ? "" : "s", oa_number_si(tokens, p->tokens),
+                   oa_plural(oa_thread_count(r->c)), oa_number_si(tokens, p->tokens),
                    oa_number_seconds(time, p->seconds), p->steps, r->processor ? ", processor time" : "",
                    oa_number_si(rate, p->tokens / p->seconds));
     parts_text(r, width, out);

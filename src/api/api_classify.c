@@ -77,7 +77,7 @@ static enum oa_error open_lines(struct classification *x, const struct oa_task *
                                         .title = "classifying" };
     x->lines.layout.refuse_long = false;
     OA_TRY(oa_given_columns_open(c, r->columns, x->t.model->form.segments ? 2 : 1, task->answer, &x->lines.columns));
-    return r->files ? oa_given_files_open(c, r->files, &x->files) : OA_OK;
+    return r->files ? oa_given_files_open(c, r->files, oa_given_whole(x->lines.columns), &x->files) : OA_OK;
 }
 
 static enum oa_error open_classification(struct classification *x, const char *folder)

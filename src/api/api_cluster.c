@@ -3,11 +3,11 @@
 #include "api/api.h"
 #include "cluster/cluster.h"
 
-enum oa_error oa_join(oa_context *c)
+enum oa_error oa_join(oa_context *c, double patience)
 {
     struct oa_cluster *cluster;
     OA_TRY(oa_status(c));
-    enum oa_error e = oa_cluster_open(c, &cluster);
+    enum oa_error e = oa_cluster_open(c, patience, &cluster);
     if (cluster)
         oa_context_join(c, cluster, cluster->rank > 0);
     return e;
@@ -21,6 +21,11 @@ int oa_rank(const oa_context *c)
 int oa_speaks(oa_context *c)
 {
     return oa_cluster_end(oa_context_cluster(c));
+}
+
+int oa_stopped_by(const oa_context *c)
+{
+    return oa_stop_requested(c);
 }
 
 void oa_part(oa_context *c, int code)

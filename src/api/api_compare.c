@@ -101,41 +101,56 @@ static void announce_ignored(const oa_config *config, const char *const *attenti
         oa_log(config->context, 0, "model.attention = %s takes no part in the contest: give it with --attention", own);
 }
 
-static enum oa_error compare(const oa_config *config, const struct oa_names *n, const char *folder,
+static struct oa_contest_request request_of(const oa_config *config, const struct oa_names *n, const char *folder)
+{
+    return (struct oa_contest_request){ .options = &config->options,
+                                        .attentions = n->name,
+                                        .count = n->count,
+                                        .cluster = oa_context_cluster(config->context),
+                                        .folder = folder,
+                                        .overwrite = config->overwrite };
+}
+
+static enum oa_error compare(const oa_config *config, const struct oa_names *n, const char *folder, double began,
                              const struct oa_output *out)
 {
     oa_context *c = config->context;
-    double began = oa_clock();
-    struct oa_contest_request request = { .options = &config->options,
-                                          .attentions = n->name,
-                                          .count = n->count,
-                                          .cluster = oa_context_cluster(c),
-                                          .folder = folder,
-                                          .overwrite = config->overwrite };
+    struct oa_contest_request request = request_of(config, n, folder);
     struct oa_contest contest;
-    struct oa_lock *lock;
-    announce_ignored(config, n->name, n->count);
-    for (int i = 0; i < n->count; i++)
-        OA_TRY(oa_attention_warn(c, n->name[i], oa_options_stacks(&config->options), &config->options));
-    oa_remarks(c, &config->options);
-    OA_TRY(oa_folder_lock(c, folder, &lock));
     enum oa_error e = config->options.compare_until_resolved ? oa_contest_until(c, &request, began, &contest)
                                                              : oa_contest_run(c, &request, &contest);
     if (e == OA_OK)
         e = report(c, folder, &contest, out);
     oa_contest_free(&contest);
-    oa_folder_unlock(lock);
     return e;
+}
+
+/* Who takes part, what is to be said of it, and the folder, which is this process's alone. */
+static enum oa_error prepare(const oa_config *config, const char *const *attentions, int count, const char *folder,
+                             struct oa_names *n, struct oa_lock **lock)
+{
+    oa_context *c = config->context;
+    OA_TRY(oa_directory_check(c, folder));
+    OA_TRY(oa_names_open(config, attentions, count, n));
+    announce_ignored(config, n->name, n->count);
+    for (int i = 0; i < n->count; i++)
+        OA_TRY(oa_attention_warn(c, n->name[i], oa_options_stacks(&config->options), &config->options));
+    oa_config_say_preset(config);
+    oa_remarks(c, &config->options);
+    return oa_folder_lock(c, folder, lock);
 }
 
 static enum oa_error hold(const oa_config *config, const char *const *attentions, int count, const char *folder,
                           const struct oa_output *out)
 {
-    struct oa_names names;
-    OA_TRY(oa_directory_check(config->context, folder));
-    enum oa_error e = oa_names_open(config, attentions, count, &names);
+    struct oa_names names = { 0 };
+    struct oa_lock *lock = NULL;
+    double began = oa_clock();
+    enum oa_error e = prepare(config, attentions, count, folder, &names, &lock);
+    e = oa_cluster_agree(oa_context_cluster(config->context), e);
     if (e == OA_OK)
-        e = compare(config, &names, folder, out);
+        e = compare(config, &names, folder, began, out);
+    oa_folder_unlock(lock);
     oa_names_free(&names);
     return e;
 }
@@ -159,18 +174,32 @@ static enum oa_error check_ranks(const oa_config *config, const struct oa_cluste
         "--equal time measures runs one after another on one machine: start one rank, or give --equal flops");
 }
 
+enum oa_error oa_compare_check(const oa_config *config, const char *folder)
+{
+    struct oa_names names;
+    OA_TRY(check_ranks(config, oa_context_cluster(config->context)));
+    enum oa_error e = oa_names_open(config, NULL, 0, &names);
+    if (e == OA_OK) {
+        struct oa_contest_request request = request_of(config, &names, folder);
+        request.cluster = NULL; /* other ranks hear nothing of it */
+        e = oa_contest_check(config->context, &request);
+    }
+    oa_names_free(&names);
+    return e;
+}
+
 /* The first of several ranks holds the contest, the others take its runs. */
 enum oa_error oa_compare(const oa_config *config, const char *const *attentions, int count, const char *folder,
                          const struct oa_output *out)
 {
     struct oa_cluster *cluster = oa_context_cluster(config->context);
+    struct oa_work told = {
+        .command = "compare", .folder = folder, .overwrite = config->overwrite, .attentions = attentions, .count = count
+    };
     OA_TRY(oa_status(config->context));
-    OA_TRY(oa_same_program(cluster, &config->options, "compare"));
-    OA_TRY(check_ranks(config, cluster));
+    OA_TRY(oa_same_program(cluster, &config->options, &told));
+    OA_TRY(oa_cluster_agree(cluster, check_ranks(config, cluster)));
     OA_TRY(oa_cluster_split(cluster, config->options.compare_ranks));
-    if (oa_rank_of(cluster) > 0)
-        return oa_farm_serve(cluster);
-    enum oa_error e = hold(config, attentions, count, folder, out);
-    oa_farm_dismiss(cluster);
-    return e;
+    return oa_rank_of(cluster) > 0 ? oa_farm_serve(cluster, &config->options)
+                                   : hold(config, attentions, count, folder, out);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Options as callers of the library see them. */
 #include "api/api.h"
+#include "tasks/tasks.h"
 
 int oa_option_describe(int i, struct oa_option *out)
 {
@@ -45,7 +46,21 @@ void oa_config_free(oa_config *config)
 
 enum oa_error oa_config_set(oa_config *config, const char *key, const char *value)
 {
-    return oa_options_set(config->context, &config->options, key, value);
+    OA_TRY(oa_options_set(config->context, &config->options, key, value));
+    config->given.option[oa_option_number(key)] = true;
+    return oa_task_preset(config->context, &config->given, &config->options);
+}
+
+void oa_config_say_preset(const oa_config *config)
+{
+    const struct oa_task *task = oa_task_find(config->options.data_task);
+    struct oa_text text;
+    oa_text_init(&text, config->context);
+    if (task)
+        oa_task_print_preset(task, &config->given, &text);
+    if (text.length)
+        oa_log(config->context, 0, "not given, so as 'orthant list tasks' has them for %s: %s", task->name, text.s);
+    oa_text_free(&text);
 }
 
 enum oa_error oa_config_get(const oa_config *config, const char *key, const struct oa_output *out)
@@ -58,7 +73,8 @@ enum oa_error oa_config_get(const oa_config *config, const char *key, const stru
 
 enum oa_error oa_config_read(oa_config *config, const char *path)
 {
-    return oa_options_load(config->context, &config->options, path);
+    OA_TRY(oa_options_load(config->context, &config->options, path, &config->given));
+    return oa_task_preset(config->context, &config->given, &config->options);
 }
 
 enum oa_error oa_config_write(const oa_config *config, const struct oa_output *out)

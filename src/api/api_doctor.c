@@ -131,7 +131,7 @@ static void processor_text(const struct examination *x, struct oa_text *t)
 {
     const struct oa_cpu *cpu = x->cpu;
     line(t, "processor");
-    oa_text_printf(t, "%s, %d core%s\n", cpu->name, cpu->cores, cpu->cores == 1 ? "" : "s");
+    oa_text_printf(t, "%s, %d core%s\n", cpu->name, cpu->cores, oa_plural(cpu->cores));
     line(t, "features");
     feature(t, "avx2", cpu->avx2);
     feature(t, "fma", cpu->fma);

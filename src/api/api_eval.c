@@ -83,14 +83,12 @@ static enum oa_error report(const struct oa_trained *t, const struct oa_workload
     return oa_emit(out, &text);
 }
 
-static enum oa_error set_columns(struct oa_trained *t, const char *folder, const char *columns)
+static enum oa_error check_columns(const struct oa_trained *t, const char *folder, const char *columns)
 {
     const struct oa_task *task = oa_task_find(t->options.data_task);
-    if (!columns)
-        return OA_OK;
-    if (!task || !task->layout)
+    if (columns && (!task || !task->layout))
         return oa_fail(t->context, OA_ARGUMENT, "%s was trained on running text, which has no columns", folder);
-    return oa_options_set(t->context, &t->options, "data.columns", columns);
+    return OA_OK;
 }
 
 static enum oa_error evaluate(struct oa_trained *t, const char *folder, const char *files, const char *columns,
@@ -98,8 +96,9 @@ static enum oa_error evaluate(struct oa_trained *t, const char *folder, const ch
 {
     enum oa_side side;
     OA_TRY(oa_trained_open(t->context, folder, t));
-    OA_TRY(set_columns(t, folder, columns));
-    OA_TRY(oa_workload_open_measured(t->context, &t->options, t->tokenizer, &t->model->form, files, w, &side));
+    OA_TRY(check_columns(t, folder, columns));
+    const struct oa_measured_data data = { files, columns };
+    OA_TRY(oa_workload_open_measured(t->context, &t->options, t->tokenizer, &t->model->form, &data, w, &side));
     struct oa_run run = { 0 };
     enum oa_error e = cover(t, w, side, &run);
     *scores = oa_scores_of(w, &run);

@@ -135,10 +135,19 @@ static enum oa_error write_page(struct gathering *g)
 
 /* ---- running ---- */
 
+/* Options that an experiment leaves out have their plain defaults, and none is the task's. */
+static struct oa_config complete(const struct gathering *g, const struct oa_options *o)
+{
+    struct oa_config config = { .context = g->c, .options = *o };
+    for (int i = 0; i < OA_MOST_OPTIONS; i++)
+        config.given.option[i] = true;
+    return config;
+}
+
 /* A contest in which nothing can be judged is a result. */
 static enum oa_error hold(const struct gathering *g, const struct oa_options *o, const char *folder)
 {
-    struct oa_config config = { .context = g->c, .options = *o };
+    struct oa_config config = complete(g, o);
     enum oa_error e = oa_compare(&config, NULL, 0, folder, NULL);
     if (e != OA_DIVERGED)
         return e;
@@ -146,13 +155,32 @@ static enum oa_error hold(const struct gathering *g, const struct oa_options *o,
     return OA_OK;
 }
 
-static enum oa_error has_ended(const struct gathering *g, const struct oa_variant *v, const char *folder, bool *ended)
+static enum oa_error has_ended(const struct gathering *g, const struct oa_experiment *e, const struct oa_variant *v,
+                               const char *folder, bool *ended)
 {
     json_t *record;
-    OA_TRY(oa_record_read(g->c, folder, v, &record));
+    OA_TRY(oa_record_read(g->c, folder, e, v, &record));
     *ended = record && oa_record_complete(record, &v->options);
     json_decref(record);
     return OA_OK;
+}
+
+/* A contest that starts from the runs of another one needs more than that one's record. */
+static enum oa_error begin_from(const struct gathering *g, const struct oa_experiment *e, const struct oa_variant *v,
+                                const char *folder, struct oa_options *o)
+{
+    char path[OA_PATH], file[OA_PATH];
+    if (v->from < 0)
+        return OA_OK;
+    const char *from = e->variants[v->from].name;
+    OA_TRY(oa_path(g->c, path, folder, from));
+    OA_TRY(oa_path(g->c, file, path, "contest.json"));
+    if (!oa_file_exists(file))
+        return oa_fail(g->c, OA_IO,
+                       "%s: the contest %s starts from the runs of %s, and these are not there: there is no %s; remove "
+                       "%s.json beside that folder to run them again",
+                       e->name, v->name, from, file, from);
+    return oa_options_set(g->c, o, "train.init", path);
 }
 
 static enum oa_error run_variant(const struct gathering *g, const struct oa_experiment *e, const struct oa_variant *v,
@@ -161,10 +189,13 @@ static enum oa_error run_variant(const struct gathering *g, const struct oa_expe
     struct oa_options o;
     char contest[OA_PATH];
     bool ended;
-    OA_TRY(has_ended(g, v, folder, &ended));
+    OA_TRY(has_ended(g, e, v, folder, &ended));
     if (ended)
         return OA_OK;
     OA_TRY(oa_variant_options(g->c, e, v, given(g->r->data, "data"), &o));
+    OA_TRY(begin_from(g, e, v, folder, &o));
+    /* Since the last contest began data may have changed. */
+    OA_TRY(oa_declare(g->c, e, given(g->r->data, "data"), folder));
     OA_TRY(oa_path(g->c, contest, folder, v->name));
     oa_log(g->c, 0, "%s: %s", e->name, oa_experiment_plain(e) ? "its contest" : v->name);
     OA_TRY(hold(g, &o, contest));
@@ -173,9 +204,55 @@ static enum oa_error run_variant(const struct gathering *g, const struct oa_expe
 
 static enum oa_error run_locked(const struct gathering *g, const struct oa_experiment *e, const char *folder)
 {
-    OA_TRY(oa_declare(g->c, e, folder));
+    OA_TRY(oa_declare(g->c, e, given(g->r->data, "data"), folder));
     for (int v = 0; v < e->variant_count; v++)
         OA_TRY(run_variant(g, e, &e->variants[v], folder));
+    return OA_OK;
+}
+
+/* The sentence that is recorded, with whose contest it is about before it. */
+static enum oa_error say_whose(oa_context *c, const struct oa_experiment *e, const struct oa_variant *v)
+{
+    const char *why;
+    enum oa_error code = oa_last_error(c, &why);
+    char *sentence = code == OA_OK || code == OA_NO_MEMORY ? NULL : oa_copy_text(c, why);
+    if (!sentence)
+        return code;
+    oa_clear_error(c);
+    oa_fail(c, code, "%s%s%s: %s", e->path, oa_experiment_plain(e) ? "" : ": variant ",
+            oa_experiment_plain(e) ? "" : v->name, sentence);
+    oa_free(sentence);
+    return code;
+}
+
+/* A contest that was begun before its experiment was declared. */
+static enum oa_error check_not_begun(const struct gathering *g, const struct oa_experiment *e,
+                                     const struct oa_variant *v, const char *folder)
+{
+    char name[96], path[OA_PATH];
+    snprintf(name, sizeof name, "%.70s/contest.json", v->name);
+    OA_TRY(oa_path(g->c, path, folder, name));
+    return oa_file_exists(path) ? oa_declared_at_all(g->c, e, folder, path) : OA_OK;
+}
+
+/* Before anything is declared: can the contests be held? One that starts from another is looked at when that has ended:
+ * its tokenizer and first values come from there. */
+static enum oa_error check_contests(const struct gathering *g, const struct oa_experiment *e, const char *folder)
+{
+    char contest[OA_PATH];
+    for (int i = 0; i < e->variant_count; i++) {
+        const struct oa_variant *v = &e->variants[i];
+        struct oa_config config;
+        struct oa_options o;
+        OA_TRY(check_not_begun(g, e, v, folder));
+        if (v->from >= 0)
+            continue;
+        OA_TRY(oa_variant_options(g->c, e, v, given(g->r->data, "data"), &o));
+        config = complete(g, &o);
+        OA_TRY(oa_path(g->c, contest, folder, v->name));
+        if (oa_compare_check(&config, contest) != OA_OK)
+            return say_whose(g->c, e, v);
+    }
     return OA_OK;
 }
 
@@ -187,11 +264,19 @@ static enum oa_error check_data(const struct gathering *g, const struct oa_exper
     OA_TRY(folder_of(g, e, folder));
     for (int v = 0; v < e->variant_count; v++) {
         bool ended;
-        OA_TRY(has_ended(g, &e->variants[v], folder, &ended));
+        OA_TRY(has_ended(g, e, &e->variants[v], folder, &ended));
         if (!ended)
             OA_TRY(oa_variant_options(g->c, e, &e->variants[v], given(g->r->data, "data"), &o));
     }
     return OA_OK;
+}
+
+static enum oa_error check_new(const struct gathering *g, const struct oa_experiment *e, const char *folder)
+{
+    struct oa_declared declared;
+    enum oa_error code = oa_declared_check(g->c, e, folder, &declared);
+    json_decref(declared.changed);
+    return code != OA_OK || *declared.date ? code : check_contests(g, e, folder);
 }
 
 static enum oa_error run_experiment(const struct gathering *g, const struct oa_experiment *e)
@@ -200,6 +285,7 @@ static enum oa_error run_experiment(const struct gathering *g, const struct oa_e
     struct oa_lock *lock;
     OA_TRY(folder_of(g, e, folder));
     OA_TRY(oa_directory_check(g->c, folder));
+    OA_TRY(check_new(g, e, folder));
     OA_TRY(oa_folder_lock(g->c, folder, &lock));
     enum oa_error code = run_locked(g, e, folder);
     oa_folder_unlock(lock);
@@ -260,6 +346,19 @@ static void add_table(const struct gathering *g, int limit, struct oa_text *out)
     oa_table_free(&t);
 }
 
+/* Once, whatever was run. */
+static void say_changes(const struct gathering *g)
+{
+    for (int i = 0; i < g->experiments.count; i++) {
+        const struct oa_declared *d = &g->judged[i].declared;
+        size_t n = json_array_size(d->changed);
+        if (n)
+            oa_log(g->c, 0, "%s: %s%s of its claim changed since it was declared on %s, which the page says",
+                   g->experiments.at[i].path, json_string_value(json_array_get(d->changed, 0)),
+                   n > 1 ? " and more" : "", d->date);
+    }
+}
+
 static enum oa_error print(const struct gathering *g, const struct oa_output *out)
 {
     struct oa_text text;
@@ -289,6 +388,7 @@ static enum oa_error gather(struct gathering *g, const struct oa_output *out)
     } else {
         OA_TRY(judge(g));
     }
+    say_changes(g);
     return print(g, out);
 }
 

@@ -2,6 +2,7 @@
  * generate: a trained model goes on from prompts, token by token. */
 #include "api/api.h"
 #include "decode/decode.h"
+#include "tasks/tasks.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,6 +35,17 @@ static enum oa_error check_stops(const struct generation *g)
     return OA_OK;
 }
 
+static enum oa_error check_run(const struct generation *g, const char *folder)
+{
+    const struct oa_task *task = oa_task_find(g->t.options.data_task);
+    if (oa_is_language_model(&g->t.model->form))
+        return OA_OK;
+    return oa_fail(g->t.context, OA_ARGUMENT,
+                   "%s was trained for the task \"%s\", and generate, which goes on from a text, takes runs of lm%s",
+                   folder, g->t.options.data_task,
+                   task && oa_task_writes(task) ? "; use 'orthant translate', which writes for each line" : "");
+}
+
 static enum oa_error prepare(struct generation *g, const char *folder)
 {
     oa_context *c = g->t.context;
@@ -41,6 +53,7 @@ static enum oa_error prepare(struct generation *g, const char *folder)
     if (g->o->generate_temperature == 0 && g->o->generate_samples > 1)
         oa_log(c, 0, "generate.temperature is 0: all %ld samples will be the same text", g->o->generate_samples);
     OA_TRY(oa_trained_open(c, folder, &g->t));
+    OA_TRY(check_run(g, folder));
     struct oa_sampling how = { .temperature = g->o->generate_temperature,
                                .top_k = g->o->generate_top_k,
                                .top_p = g->o->generate_top_p,

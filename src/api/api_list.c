@@ -24,6 +24,16 @@ enum oa_error oa_list_markdown(oa_context *c, const struct oa_output *out)
     return oa_emit(out, &t);
 }
 
+static void print_preset(const struct oa_task *t, struct oa_text *out)
+{
+    struct oa_text list;
+    oa_text_init(&list, out->context);
+    oa_task_print_preset(t, &(struct oa_given){ 0 }, &list);
+    if (list.length)
+        oa_text_printf(out, "\n            defaults: %s", list.s);
+    oa_text_free(&list);
+}
+
 static void tasks_text(struct oa_text *out)
 {
     const struct oa_task *t;
@@ -31,6 +41,7 @@ static void tasks_text(struct oa_text *out)
         oa_text_printf(out, "%s%-10s  %s\n            measured by ", i ? "\n" : "", t->name, t->what);
         for (int k = 0; t->measures[k].name; k++)
             oa_text_printf(out, "%s%s (%s)", k ? ", " : "", t->measures[k].name, t->measures[k].unit);
+        print_preset(t, out);
         oa_text_printf(out, "\n            %s\n", t->citation);
     }
 }
@@ -45,13 +56,21 @@ static json_t *measures_json(const struct oa_task *t)
     return list;
 }
 
+static json_t *preset_json(const struct oa_task *t)
+{
+    json_t *map = json_object();
+    for (const struct oa_preset *p = t->preset; p && p->key; p++)
+        json_object_set_new(map, p->key, json_string(p->value));
+    return map;
+}
+
 static json_t *tasks_json(void)
 {
     const struct oa_task *t;
     json_t *list = json_array();
     for (int i = 0; (t = oa_task_at(i)); i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:s}", "name", t->name, "what", t->what, "measures",
-                                              measures_json(t), "citation", t->citation));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:s}", "name", t->name, "what", t->what, "measures",
+                                              measures_json(t), "defaults", preset_json(t), "citation", t->citation));
     return list;
 }
 

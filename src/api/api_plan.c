@@ -3,6 +3,7 @@
  * machine's measured peak plus that of its memory traffic at the measured bandwidth. */
 #include "api/api.h"
 #include "api/plan_ranks.h"
+#include "contest/parents.h"
 #include "kernels/kernel_bench.h"
 #include "print/print.h"
 
@@ -59,6 +60,26 @@ static enum oa_error check(const struct planning *p, const char *attention)
     return e;
 }
 
+static enum oa_error check_parent(const struct planning *p, const char *attention)
+{
+    char *name = NULL;
+    enum oa_error e = oa_stacks_canonical(p->c, attention, oa_options_stacks(&p->options), &name);
+    if (e == OA_OK)
+        e = oa_parents_check(p->c, p->options.train_init, name, "");
+    oa_free(name);
+    return e;
+}
+
+/* Of a contest that runs would start from a plan needs that it has these attentions, and its tokenizer. */
+static enum oa_error begin_from(struct planning *p, const char *const *attentions, int count)
+{
+    if (!oa_parents_contest(p->options.train_init))
+        return OA_OK;
+    for (int i = 0; i < count; i++)
+        OA_TRY(check_parent(p, attentions[i]));
+    return oa_parents_first(p->c, &p->options);
+}
+
 static enum oa_error make(struct planning *p, const char *const *attentions, int count)
 {
     p->row = oa_alloc(p->c, (size_t)count * sizeof *p->row);
@@ -66,6 +87,7 @@ static enum oa_error make(struct planning *p, const char *const *attentions, int
         return OA_NO_MEMORY;
     for (int i = 0; i < count; i++)
         OA_TRY(check(p, attentions[i]));
+    OA_TRY(begin_from(p, attentions, count));
     OA_TRY(oa_task_sketch(p->c, &p->options, &p->form, &p->shape));
     measure_machine(p);
     for (p->count = 0; p->count < count; p->count++) {
@@ -131,8 +153,8 @@ static void text(const struct planning *p, int width, struct oa_text *out)
     else
         snprintf(length, sizeof length, "%ld steps", o->train_steps);
     oa_text_printf(out, "%ld layer%s, width %ld, %ld head%s, context %ld, vocabulary %ld; %s tokens a step, %s, %s\n\n",
-                   o->model_layers, o->model_layers == 1 ? "" : "s", o->model_width, o->model_heads,
-                   o->model_heads == 1 ? "" : "s", o->model_context, p->row[0].plan.vocabulary,
+                   o->model_layers, oa_plural(o->model_layers), o->model_width, o->model_heads,
+                   oa_plural(o->model_heads), o->model_context, p->row[0].plan.vocabulary,
                    oa_number_si(number, p->row[0].plan.tokens), length, oa_precision_name(o->train_precision));
     oa_table_init(&t, p->c, columns, COLUMNS);
     for (int i = 0; i < p->count; i++)

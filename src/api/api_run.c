@@ -73,5 +73,8 @@ enum oa_error oa_config_read_run(oa_config *config, const char *folder)
     char path[OA_PATH];
     struct oa_model_form form;
     OA_TRY(oa_path(config->context, path, folder, "config.json"));
-    return oa_config_load(config->context, path, &config->options, &form);
+    OA_TRY(oa_config_load(config->context, path, &config->options, &form));
+    for (int i = 0; oa_option_at(i); i++)
+        config->given.option[i] = true;
+    return OA_OK;
 }

@@ -98,7 +98,7 @@ static void outcome_text(const struct outcome *o, struct oa_text *t)
                    run->processor_seconds, run->tokens_per_second);
     oa_text_printf(t, "memory          %.1f MiB\n", run->peak_memory / 1048576);
     if (run->best_step)
-        oa_text_printf(t, "kept            the model of step %ld, lowest of the validations every %ld steps\n",
+        oa_text_printf(t, "kept            the model of step %ld, best of the validations every %ld steps\n",
                        run->best_step, o->options->train_eval_every);
     if (run->averaged)
         oa_text_printf(t, "kept            the mean of the weights at the last %d of the validations every %ld steps\n",
@@ -173,11 +173,11 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
                                         .keep = true,
                                         .title = config->options.model_attention };
     struct oa_started started;
-    OA_TRY(oa_same_program(cluster, &config->options, "train"));
-    OA_TRY(check_ranks(config));
+    OA_TRY(oa_cluster_agree(cluster, check_ranks(config)));
     /* before a long text is read */
     OA_TRY(oa_attention_warn(config->context, config->options.model_attention, oa_options_stacks(&config->options),
                              &config->options));
+    oa_config_say_preset(config);
     oa_remarks(config->context, &config->options);
     OA_TRY(
         oa_same_everywhere(cluster, &config->options, work, oa_workload_open(config->context, &config->options, work)));
@@ -216,10 +216,16 @@ enum oa_error oa_train(const oa_config *config, const char *folder, int resume, 
     struct oa_workload work = { 0 };
     struct oa_run result = { 0 };
     struct oa_lock *lock = NULL;
+    struct oa_cluster *cluster = oa_context_cluster(config->context);
+    struct oa_work told = {
+        .command = "train", .folder = folder, .resume = resume != 0, .overwrite = config->overwrite
+    };
     OA_TRY(oa_status(config->context));
-    if (oa_rank(config->context) == 0) /* the others leave the folder alone */
-        OA_TRY(open_folder(config, folder, resume, &lock));
-    enum oa_error e = run(config, folder, resume, scores, out, &work, &result);
+    OA_TRY(oa_same_program(cluster, &config->options, &told));
+    enum oa_error e = oa_rank_of(cluster) == 0 ? open_folder(config, folder, resume, &lock) : OA_OK;
+    e = oa_cluster_agree(cluster, e); /* the others leave the folder alone */
+    if (e == OA_OK)
+        e = run(config, folder, resume, scores, out, &work, &result);
     oa_run_free(&result);
     oa_workload_close(&work);
     oa_folder_unlock(lock);

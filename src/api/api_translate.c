@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * translate: what an encoder with a decoder writes for lines of text, block by block. */
 #include "api/input_lines.h"
+#include "api/word_links.h"
 #include "tasks/writer.h"
 
 struct translation {
@@ -11,6 +12,7 @@ struct translation {
     struct oa_writer writer;
     struct oa_coded_line source[OA_SIDE_BY_SIDE];
     int count; /* lines of the block at hand */
+    uint64_t written, unended;
 };
 
 /* ---- opening ---- */
@@ -56,52 +58,112 @@ static enum oa_error decode(struct translation *x, const struct oa_hypothesis *h
     return oa_status(x->t.context);
 }
 
-static enum oa_error say_plain(struct translation *x, const struct oa_hypothesis *h, struct oa_text *out)
+/* A line at hand, and what was written for it: NULL where it has no answer. */
+struct answered {
+    const struct oa_coded_line *line;
+    const struct oa_hypothesis *found;
+};
+
+static enum oa_error find_links(struct translation *x, const struct answered *a, const struct oa_hypothesis *h,
+                                struct oa_links *out)
 {
+    const struct oa_id_lists *s = &a->line->coded.source;
+    struct oa_sequences source = { .rows = 1, .length = (long)s->start[1], .ids = s->ids, .words = s->words };
+    return oa_links_find(&x->t, &source, h->ids, h->count, out);
+}
+
+/* As Pharaoh has them: "0-0 2-1". */
+static enum oa_error add_links(struct translation *x, const struct answered *a, const struct oa_hypothesis *h,
+                               struct oa_text *out)
+{
+    struct oa_links l;
+    if (!x->r->alignment)
+        return OA_OK;
+    enum oa_error e = find_links(x, a, h, &l);
+    oa_text_printf(out, " |||");
+    for (long i = 0; i < l.count; i++)
+        oa_text_printf(out, " %d-%d", l.link[i].source, l.link[i].target);
+    oa_free(l.link);
+    return e;
+}
+
+static enum oa_error say_plain(struct translation *x, const struct answered *a, struct oa_text *out)
+{
+    const struct oa_hypothesis *h = a->found;
     if (h && x->r->scores)
         oa_text_printf(out, "%.4f", h->score);
     if (x->r->scores)
         oa_text_printf(out, "\t");
     if (h)
         OA_TRY(decode(x, h, out));
+    if (h)
+        OA_TRY(add_links(x, a, h, out));
     oa_text_printf(out, "\n");
     return OA_OK;
 }
 
-static enum oa_error say_list(struct translation *x, uint64_t line, const struct oa_hypothesis *h, struct oa_text *out)
+static enum oa_error say_list(struct translation *x, const struct answered *a, struct oa_text *out)
 {
+    const struct oa_hypothesis *h = a->found;
     for (int i = 0; h && i < x->r->best && h[i].count >= 0; i++) {
-        oa_text_printf(out, "%llu ||| ", (unsigned long long)line - 1);
+        oa_text_printf(out, "%llu ||| ", (unsigned long long)a->line->line - 1);
         OA_TRY(decode(x, &h[i], out));
-        oa_text_printf(out, " ||| %.4f\n", h[i].score);
+        oa_text_printf(out, " ||| %.4f", h[i].score);
+        OA_TRY(add_links(x, a, &h[i], out));
+        oa_text_printf(out, "\n");
     }
     return OA_OK;
 }
 
-static enum oa_error say_json(struct translation *x, uint64_t line, const struct oa_hypothesis *h, struct oa_text *out)
+static enum oa_error set_links(struct translation *x, const struct answered *a, const struct oa_hypothesis *h,
+                               json_t *to)
 {
+    struct oa_links l;
+    if (!x->r->alignment)
+        return OA_OK;
+    enum oa_error e = find_links(x, a, h, &l);
     json_t *list = json_array();
-    enum oa_error e = OA_OK;
-    for (int i = 0; h && i < x->writer.beam.best && h[i].count >= 0 && e == OA_OK; i++) {
-        struct oa_text text;
-        oa_text_init(&text, x->t.context);
-        e = decode(x, &h[i], &text);
-        json_t *one = json_pack("{s:o}", "text", oa_json_bytes(x->t.context, text.s ? text.s : "", text.length));
-        json_object_set_new(one, "log_p", oa_json_number(h[i].score));
-        json_array_append_new(list, one);
-        oa_text_free(&text);
-    }
-    oa_json_line(out, json_pack("{s:I, s:o}", "line", (json_int_t)line, "hypotheses", list));
+    for (long i = 0; i < l.count; i++)
+        json_array_append_new(list, json_pack("[i, i]", (int)l.link[i].source, (int)l.link[i].target));
+    json_object_set_new(to, "alignment", list);
+    oa_free(l.link);
     return e;
 }
 
-static enum oa_error say(struct translation *x, uint64_t line, const struct oa_hypothesis *h)
+static enum oa_error hypothesis_json(struct translation *x, const struct answered *a, const struct oa_hypothesis *h,
+                                     json_t *to)
 {
     struct oa_text text;
     oa_text_init(&text, x->t.context);
-    enum oa_error e = oa_wants_json(x->out) ? say_json(x, line, h, &text)
-                      : x->r->best          ? say_list(x, line, h, &text)
-                                            : say_plain(x, h, &text);
+    enum oa_error e = decode(x, h, &text);
+    json_object_set_new(to, "text", oa_json_bytes(x->t.context, text.s ? text.s : "", text.length));
+    json_object_set_new(to, "log_p", oa_json_number(h->score));
+    json_object_set_new(to, "ended", json_boolean(!h->cut));
+    oa_text_free(&text);
+    return e == OA_OK ? set_links(x, a, h, to) : e;
+}
+
+static enum oa_error say_json(struct translation *x, const struct answered *a, struct oa_text *out)
+{
+    const struct oa_hypothesis *h = a->found;
+    json_t *list = json_array();
+    enum oa_error e = OA_OK;
+    for (int i = 0; h && i < x->writer.beam.best && h[i].count >= 0 && e == OA_OK; i++) {
+        json_t *one = json_object();
+        e = hypothesis_json(x, a, &h[i], one);
+        json_array_append_new(list, one);
+    }
+    oa_json_line(out, json_pack("{s:I, s:o}", "line", (json_int_t)a->line->line, "hypotheses", list));
+    return e;
+}
+
+static enum oa_error say(struct translation *x, const struct answered *a)
+{
+    struct oa_text text;
+    oa_text_init(&text, x->t.context);
+    enum oa_error e = oa_wants_json(x->out) ? say_json(x, a, &text)
+                      : x->r->best          ? say_list(x, a, &text)
+                                            : say_plain(x, a, &text);
     if (e == OA_OK && text.length)
         return oa_emit(x->out, &text);
     oa_text_free(&text);
@@ -122,7 +184,9 @@ static enum oa_error write_block(struct translation *x, struct oa_hypothesis *fo
     const struct oa_hypothesis *next = found;
     for (int i = 0; i < x->count; i++) {
         bool written = x->source[i].coded.count > 0;
-        OA_TRY(say(x, x->source[i].line, written ? next : NULL));
+        x->written += written;
+        x->unended += written && next->cut;
+        OA_TRY(say(x, &(struct answered){ &x->source[i], written ? next : NULL }));
         next += written ? best : 0;
     }
     return OA_OK;
@@ -144,13 +208,24 @@ static enum oa_error next_block(struct translation *x, bool *more)
     return e;
 }
 
+/* All hypotheses of a line have an end, or none has (decode/beam.h). */
+static void account(const struct translation *x)
+{
+    oa_input_lines_account(&x->lines);
+    if (x->unended)
+        oa_log(x->t.context, 0,
+               "%llu of %llu outputs did not end within the %ld tokens that the model writes (model.context): they are "
+               "cut there, and their log p is without an end",
+               (unsigned long long)x->unended, (unsigned long long)x->written, x->t.options.model_context - 1);
+}
+
 static enum oa_error translate(struct translation *x, const oa_config *config, const char *folder)
 {
     bool more = true;
     OA_TRY(open_translation(x, config, folder));
     while (more)
         OA_TRY(next_block(x, &more));
-    oa_input_lines_account(&x->lines);
+    account(x);
     return OA_OK;
 }
 

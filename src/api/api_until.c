@@ -94,7 +94,7 @@ static void announce(const struct until *u, const struct oa_summary *s)
     oa_text_init(&line, u->c);
     oa_text_printf(&line, "round %d: ", u->k->until.rounds + 1);
     add_open(u, s, &line);
-    oa_text_printf(&line, "; %d run%s to train", to_train(u), to_train(u) == 1 ? "" : "s");
+    oa_text_printf(&line, "; %d run%s to train", to_train(u), oa_plural(to_train(u)));
     if (predicted(u) > 0)
         oa_text_printf(&line, ", about %s", oa_number_seconds(number, predicted(u)));
     if (u->k->until.budget > 0)

@@ -86,12 +86,22 @@ static void say_progress(struct oa_input_lines *l)
         oa_log(l->context, 1, "%llu lines", (unsigned long long)l->lines);
 }
 
+/* What stands around the text of a line: a byte order mark before the first one of a file, CR behind. */
+static void trim(const struct oa_input_lines *l, const char **s, size_t *n)
+{
+    size_t mark = l->lines - l->before == 1 ? oa_utf8_mark_length(*s, *n) : 0;
+    *s += mark;
+    *n -= mark;
+    *n -= *n && (*s)[*n - 1] == '\r';
+}
+
 static enum oa_error take(struct oa_input_lines *l, const char *s, size_t n, struct oa_coded_line *to, int *count)
 {
     bool header = false;
     *to = (struct oa_coded_line){ .line = ++l->lines };
     l->bytes += (double)n + !l->pictures;
-    n -= !l->pictures && n && s[n - 1] == '\r';
+    if (!l->pictures)
+        trim(l, &s, &n);
     if (l->pictures || !is_blank(s, n))
         OA_TRY(encode(l, s, n, &header, &to->coded));
     l->cut += to->coded.source.cut;

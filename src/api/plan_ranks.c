@@ -103,7 +103,10 @@ void oa_rank_plans_text(oa_context *c, const char *attention, const struct oa_op
     oa_table_text(&t, width, out);
     oa_table_free(&t);
     oa_text_printf(out, "\nThe fastest: %ld rank%s. Ranks are those that divide train.accumulate = %ld.\n",
-                   p->of[best_of(p)].ranks, p->of[best_of(p)].ranks == 1 ? "" : "s", o->train_accumulate);
+                   p->of[best_of(p)].ranks, oa_plural(p->of[best_of(p)].ranks), o->train_accumulate);
+    if (!fits(o, o->cluster_ranks))
+        oa_text_printf(out, "%ld ranks do not: give train.accumulate a multiple of %ld, or another number of ranks.\n",
+                       o->cluster_ranks, o->cluster_ranks);
 }
 
 json_t *oa_rank_plans_json(const struct oa_rank_plans *p)

@@ -5,6 +5,7 @@
  * one chunk of `peak` bytes is exactly enough for a second use.
  */
 #include "base/context.h"
+#include "base/forbidden.h"
 
 #include <string.h>
 
@@ -65,6 +66,7 @@ static bool add_chunk(struct oa_arena *a, size_t size)
     }
     *k = (struct oa_chunk){ .older = a->chunks, .memory = memory, .start = a->used, .size = size };
     a->chunks = k;
+    oa_forbid(memory, size);
     return true;
 }
 
@@ -75,6 +77,13 @@ static bool grow_for(struct oa_arena *a, size_t bytes)
     return add_chunk(a, bytes > size ? bytes : size);
 }
 
+/* What was taken of a chunk from `used` on. */
+static void give_back(struct oa_chunk *k, size_t used)
+{
+    oa_forbid(k->memory + used, k->used - used);
+    k->used = used;
+}
+
 void oa_arena_reset(struct oa_arena *a)
 {
     a->used = 0;
@@ -82,8 +91,10 @@ void oa_arena_reset(struct oa_arena *a)
         free_chunks(a);
         add_chunk(a, a->peak);
     }
-    if (a->chunks)
-        a->chunks->start = a->chunks->used = 0;
+    if (a->chunks) {
+        a->chunks->start = 0;
+        give_back(a->chunks, 0);
+    }
 }
 
 /* Addresses of a dry arena are never touched; they only have to differ from NULL and be aligned. */
@@ -102,18 +113,28 @@ static void spoil(const struct oa_arena *a, void *memory, size_t bytes)
         memset(memory, 0xff, bytes);
 }
 
-static void *take_real(struct oa_arena *a, size_t bytes)
+/* `bytes` to be used of `room`. */
+static void *take_real(struct oa_arena *a, size_t bytes, size_t room)
 {
     struct oa_chunk *k = a->chunks;
-    if (!k || k->size - k->used < bytes) {
-        if (!grow_for(a, bytes))
+    if (!k || k->size - k->used < room) {
+        if (!grow_for(a, room))
             return NULL;
         k = a->chunks;
     }
     char *memory = k->memory + k->used;
-    k->used += bytes;
+    k->used += room;
+    oa_permit(memory, bytes);
     spoil(a, memory, bytes);
     return memory;
+}
+
+/* What a take of so many bytes makes an arena longer by: never nothing, and where it can be watched there is always
+ * something behind the bytes that is forbidden. */
+static size_t room_for(size_t bytes)
+{
+    size_t least = OA_FORBIDS || bytes == 0 ? bytes + 1 : bytes;
+    return (least + OA_ALIGN - 1) / OA_ALIGN * OA_ALIGN;
 }
 
 void *oa_arena_take(struct oa_arena *a, size_t bytes)
@@ -122,10 +143,10 @@ void *oa_arena_take(struct oa_arena *a, size_t bytes)
         oa_fail(a->context, OA_NO_MEMORY, "out of memory: %zu bytes in use and %zu more wanted", a->used, bytes);
         return NULL;
     }
-    bytes = bytes ? (bytes + OA_ALIGN - 1) / OA_ALIGN * OA_ALIGN : OA_ALIGN;
-    void *memory = a->dry ? take_dry(a) : take_real(a, bytes);
+    size_t room = room_for(bytes);
+    void *memory = a->dry ? take_dry(a) : take_real(a, bytes, room);
     if (memory) {
-        a->used += bytes;
+        a->used += room;
         a->peak = a->used > a->peak ? a->used : a->peak;
     }
     return memory;
@@ -169,7 +190,7 @@ void oa_arena_release(struct oa_arena *a, size_t mark)
         return;
     drop_empty_chunks(a, mark);
     struct oa_chunk *k = a->chunks;
-    k->used = mark - k->start;
+    give_back(k, mark - k->start);
     if (k->older && k->used == 0)
-        k->older->used = mark - k->older->start;
+        give_back(k->older, mark - k->older->start);
 }

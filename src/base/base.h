@@ -167,6 +167,7 @@ void oa_text_real(struct oa_text *t, double value); /* the fewest digits that re
 /* Numbers have a decimal point whatever the locale of the program: in every printf of this library, and here. */
 int oa_format(char *out, size_t size, const char *format, va_list arguments) OA_PRINTF(3, 0); /* like vsnprintf */
 bool oa_parse_real(const char *text, double *value);                                          /* the whole text */
+const char *oa_plural(double count); /* what makes a noun a plural where there is not one of it: "s" or "" */
 /* oa_nearest ("did you mean") is in orthant.h. */
 
 /* ---- files --------------------------------------------------------------------------------------------------- */
@@ -322,6 +323,12 @@ struct oa_option_row {
     size_t offset; /* in struct oa_options */
 };
 const struct oa_option_row *oa_option_at(int i); /* in the order of options.def; NULL past the end */
+int oa_option_number(const char *key);           /* its place there; -1: there is none of that name */
+/* Which options somebody chose, by their number; the others have values that nobody asked for. */
+enum { OA_MOST_OPTIONS = 256 }; /* rows that options.def may have */
+struct oa_given {
+    bool option[OA_MOST_OPTIONS];
+};
 /* The words of a choice, which files and sentences have: oa_option_word("compare.equal", OA_EQUAL_TIME).s is "time";
  * oa_choice_of gives -1 for what is no choice. */
 struct oa_option_word {
@@ -335,9 +342,9 @@ void oa_options_default(struct oa_options *o);
 enum oa_error oa_options_set(oa_context *c, struct oa_options *o, const char *key, const char *value);
 enum oa_error oa_options_get(oa_context *c, const struct oa_options *o, const char *key, struct oa_text *value);
 /* YAML (libyaml): sections are maps, `model: {layers: 4}` or `model.layers: 4`. Errors name file and line. The section
- * OA_CLAIM_SECTION, which is no option's, is passed over. */
+ * OA_CLAIM_SECTION, which is no option's, is passed over. given: those in the file are marked in it; may be NULL. */
 #define OA_CLAIM_SECTION "claim"
-enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *path);
+enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *path, struct oa_given *given);
 void oa_options_yaml(const struct oa_options *o, struct oa_text *out); /* complete, with the help as comments */
 void oa_options_json(const struct oa_options *o, struct oa_text *out); /* {"model": {"layers": 4, …}, …} */
 enum oa_error oa_options_from_json(oa_context *c, struct oa_options *o, const char *path, const char *json);

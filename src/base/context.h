@@ -54,8 +54,6 @@ enum oa_error oa_write_all(oa_context *c, int fd, const char *path, const char *
 struct json_t;
 enum oa_error oa_tensors_seal(oa_context *c, struct json_t *header, unsigned long crc, struct oa_digest *out);
 
-#define MOST_OPTIONS 256 /* rows that options.def may have */
-
 /* options.c: sets one option. On failure `why` holds the sentence, so that the caller can put file and line before it.
  */
 enum oa_error oa_option_apply(struct oa_options *o, const char *key, const char *value, char why[SENTENCE]);

@@ -3,6 +3,7 @@
  * Files read whole (gzip unpacked), and folders.
  */
 #include "base/context.h"
+#include "base/unpacking.h"
 
 #include <errno.h>
 #include <string.h>
@@ -86,6 +87,12 @@ static bool make_room(oa_context *c, struct content *t)
     return true;
 }
 
+const char *oa_unpacking_fault(const char *said)
+{
+    const char *colon = strncmp(said, "<fd:", 4) == 0 ? strstr(said, ": ") : NULL;
+    return colon ? colon + 2 : said;
+}
+
 static enum oa_error fail_unpack(oa_context *c, gzFile gz, const char *path, size_t length)
 {
     int code, system = errno;
@@ -95,7 +102,7 @@ static enum oa_error fail_unpack(oa_context *c, gzFile gz, const char *path, siz
     if (code == Z_MEM_ERROR)
         return oa_fail(c, OA_NO_MEMORY, "out of memory for reading %s", path);
     return oa_fail(c, OA_FORMAT, "%s: the gzip data is damaged or cut off after %zu unpacked bytes (%s); get it again",
-                   path, length, code == Z_BUF_ERROR ? "unexpected end of file" : reason);
+                   path, length, code == Z_BUF_ERROR ? "unexpected end of file" : oa_unpacking_fault(reason));
 }
 
 /* zlib hands out a plain file as it is. */

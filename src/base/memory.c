@@ -4,6 +4,7 @@
  * and with pages of 4 kB the processor would spend its time looking addresses up.
  */
 #include "base/context.h"
+#include "base/forbidden.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,8 @@ void *oa_alloc_raw(oa_context *c, size_t bytes)
         size_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : OA_ALIGN;
         size_t whole = round_up(bytes ? bytes : 1, unit);
         memory = aligned_alloc(unit, whole);
+        if (memory)
+            oa_forbid((char *)memory + bytes, whole - bytes);
 #ifdef MADV_HUGEPAGE
         if (memory && unit == HUGE_PAGE)
             (void)madvise(memory, whole, MADV_HUGEPAGE); /* a wish: without it all works, only slower */

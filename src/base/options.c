@@ -33,7 +33,7 @@ static const struct oa_option_row rows[] = {
 
 #define ROWS ((int)(sizeof rows / sizeof rows[0]))
 #define KEY 64 /* bytes of "section.name" */
-_Static_assert(ROWS <= MOST_OPTIONS, "raise MOST_OPTIONS");
+_Static_assert(ROWS <= OA_MOST_OPTIONS, "raise OA_MOST_OPTIONS");
 
 /* Every choice is an enumeration; place() takes them all for int. */
 #define OA_INT(section, name, fallback, low, high, help)
@@ -220,15 +220,20 @@ static enum oa_error refuse_key(const char *key, char why[SENTENCE])
 
 /* ---- by key -------------------------------------------------------------------------------------------------- */
 
-static const struct oa_option_row *find_row(const char *key)
+int oa_option_number(const char *key)
 {
     char candidate[KEY];
     for (int i = 0; i < ROWS; i++) {
         row_key(&rows[i], candidate);
         if (strcmp(candidate, key) == 0)
-            return &rows[i];
+            return i;
     }
-    return NULL;
+    return -1;
+}
+
+static const struct oa_option_row *find_row(const char *key)
+{
+    return oa_option_at(oa_option_number(key));
 }
 
 enum oa_error oa_option_apply(struct oa_options *o, const char *key, const char *value, char why[SENTENCE])

@@ -20,7 +20,7 @@ struct reading {
     struct oa_options *options;
     const char *path;
     yaml_document_t document;
-    int line[MOST_OPTIONS]; /* where each was given, or 0 */
+    int line[OA_MOST_OPTIONS]; /* where each was given, or 0 */
 };
 
 /* ---- reading ------------------------------------------------------------------------------------------------- */
@@ -38,17 +38,6 @@ static const char *scalar(const yaml_node_t *n)
         return NULL;
     const char *text = (const char *)n->data.scalar.value;
     return strlen(text) == n->data.scalar.length ? text : NULL;
-}
-
-static int row_of(const char *key)
-{
-    const struct oa_option_row *row;
-    for (int i = 0; (row = oa_option_at(i)); i++) {
-        size_t n = strlen(row->section);
-        if (strncmp(key, row->section, n) == 0 && key[n] == '.' && strcmp(key + n + 1, row->name) == 0)
-            return i;
-    }
-    return -1;
 }
 
 static enum oa_error refuse_second(struct reading *r, const yaml_node_t *at, const char *key, int line)
@@ -90,7 +79,7 @@ static enum oa_error apply_text(struct reading *r, const yaml_node_t *at, const 
 {
     char why[SENTENCE];
     enum oa_error e = oa_option_apply(r->options, key, text, why);
-    int row = row_of(key);
+    int row = oa_option_number(key);
     if (e != OA_OK)
         return refuse(r, row < 0 ? at : value, e, why);
     if (r->line[row])
@@ -168,10 +157,13 @@ static enum oa_error read_one(void *argument, yaml_parser_t *p)
     return e;
 }
 
-enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *path)
+enum oa_error oa_options_load(oa_context *c, struct oa_options *o, const char *path, struct oa_given *given)
 {
     struct reading r = { .context = c, .options = o, .path = path };
-    return oa_yaml_read(c, path, read_one, &r);
+    OA_TRY(oa_yaml_read(c, path, read_one, &r));
+    for (int i = 0; given && oa_option_at(i); i++)
+        given->option[i] = given->option[i] || r.line[i];
+    return OA_OK;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------- */

@@ -175,3 +175,8 @@ const char *oa_nearest(const char *word, const char *const *candidates, int coun
     }
     return nearest;
 }
+
+const char *oa_plural(double count)
+{
+    return count == 1 ? "" : "s";
+}

@@ -40,9 +40,10 @@ struct oa_pool {
     struct member *members; /* the first is the caller */
     int threads;
     double watch; /* seconds before a thread that waits goes to sleep */
-    oa_task *task;
-    void *argument;
+    /* What a helper reads of a job is in the line of the gate, for each line comes from the other core's cache. */
     alignas(OA_ALIGN) _Atomic uint64_t gate;
+    oa_task *task;
+    _Atomic(void *) argument;
     alignas(OA_ALIGN) pthread_mutex_t lock;
     pthread_cond_t opened, emptied;
     atomic_int sleepers; /* helpers that sleep on `opened` */
@@ -71,9 +72,19 @@ static bool empty(const struct member *m)
     return (atomic_load(&m->pool->gate) & GATE_INSIDE) == 0;
 }
 
+/* Lines that the job will read come while the gate's becomes the helper's own. */
+static void fetch_job(const struct member *m)
+{
+    const char *argument = atomic_load_explicit(&m->pool->argument, memory_order_relaxed);
+    __builtin_prefetch(&m->next, 1);
+    __builtin_prefetch(argument);
+    __builtin_prefetch(argument + OA_ALIGN);
+}
+
 static bool enter(struct member *m)
 {
     uint64_t gate = atomic_load(&m->pool->gate);
+    fetch_job(m);
     while (gate & GATE_OPEN) {
         if (atomic_compare_exchange_weak(&m->pool->gate, &gate, gate + 1)) {
             m->served = gate >> GATE_JOB_SHIFT;
@@ -116,7 +127,7 @@ static bool watch(const struct member *m, bool (*condition)(const struct member 
 static void run_item(struct oa_pool *p, struct member *m, long item)
 {
     size_t mark = oa_arena_mark(&m->scratch);
-    p->task(p->argument, item, &m->worker);
+    p->task(atomic_load_explicit(&p->argument, memory_order_relaxed), item, &m->worker);
     oa_arena_release(&m->scratch, mark);
 }
 
@@ -195,7 +206,7 @@ static void share_items(struct oa_pool *p, long items)
 static void open_gate(struct oa_pool *p, long items, oa_task *task, void *argument)
 {
     p->task = task;
-    p->argument = argument;
+    atomic_store_explicit(&p->argument, argument, memory_order_relaxed);
     share_items(p, items);
     uint64_t job = (atomic_load(&p->gate) >> GATE_JOB_SHIFT) + 1;
     atomic_store(&p->gate, job << GATE_JOB_SHIFT | GATE_OPEN);
@@ -219,7 +230,7 @@ static void shut_gate(struct oa_pool *p)
 static void run_alone(struct oa_pool *p, long items, oa_task *task, void *argument)
 {
     p->task = task;
-    p->argument = argument;
+    atomic_store_explicit(&p->argument, argument, memory_order_relaxed);
     for (long i = 0; i < items; i++)
         run_item(p, &p->members[0], i);
 }

@@ -50,9 +50,11 @@ const struct command command_classify = {
         "Takes runs of the tasks classify and regress. Line i of the standard output is the label that the model "
         "gives line i of the input, or the number, whatever lines stand beside it. A line is one text; for a model "
         "of pairs it is two, with a tab between. --columns takes them out of lines that have more columns; where it "
-        "names them, line 1 of each file has the names and no text. Files may be packed with gzip; pictures are "
+        "names them, line 1 of each file has the names and no text. A table (*.tsv) of which a model reads one text is "
+        "refused without --columns; CSV and JSON are refused. Files may be packed with gzip; pictures are "
         "those that training reads, and their classes are not looked at. The training data are not needed.\n"
-        "An empty line gives an empty line. One that is not UTF-8, has a byte 0 in it, lacks a column or has "
+        "An empty line gives an empty line (with --scores: its tabs alone). One that is not UTF-8, has a byte 0 in it, "
+        "lacks a column or has "
         "characters that the vocabulary lacks is named on standard error and gives an empty line, too; one that is "
         "longer than the model reads is cut. Both are counted at the end.\n"
         "With --json there is an object a line, with the number of its line from 1.",

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char *const usual[] = { "softmax", "orthogonal", "random", "fixed-random", "dense", "random + softmax" };
@@ -41,8 +42,21 @@ static bool configuration_names_some(const struct call *call)
     return oa_config_get(call->config, "compare.attentions", &out) == OA_OK && some;
 }
 
+/* The folder of a contest has what was trained; of the options only what its runs share stands there. */
+static void say_defaults(const struct call *call)
+{
+    bool some = flag_given(call, "config");
+    for (int i = 0; i < call->givens; i++)
+        some = some || strchr(call->given[i].name, '.');
+    if (flag_given(call, "resume") && !some)
+        progress_line(NULL, 0,
+                      "--resume takes no options from the contest's folder, and neither --config nor --section.key is "
+                      "given: all but what is said have their defaults; give them as they were when it began");
+}
+
 static enum oa_error compare(struct call *call, const char **attentions)
 {
+    say_defaults(call);
     enum oa_error e = apply_options(call);
     if (e != OA_OK)
         return e;
@@ -68,11 +82,14 @@ static const struct flag flags[] = {
       .argument = "SPEC",
       .help = "an attention that takes part; given once for each; they take the place of compare.attentions in "
               "a configuration (default: softmax, orthogonal, random, fixed-random, dense, random + softmax)" },
-    { .name = "task", .argument = "NAME", .key = "data.task", .help = "what is learnt; 'orthant list tasks' has them" },
+    { .name = "task",
+      .argument = "NAME",
+      .key = "data.task",
+      .help = "what is learnt; 'orthant list tasks' has them, and the options that suit each" },
     { .name = "init",
       .argument = "RUN",
       .key = "train.init",
-      .help = "begin with every tensor of a trained run that fits" },
+      .help = "begin with every tensor of a trained run that fits; of a contest, each attention of its own run there" },
     { .name = "seeds", .argument = "N", .key = "compare.seeds", .help = "runs of each attention" },
     { .name = "until-resolved",
       .key = "compare.until_resolved",
@@ -98,7 +115,10 @@ static const struct flag flags[] = {
       .words = "one|any" },
     { .name = "out", .argument = "DIR", .fallback = "contest", .help = "folder of the contest" },
     { .name = "overwrite", .help = "begin anew in a folder that holds another contest, which is removed" },
-    { .name = "resume", .help = "refuse to begin: go on with the contest in the folder, as is done in any case" },
+    { .name = "resume",
+      .help =
+          "refuse to begin: go on with the contest in the folder, as is done in any case; options are given as they "
+          "were, the folder does not keep them all" },
     { .name = NULL },
 };
 

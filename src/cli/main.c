@@ -55,6 +55,28 @@ static int close_stdout(int code)
     return code ? code : FAILED;
 }
 
+static void see_number(void *argument, const char *text, size_t length)
+{
+    char copy[64];
+    snprintf(copy, sizeof copy, "%.*s", (int)length, text);
+    *(double *)argument = strtod(copy, NULL);
+}
+
+/* How long a rank waits for others, in seconds, must be known before they have joined. What is wrong with the options
+ * is said when they have, by one of them: 0 then. */
+static double patience(struct call *call)
+{
+    double seconds = 0;
+    struct oa_output out = { .sink = see_number, .argument = &seconds };
+    call->config = oa_config_new(call->context);
+    if (call->config && apply_options(call) == OA_OK)
+        oa_config_get(call->config, "cluster.patience", &out);
+    oa_config_free(call->config);
+    call->config = NULL;
+    oa_clear_error(call->context);
+    return seconds;
+}
+
 static enum oa_error prepare(struct call *call)
 {
     const char *sentence;
@@ -62,7 +84,7 @@ static enum oa_error prepare(struct call *call)
     if (e != OA_OK)
         return e;
     if (call->command->ranks && !flag_given(call, "dump-config"))
-        e = oa_join(call->context);
+        e = oa_join(call->context, patience(call));
     if (e != OA_OK)
         return e;
     call->config = oa_config_new(call->context);
@@ -104,7 +126,7 @@ static int run_command(struct call *call)
     bool speaks = oa_speaks(call->context);
     if (e == OA_OK && before == OA_OK) /* did all ranks come to the end? */
         e = oa_last_error(call->context, &sentence);
-    int code = exit_code(call, e, *stop, speaks);
+    int code = exit_code(call, e, oa_stopped_by(call->context), speaks);
     fflush(stderr);
     oa_part(call->context, code);
     oa_config_free(call->config);

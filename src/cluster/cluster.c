@@ -32,19 +32,28 @@ static bool tell(struct oa_cluster *cl, bool waits)
     return free && waits;
 }
 
-/* "rank 2, rank 5": of whom no wait is known. */
-static void find_silent(struct oa_cluster *cl, char *out, size_t size)
+/* Writes "rank 2, rank 5": the others that are late and do not wait themselves. late: of whom messages are missing;
+ * NULL: any of them. */
+static bool name_others(const struct oa_cluster *cl, const struct oa_messages *late, const bool *waits, char *out,
+                        size_t size)
+{
+    size_t n = 0;
+    for (int r = 0; r < cl->size && n < size; r++)
+        if (r != cl->rank && !waits[r] && (!late || cl->ops->missing(late, r)))
+            n += (size_t)snprintf(out + n, size - n, "%srank %d", n ? ", " : "", cl->first + r);
+    return n > 0;
+}
+
+/* Whose messages are missing may wait as this rank does: then for one of those who do not. */
+static void name_late(struct oa_cluster *cl, const struct oa_messages *m, char *out, size_t size)
 {
     bool *waits = oa_alloc(cl->context, (size_t)cl->size * sizeof *waits);
-    size_t bytes, n = 0;
+    size_t bytes;
     bool word;
     int from;
     while (waits && cl->ops->hear(cl, WAITS, &from, &word, sizeof word, &bytes))
         waits[from] = word;
-    for (int r = 0; waits && r < cl->size && n < size; r++)
-        if (r != cl->rank && !waits[r])
-            n += (size_t)snprintf(out + n, size - n, "%srank %d", n ? ", " : "", cl->first + r);
-    if (n == 0)
+    if (!waits || (!name_others(cl, m, waits, out, size) && !name_others(cl, NULL, waits, out, size)))
         snprintf(out, size, "the other ranks");
     oa_free(waits);
 }
@@ -52,9 +61,7 @@ static void find_silent(struct oa_cluster *cl, char *out, size_t size)
 static enum oa_error fail_waiting(struct oa_cluster *cl, const struct oa_messages *m, const char *what)
 {
     char who[256];
-    cl->ops->missing(m, who, sizeof who);
-    if (!who[0])
-        find_silent(cl, who, sizeof who);
+    name_late(cl, m, who, sizeof who);
     return oa_fail(cl->context, OA_IO,
                    "rank %d on %s waited %.0f s for %s from %s: see what became of it; a longer wait is "
                    "cluster.patience",
@@ -225,10 +232,19 @@ static double limit_of(const struct oa_cluster *cl, int code)
     return code != OA_OK ? grace : cl->rank == 0 ? cl->patience : 0;
 }
 
+/* The first rank's files are whole by then; the others know nothing of them. */
 static void fail_to_meet(struct oa_cluster *cl)
 {
-    oa_fail(cl->context, OA_IO, "the work is done, and %s did not come to the end for %.0f s: see what became of %s",
-            cl->rank == 0 ? "other ranks" : "rank 0", cl->patience, cl->rank == 0 ? "them" : "it");
+    if (cl->rank == 0)
+        oa_fail(cl->context, OA_IO,
+                "the work is done and what it made is written, so nothing need be repeated; but other ranks did not "
+                "come to the end for %.0f s: see what became of them",
+                cl->patience);
+    else
+        oa_fail(cl->context, OA_IO,
+                "this rank's work is done, and rank 0, which writes, did not come to the end for %.0f s: see what "
+                "became of it; --resume goes on with what it wrote",
+                cl->patience);
 }
 
 struct oa_late {

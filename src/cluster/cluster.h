@@ -33,8 +33,9 @@ struct oa_cluster_ops {
     /* Everybody takes part, in the same order: `bytes` of each rank into all [size · bytes]; rank 0's to all. */
     void (*gather)(struct oa_messages *m, const void *mine, size_t bytes, void *all);
     void (*broadcast)(struct oa_messages *m, void *data, size_t bytes);
-    bool (*arrived)(struct oa_messages *m);                               /* all of them; looks, does not wait */
-    void (*missing)(const struct oa_messages *m, char *out, size_t size); /* "rank 2, rank 5"; "": all, together */
+    bool (*arrived)(struct oa_messages *m); /* all of them; looks, does not wait */
+    /* Has something of that rank alone not come yet, or gone? False for all: it is of everybody together. */
+    bool (*missing)(const struct oa_messages *m, int rank);
     /* A message of `tag` that somebody sent and that has come in: at most `room` bytes; false: there is none. */
     bool (*hear)(struct oa_cluster *cl, int tag, int *from, void *data, size_t room, size_t *bytes);
     /* Seconds for which the first rank has given no sign of life, since the wait for it began: the first call. Asks. */
@@ -67,8 +68,10 @@ struct oa_cluster {
 /* What joins ranks: "Open MPI 4.1.4", or "" where the program was built without MPI. */
 void oa_cluster_engine(char out[OA_ENGINE]);
 /* Joins the ranks that were started beside this one; *out is NULL where there is none. Several ranks of a program
- * without MPI are refused: each would do all the work, in the same folder. Once a process. */
-enum oa_error oa_cluster_open(oa_context *c, struct oa_cluster **out);
+ * without MPI are refused: each would do all the work, in the same folder. Once a process. patience: seconds that the
+ * others have to come, but OA_LEAST_PATIENCE at least: programs do not start at the same time; 0: 600. */
+enum { OA_LEAST_PATIENCE = 10 };
+enum oa_error oa_cluster_open(oa_context *c, double patience, struct oa_cluster **out);
 
 /* ---- wait.c ---- */
 

@@ -4,6 +4,7 @@
 #include "cluster/cluster.h"
 #include "cluster/deadline.h"
 
+#include <math.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -134,25 +135,16 @@ static bool arrived(struct oa_messages *m)
     return done != 0;
 }
 
-static bool under_way(const struct oa_messages *m, int peer)
+static bool missing(const struct oa_messages *m, int rank)
 {
     for (int i = 0; i < m->count; i++) {
         int done = 1;
-        if (m->peer[i] == peer)
+        if (m->peer[i] == rank)
             MPI(MPI_Request_get_status(m->request[i], &done, MPI_STATUS_IGNORE));
         if (!done)
             return true;
     }
     return false;
-}
-
-static void missing(const struct oa_messages *m, char *out, size_t size)
-{
-    size_t n = 0;
-    out[0] = 0;
-    for (int r = 0; r < m->cluster->size && n < size; r++)
-        if (under_way(m, r))
-            n += (size_t)snprintf(out + n, size - n, "%srank %d", n ? ", " : "", m->cluster->first + r);
 }
 
 static bool hear(struct oa_cluster *cl, int tag, int *from, void *data, size_t room, size_t *bytes)
@@ -270,11 +262,11 @@ static bool leave(struct oa_cluster *cl, int code, double seconds, int *codes)
     int done = 0;
     struct oa_wait w;
     oa_wait_begin(&w);
-    bool lives = seconds > 0 || silent_for(cl, true) < cl->patience;
+    silent_for(cl, true);
     MPI(MPI_Iallgather(&code, 1, MPI_INT, codes, 1, MPI_INT, own->leaving, &r));
     for (;;) {
         MPI(MPI_Test(&r, &done, MPI_STATUS_IGNORE));
-        lives = seconds > 0 ? oa_wait_look(&w) < seconds : silent_for(cl, false) < cl->patience;
+        bool lives = seconds > 0 ? oa_wait_look(&w) < seconds : silent_for(cl, false) < cl->patience;
         if (done || !lives || dead)
             break;
         nanosleep(&moment, NULL);
@@ -349,7 +341,7 @@ static enum oa_error check_size(oa_context *c, const struct oa_cluster *cl)
         oa_launched_ranks(), cl->size);
 }
 
-enum oa_error oa_cluster_open(oa_context *c, struct oa_cluster **out)
+enum oa_error oa_cluster_open(oa_context *c, double patience, struct oa_cluster **out)
 {
     char name[MPI_MAX_PROCESSOR_NAME];
     struct oa_deadline d;
@@ -361,8 +353,10 @@ enum oa_error oa_cluster_open(oa_context *c, struct oa_cluster **out)
     struct own *own = oa_alloc(c, sizeof *own);
     if (!cl || !own)
         return OA_NO_MEMORY;
-    *cl = (struct oa_cluster){ .context = c, .patience = 600, .ops = &ops, .own = own };
-    oa_deadline_begin(&d, cl->patience, "MPI_Init, at which all ranks meet,");
+    *cl = (struct oa_cluster){
+        .context = c, .patience = patience > 0 ? fmax(patience, OA_LEAST_PATIENCE) : 600, .ops = &ops, .own = own
+    };
+    oa_deadline_begin(&d, cl->patience, "MPI_Init, at which all ranks of one command meet,");
     enum oa_error e = start(c, own);
     oa_deadline_end(&d);
     OA_TRY(e);

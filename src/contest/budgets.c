@@ -25,6 +25,7 @@ struct oa_options oa_contest_options(const struct contest *t, int entry, int see
     o.train_steps = t->steps[entry];
     o.model_ffn = t->ffn[entry];
     o.compare_jobs = 0; /* nothing of a run tells what was trained beside it */
+    oa_contest_begin_from(t, entry, &o);
     if (oa_contest_tuned(t) && t->out->entries[entry].chosen >= 0)
         oa_grid_apply(t->c, &t->out->tuning.grid, t->out->entries[entry].chosen, &o);
     if (oa_contest_by_time(t) && entry > 0 && o.train_seconds <= 0)

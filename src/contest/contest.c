@@ -7,7 +7,9 @@
  *
  * contest_parts.h says which file does what. */
 #include "contest/contest_parts.h"
+#include "contest/farm.h"
 #include "contest/jobs.h"
+#include "contest/parents.h"
 #include "contest/speed.h"
 #include "contest/vary.h"
 #include "train/initial.h"
@@ -81,6 +83,7 @@ static enum oa_error order_of(struct contest *t, int entry, int seed, struct oa_
                                   .title = oa_entry_name(e),
                                   .trainable = e->trainable,
                                   .frozen = e->frozen };
+    out->parent = oa_contest_parent(t, entry, out->options.train_seed);
     snprintf(name, sizeof name, "runs/attention-%02d/seed-%ld", t->place[entry] + 1, out->options.train_seed);
     return oa_path(t->c, out->folder, t->r->folder, name);
 }
@@ -119,10 +122,22 @@ static enum oa_error look_at_runs(struct contest *t)
     return OA_OK;
 }
 
-/* Every attention starts from the same run (train.init); what fits it is said once, whatever its seeds. */
+static void say_parents(const struct contest *t)
+{
+    struct oa_text text;
+    oa_text_init(&text, t->c);
+    oa_parents_sentence(t->out, t->out->seeds, &text);
+    if (text.length)
+        oa_log(t->c, 0, "%s", text.s);
+    oa_text_free(&text);
+}
+
+/* Every attention starts from the same run (train.init), or from one of its own; what fits is said once, whatever its
+ * seeds. */
 static enum oa_error say_first_values(struct contest *t)
 {
     OA_TRY(oa_initial_check(t->c, t->r->options, t->r->folder));
+    say_parents(t);
     for (int i = 0; i < t->out->count; i++) {
         struct oa_options o = oa_contest_options(t, i, 0);
         struct oa_started started;
@@ -142,13 +157,20 @@ static enum oa_error read_members(struct contest *t)
     return oa_overwrite_check(t->c, t->r->folder, OA_MADE_CONTEST);
 }
 
-static enum oa_error settle_budgets(struct contest *t)
+/* added: attentions that the contest did not have. Writes nothing. */
+static enum oa_error plan_budgets(struct contest *t, int *added)
 {
     OA_TRY(shared_fingerprint(t));
     OA_TRY(read_members(t));
-    int added = find_members(t);
+    *added = find_members(t);
     OA_TRY(check_first(t));
-    OA_TRY(oa_contest_equalise(t));
+    return oa_contest_equalise(t);
+}
+
+static enum oa_error settle_budgets(struct contest *t)
+{
+    int added;
+    OA_TRY(plan_budgets(t, &added));
     OA_TRY(say_first_values(t));
     if (t->r->overwrite)
         OA_TRY(oa_overwrite(t->c, t->r->folder, OA_MADE_CONTEST));
@@ -255,46 +277,7 @@ bool oa_contest_has(const struct contest *t, const struct oa_cell *cell)
     return *there(t, cell->entry, cell->seed);
 }
 
-/* ---- what ran where ---- */
-
-static char *machine_json(oa_context *c)
-{
-    const struct oa_cpu *cpu = oa_context_cpu(c);
-    char date[32];
-    time_t now = time(NULL);
-    struct tm utc;
-    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    struct oa_kernels k;
-    oa_kernels_init(&k, OA_PRECISION_F32, oa_context_isa(c), cpu);
-    json_t *o =
-        json_pack("{s:s, s:i, s:i, s:s, s:s, s:I, s:s, s:s}", "processor", cpu->name, "cores", cpu->cores, "threads",
-                  oa_thread_count(c), "isa", oa_isa_name(oa_context_isa(c)), "products", k.gemm_name ? k.gemm_name : "",
-                  "memory", (json_int_t)cpu->memory, "orthant", oa_version(), "date", date);
-    char *text = json_dumps(o, 0), *copy = text ? oa_copy_text(c, text) : NULL;
-    free(text);
-    json_decref(o);
-    return copy;
-}
-
-/* Without what is tuned, of which each attention has its own. */
-static char *shared_options(const struct contest *t)
-{
-    struct oa_text text;
-    oa_text_init(&text, t->c);
-    oa_options_json(t->r->options, &text);
-    json_t *sections = text.s ? json_loads(text.s, 0, NULL) : NULL;
-    for (int i = 0; i < t->out->tuning.grid.options; i++) {
-        const char *key = t->out->tuning.grid.option[i].key, *name = strchr(key, '.') + 1;
-        char section[OA_GRID_KEY];
-        snprintf(section, sizeof section, "%.*s", (int)(name - 1 - key), key);
-        json_object_del(json_object_get(sections, section), name);
-    }
-    char *dump = json_dumps(sections, 0), *copy = oa_copy_text(t->c, dump ? dump : "{}");
-    free(dump);
-    json_decref(sections);
-    oa_text_free(&text);
-    return copy;
-}
+/* ---- opening ---- */
 
 static enum oa_error choose_metric(struct contest *t)
 {
@@ -304,59 +287,77 @@ static enum oa_error choose_metric(struct contest *t)
     return oa_contest_set_measures(t->c, t->out, task->measures, metric);
 }
 
-static enum oa_error describe(struct contest *t)
-{
-    t->out->options_json = shared_options(t);
-    t->out->machine_json = machine_json(t->c);
-    t->here.threads = oa_thread_count(t->c);
-    t->here.clocked = oa_contest_by_time(t);
-    t->out->equal = t->r->options->compare_equal;
-    struct oa_extent validation = oa_workload_side(&t->workload, OA_VALIDATION);
-    t->out->characters = validation.characters;
-    t->out->bytes = validation.bytes;
-    t->out->valid_tokens = validation.targets;
-    t->out->examples = t->workload.train.rows != NULL;
-    double limit = (double)t->r->options->train_eval_tokens;
-    double all = t->out->examples ? validation.targets : validation.targets - 1;
-    t->out->eval_tokens = limit > 0 ? fmin(limit, all) : all;
-    return oa_status(t->c);
-}
-
-static enum oa_error prepare(struct contest *t)
+static enum oa_error open_data(struct contest *t)
 {
     if (t->r->count < 1)
         return oa_fail(t->c, OA_ARGUMENT, "a contest needs at least one --attention");
     OA_TRY(oa_contest_check_options(t));
     OA_TRY(oa_vary_choose(t));
-    OA_TRY(oa_workload_open(t->c, t->r->options, &t->workload));
+    OA_TRY(oa_contest_parents_named(t));
+    OA_TRY(oa_workload_open(t->c, &t->asked, &t->workload));
     if (oa_workload_side(&t->workload, OA_VALIDATION).targets == 0)
         return oa_fail(t->c, OA_ARGUMENT,
                        "a contest needs validation text: give data.valid or data.valid_fraction > 0");
-    OA_TRY(choose_metric(t));
-    OA_TRY(describe(t));
+    return choose_metric(t);
+}
+
+/* What is asked for of these data. Writes nothing. */
+static enum oa_error examine(struct contest *t)
+{
+    OA_TRY(oa_contest_describe(t));
     OA_TRY(oa_contest_entries(t));
     OA_TRY(oa_contest_baseline(t));
     OA_TRY(oa_contest_limits(t));
-    OA_TRY(oa_contest_tune_open(t));
-    OA_TRY(begin(t));
-    return oa_contest_tune(t);
+    OA_TRY(oa_contest_parents(t));
+    return oa_contest_tune_open(t);
 }
 
-enum oa_error oa_contest_open(oa_context *c, const struct oa_contest_request *r, struct oa_contest *out,
-                              struct contest **held)
+static enum oa_error hold(oa_context *c, const struct oa_contest_request *r, struct oa_contest *out,
+                          struct contest **held)
 {
     struct contest *t = *held = oa_alloc(c, sizeof *t);
     *out = (struct oa_contest){ 0 };
     if (!t)
         return OA_NO_MEMORY;
     *t = (struct contest){ .c = c, .r = r, .out = out };
-    return prepare(t);
+    return OA_OK;
+}
+
+enum oa_error oa_contest_open(oa_context *c, const struct oa_contest_request *r, struct oa_contest *out,
+                              struct contest **held)
+{
+    OA_TRY(hold(c, r, out, held));
+    struct contest *t = *held;
+    OA_TRY(oa_same_everywhere(r->cluster, r->options, &t->workload, open_data(t)));
+    t->served = r->cluster != NULL;
+    OA_TRY(examine(t));
+    OA_TRY(begin(t));
+    return oa_contest_tune(t);
+}
+
+enum oa_error oa_contest_check(oa_context *c, const struct oa_contest_request *r)
+{
+    struct oa_contest contest;
+    struct contest *t;
+    int added;
+    enum oa_error e = hold(c, r, &contest, &t);
+    if (e == OA_OK)
+        e = open_data(t);
+    if (e == OA_OK)
+        e = examine(t);
+    if (e == OA_OK)
+        e = plan_budgets(t, &added);
+    oa_contest_close(t);
+    oa_contest_free(&contest);
+    return e;
 }
 
 void oa_contest_close(struct contest *t)
 {
     if (!t)
         return;
+    if (t->served)
+        oa_farm_dismiss(t->r->cluster);
     oa_workload_close(&t->held);
     oa_workload_close(&t->workload);
     oa_free(t->steps);

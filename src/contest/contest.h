@@ -13,6 +13,13 @@
 #include "contest/grid.h"
 #include "train/train.h"
 
+/* A run of another contest that a run starts from (train.init names that contest; parents.h). */
+struct oa_parent {
+    long seed;
+    char folder[OA_OPTION_TEXT];
+    struct oa_digest model; /* of its model file */
+};
+
 /* One attention over all seeds; runs[s].seed is the same for every entry: runs of one column are paired. The runs that
  * were made are the first ones. */
 struct oa_entry {
@@ -20,9 +27,11 @@ struct oa_entry {
     double trainable, frozen; /* parameters */
     bool floor;               /* the uniform average that shows what the rest of the model does: no contestant */
     struct oa_run *runs;
-    struct oa_run *trials; /* [cells of the grid][seeds] of the tuning, without curves; NULL: there was none */
-    int chosen;            /* the cell whose values its runs have; meaningless without trials */
-    double *step_seconds;  /* a step of training in each round of measuring speeds; NULL: none, not measured */
+    struct oa_run *trials;     /* [cells of the grid][seeds] of the tuning, without curves; NULL: there was none */
+    int chosen;                /* the cell whose values its runs have; meaningless without trials */
+    struct oa_parent *parents; /* of the same attention, by seed; NULL: it starts from no contest */
+    int parent_count;
+    double *step_seconds; /* a step of training in each round of measuring speeds; NULL: none, not measured */
 };
 
 /* How options were tuned before the contest (tune.c): each attention has the values that were best for it. */
@@ -77,6 +86,7 @@ struct oa_contest {
     struct oa_tuning tuning;
     struct oa_until until;
     struct oa_vary vary;
+    char *parent;       /* the folder of the contest that this one starts from; NULL: there is none */
     char *options_json; /* the options all runs share: without those that were tuned */
     char *machine_json; /* what ran where: processor, isa, threads, memory, kernels, versions, date */
 };
@@ -134,6 +144,9 @@ struct oa_contest_request {
  * those of this request; OA_ARGUMENT when anything in it belongs to another contest, OA_FORMAT when a file was changed.
  * Runs that diverge are results (oa_run.failed). OA_INTERNAL when two seeds gave the same model, bit for bit. */
 enum oa_error oa_contest_run(oa_context *c, const struct oa_contest_request *r, struct oa_contest *out);
+/* Refuses what oa_contest_run would refuse before its first run: options, attentions, texts, models that cannot be
+ * made, another contest in the folder. Trains nothing, and writes nothing. */
+enum oa_error oa_contest_check(oa_context *c, const struct oa_contest_request *r);
 
 /* The same in pieces, for whoever decides from the runs that there are which ones to make next: open (all runs are
  * absent), make, finish, close. Request and contest stay where they are until the end; after a failed open, too, both

@@ -34,12 +34,14 @@ void oa_contest_free(struct oa_contest *contest)
             oa_run_free(&contest->entries[i].runs[s]);
         oa_free(contest->entries[i].runs);
         oa_free(contest->entries[i].trials);
+        oa_free(contest->entries[i].parents);
         oa_free(contest->entries[i].step_seconds);
         oa_free(contest->entries[i].attention);
     }
     oa_free(contest->entries);
     oa_free(contest->vary.runs);
     oa_free(contest->measures);
+    oa_free(contest->parent);
     oa_free(contest->options_json);
     oa_free(contest->machine_json);
     *contest = (struct oa_contest){ 0 };

@@ -70,9 +70,18 @@ static enum oa_error check_seeds(const struct contest *t)
     return OA_OK;
 }
 
+/* A task that does not exist is refused with the data. */
+static enum oa_error check_metric(struct contest *t)
+{
+    int metric;
+    const struct oa_task *task = oa_task_find(t->r->options->data_task);
+    return task ? oa_metric_choose(t->c, task, t->r->options->compare_metric, &metric) : OA_OK;
+}
+
 enum oa_error oa_contest_check_options(struct contest *t)
 {
     OA_TRY(check_clock(t));
+    OA_TRY(check_metric(t));
     OA_TRY(check_choice(t));
     OA_TRY(oa_average_check(t->c, t->r->options, t->r->folder));
     OA_TRY(check_seeds(t));

@@ -4,7 +4,9 @@
  *
  *     contest_options.c  what is asked for         (refused where a contest cannot do it)
  *     entries.c    who takes part                     (attentions in canonical form, the floor, the baseline)
+ *     parents.c    which run of another contest each starts from
  *     budgets.c    what each run may spend            (plans, equal budgets, the options of a run)
+ *     contest_describe.c  what is said of it beside its runs
  *     limits.c     what may be spent on it            (seeds and time, where it stops by itself)
  *     tune.c       options of each attention's own    (trials, and what they choose)
  *     run_order.c  one run to be made: in its folder, to its end, or read from there
@@ -24,6 +26,7 @@ struct contest {
     oa_context *c;
     const struct oa_contest_request *r;
     struct oa_contest *out;
+    struct oa_options asked; /* the request's; where train.init names a contest, with the first run there instead */
     struct oa_workload workload;
     struct oa_workload held; /* borrowed from it: what trials train on and are judged by */
     struct oa_workplace here;
@@ -31,6 +34,7 @@ struct contest {
     int *place;               /* of each attention among the contest's members; -1: it is new */
     bool *there;              /* [entries][seeds]: whether the folder has the end of that run */
     json_t *shared, *members; /* of contest.json */
+    bool served;              /* other ranks wait for orders, until they are dismissed */
 };
 
 /* contest_options.c: refuses what a contest cannot do, before anything is opened; reads compare.tune. */
@@ -40,6 +44,16 @@ enum oa_error oa_contest_check_options(struct contest *t);
 enum oa_error oa_contest_entries(struct contest *t);
 enum oa_error oa_contest_baseline(struct contest *t);
 int oa_contest_contestants(const struct contest *t); /* all but the floor */
+
+/* parents.c, where train.init names a contest: the first run there for t->asked; then those of each attention. */
+enum oa_error oa_contest_parents_named(struct contest *t);
+enum oa_error oa_contest_parents(struct contest *t);
+const struct oa_parent *oa_contest_parent(const struct contest *t, int entry, long seed); /* NULL: there is none */
+/* Options of a run, with train.seed, begin from its parent, if it has one. */
+void oa_contest_begin_from(const struct contest *t, int entry, struct oa_options *o);
+
+/* contest_describe.c: what of t->out is known when the texts are open. */
+enum oa_error oa_contest_describe(struct contest *t);
 
 /* limits.c: refuses what says nothing or contradicts itself, and fills what of t->out->until is known beforehand. */
 enum oa_error oa_contest_limits(struct contest *t);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "contest/farm.h"
 
+#include "base/beside.h"
+
 #include <string.h>
 
 enum { ORDERS = 1, NEWS = 2 }; /* tags */
@@ -41,6 +43,14 @@ bool oa_farm_hear_news(struct oa_cluster *cl, struct oa_farm_news *out)
         return false;
     out->from = from;
     return true;
+}
+
+void oa_farm_hear_stops(struct oa_cluster *cl)
+{
+    struct oa_farm_news n;
+    while (cl && oa_farm_hear_news(cl, &n))
+        if (n.what == OA_FARM_STOPPED)
+            oa_stop(cl->context, n.signal);
 }
 
 void oa_farm_dismiss(struct oa_cluster *cl)

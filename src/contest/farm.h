@@ -28,10 +28,11 @@ struct oa_farm_order {
     char folder[OA_PATH], title[OA_OPTION_TEXT];
 };
 /* What comes back. */
-enum oa_farm_said { OA_FARM_WORKING, OA_FARM_NOTICE, OA_FARM_ENDED, OA_FARM_FAILED };
+enum oa_farm_said { OA_FARM_WORKING, OA_FARM_NOTICE, OA_FARM_ENDED, OA_FARM_FAILED, OA_FARM_STOPPED };
 struct oa_farm_news {
     enum oa_farm_said what;
     int from, level, code; /* NOTICE: level; FAILED: an oa_error */
+    int signal;            /* FAILED: that the run was stopped by; 0: none. STOPPED, without a run: that the rank was */
     double share;          /* of the run that is done */
     char host[OA_HOST], line[1024];
 };
@@ -40,10 +41,12 @@ enum oa_error oa_farm_send(struct oa_cluster *cl, int to, const struct oa_farm_o
 bool oa_farm_hear_order(struct oa_cluster *cl, struct oa_farm_order *out);
 enum oa_error oa_farm_tell(struct oa_cluster *cl, const struct oa_farm_news *news); /* the first rank */
 bool oa_farm_hear_news(struct oa_cluster *cl, struct oa_farm_news *out);
+void oa_farm_hear_stops(struct oa_cluster *cl); /* on the first rank, while no other has a run: theirs become its own */
 
 /* On the first rank, whatever became of the contest: the others may go. */
 void oa_farm_dismiss(struct oa_cluster *cl);
-/* On the others: carries out orders until it may go. Its own failures are the first rank's to tell. */
-enum oa_error oa_farm_serve(struct oa_cluster *cl);
+/* On the others, with the options that they were given: are they, and the texts, those of the first? Then carries out
+ * orders until it may go; failures in these are the first rank's to tell. */
+enum oa_error oa_farm_serve(struct oa_cluster *cl, const struct oa_options *own);
 
 #endif

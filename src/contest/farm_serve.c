@@ -2,6 +2,7 @@
  * A rank that carries out orders. The run has a context of its own, whose progress is the moment to look for a stop and
  * to give a sign of life. */
 #include "contest/farm.h"
+#include "contest/parents.h"
 
 #include "base/beside.h"
 
@@ -13,7 +14,8 @@ static const double between = 0.5; /* seconds between two signs of life */
 
 struct server {
     struct oa_cluster *cluster;
-    oa_context *c; /* of the runs */
+    oa_context *c;                /* of the runs */
+    const struct oa_options *own; /* that this rank was given */
     struct oa_farm_order *order, *heard;
     struct oa_workload workload, held;
     struct oa_options opened; /* that the workload was opened with */
@@ -21,6 +23,8 @@ struct server {
     double told;  /* clock */
     double share; /* of the run that is done */
     bool leaving;
+    bool stopped; /* the first rank knows that this one was asked to stop while it had no run */
+    bool early;   /* *heard is the next order: the first of the group was done with the run before this rank was */
 };
 
 /* The first of its group, or alone. */
@@ -31,7 +35,7 @@ static bool leads(const struct server *s)
 
 static void tell(struct server *s, struct oa_farm_news *news)
 {
-    if (!leads(s))
+    if (!leads(s) && news->what != OA_FARM_STOPPED)
         return;
     news->share = s->share;
     snprintf(news->host, sizeof news->host, "%s", s->cluster->host);
@@ -44,9 +48,11 @@ static void tell(struct server *s, struct oa_farm_news *news)
 static void look(struct server *s)
 {
     oa_context *own = s->cluster->context;
-    while (oa_farm_hear_order(s->cluster, s->heard)) { /* no other run: this one is not done */
+    while (!s->early && oa_farm_hear_order(s->cluster, s->heard)) {
+        s->early = s->heard->what == OA_FARM_TRAIN;
         s->leaving = s->leaving || s->heard->what == OA_FARM_LEAVE;
-        oa_stop_ask(s->c, SIGTERM);
+        if (!s->early)
+            oa_stop_ask(s->c, SIGTERM);
     }
     if (oa_stop_requested(own))
         oa_stop_ask(s->c, oa_stop_requested(own));
@@ -86,12 +92,12 @@ static bool same_option(oa_context *c, const char *key, const struct oa_options 
     return same;
 }
 
-/* Everything that decides what is read, and more. */
+/* Everything that decides what is read, and more; not the run that train.init names, of which all in a contest have the
+ * same tokenizer. */
 static bool same_data(oa_context *c, const struct oa_options *a, const struct oa_options *b)
 {
     const struct oa_option_row *row;
-    bool same = same_option(c, "train.init", a, b) && same_option(c, "model.context", a, b) &&
-                same_option(c, "model.source_context", a, b);
+    bool same = same_option(c, "model.context", a, b) && same_option(c, "model.source_context", a, b);
     for (int i = 0; same && (row = oa_option_at(i)); i++) {
         char key[64];
         snprintf(key, sizeof key, "%s.%s", row->section, row->name);
@@ -112,6 +118,7 @@ static enum oa_error open_workload(struct server *s)
     const struct oa_farm_order *o = s->order;
     if (s->open && same_data(s->c, &s->opened, &o->options)) {
         oa_workload_close(&s->held);
+        OA_TRY(oa_workload_start(s->c, &o->options, &s->workload));
     } else {
         close_workload(s);
         OA_TRY(oa_workload_open(s->c, &o->options, &s->workload));
@@ -156,8 +163,19 @@ static enum oa_error check_folder(struct server *s)
                    s->order->folder);
 }
 
+/* A text may lie elsewhere on each host. */
+static void take_own_paths(struct server *s)
+{
+    struct oa_options *o = &s->order->options;
+    memcpy(o->data_train, s->own->data_train, sizeof o->data_train);
+    memcpy(o->data_valid, s->own->data_valid, sizeof o->data_valid);
+    memcpy(o->data_test, s->own->data_test, sizeof o->data_test);
+    memcpy(o->data_tokenizer, s->own->data_tokenizer, sizeof o->data_tokenizer);
+}
+
 static enum oa_error prepare(struct server *s)
 {
+    take_own_paths(s);
     OA_TRY(check_folder(s));
     OA_TRY(open_workload(s));
     return check_texts(s);
@@ -223,37 +241,79 @@ static void carry_out(struct server *s)
         oa_last_error(s->c, &sentence);
         news.what = OA_FARM_FAILED;
         news.code = (int)e;
+        news.signal = oa_stop_requested(s->c);
         snprintf(news.line, sizeof news.line, "%s", sentence);
         oa_clear_error(s->c);
     }
     tell(s, &news);
 }
 
+/* Whoever has no run, or is no first of a group, is asked as well. */
+static void tell_of_a_stop(struct server *s)
+{
+    struct oa_farm_news news = { .what = OA_FARM_STOPPED, .signal = oa_stop_requested(s->cluster->context) };
+    if (!news.signal || s->stopped)
+        return;
+    snprintf(news.line, sizeof news.line, "stopped by signal %d; the same command goes on from here", news.signal);
+    tell(s, &news);
+    s->stopped = true;
+}
+
 static void wait_for_order(struct server *s)
 {
+    if (s->early) {
+        *s->order = *s->heard;
+        s->early = false;
+        return;
+    }
     const struct timespec moment = { .tv_nsec = 5000000 };
     for (bool begins = true; !s->leaving && !oa_farm_hear_order(s->cluster, s->order); begins = false) {
         s->leaving = oa_cluster_check_first(s->cluster, begins) != OA_OK;
+        tell_of_a_stop(s);
         nanosleep(&moment, NULL);
     }
 }
 
-enum oa_error oa_farm_serve(struct oa_cluster *cl)
+/* Where a contest is started from, all its runs have the tokenizer of the first one there. */
+static enum oa_error open_own(struct server *s)
 {
-    struct server s = { .cluster = cl };
+    s->opened = *s->own;
+    if (oa_parents_contest(s->opened.train_init))
+        OA_TRY(oa_parents_first(s->c, &s->opened));
+    s->open = true;
+    return oa_workload_open(s->c, &s->opened, &s->workload);
+}
+
+/* The first rank has its folder, and then all compare what they were given. */
+static enum oa_error begin(struct server *s)
+{
+    struct oa_cluster *cl = s->cluster;
+    OA_TRY(oa_cluster_agree(cl, s->c ? OA_OK : oa_status(cl->context)));
+    enum oa_error e = open_own(s);
+    return oa_same_everywhere(cl, s->own, &s->workload, e == OA_OK ? e : oa_fail_as(cl->context, s->c));
+}
+
+static void serve(struct server *s)
+{
+    while (!s->leaving) {
+        s->order->what = OA_FARM_STOP;
+        wait_for_order(s);
+        s->leaving = s->leaving || s->order->what == OA_FARM_LEAVE;
+        if (s->order->what == OA_FARM_TRAIN)
+            carry_out(s);
+    }
+}
+
+enum oa_error oa_farm_serve(struct oa_cluster *cl, const struct oa_options *own)
+{
+    struct server s = { .cluster = cl, .own = own };
     s.order = oa_alloc(cl->context, 2 * sizeof *s.order);
     if (!s.order)
         return OA_NO_MEMORY;
     s.heard = s.order + 1;
     s.c = oa_open_beside(cl->context, oa_thread_count(cl->context), say, &s);
-    s.leaving = !s.c;
-    while (!s.leaving) {
-        s.order->what = OA_FARM_STOP;
-        wait_for_order(&s);
-        s.leaving = s.leaving || s.order->what == OA_FARM_LEAVE;
-        if (s.order->what == OA_FARM_TRAIN)
-            carry_out(&s);
-    }
+    if (begin(&s) == OA_OK)
+        serve(&s);
     close_workload(&s);
     oa_close(s.c);
     oa_free(s.order);

@@ -326,8 +326,7 @@ enum oa_error oa_jobs_carry_out(oa_context *c, const struct oa_jobs *r, int jobs
     if (jobs > j.count)
         jobs = (int)j.count;
     if (e == OA_OK)
-        e = jobs > 1 || (r->cluster && (j.count > 1 || (j.count && r->cluster->part))) ? side_by_side(&j, jobs)
-                                                                                       : one_after_another(&j);
+        e = jobs > 1 || (r->cluster && j.count) ? side_by_side(&j, jobs) : one_after_another(&j);
     oa_free(j.todo);
     return e;
 }

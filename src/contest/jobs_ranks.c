@@ -42,7 +42,8 @@ static enum oa_error fill_order(oa_context *c, const struct oa_run_order *r, lon
                                  .count = r->count };
     snprintf(o->folder, sizeof o->folder, "%s", r->folder);
     snprintf(o->title, sizeof o->title, "%s", r->title);
-    return oa_origin_of(c, r->workload, &o->origin);
+    struct oa_workload w = oa_run_order_workload(r);
+    return oa_origin_of(c, &w, &o->origin);
 }
 
 /* To the ranks from `first` on that are before `end`. */
@@ -78,7 +79,8 @@ enum oa_error oa_ranks_share(struct worker *w, struct oa_run_order *order)
     OA_TRY(send_to(&from_here, order, 0, 1, group_of(j)));
     order->group = j->r->cluster->part;
     order->group->context = w->c;
-    return oa_same_everywhere(order->group, &order->options, order->workload, OA_OK);
+    struct oa_workload here = oa_run_order_workload(order);
+    return oa_same_everywhere(order->group, &order->options, &here, OA_OK);
 }
 
 static enum oa_error give_order(struct worker *w)
@@ -115,12 +117,14 @@ static enum oa_error take_result(struct worker *w)
         w->rank, w->order->folder);
 }
 
-/* A stop of any rank is one of the contest. */
+/* A stop of any rank is one of the contest, by the signal that the rank got. */
 static void note_interrupted(struct jobs *j, const struct oa_farm_news *n)
 {
     pthread_mutex_lock(&j->lock);
-    if (!j->stopping)
+    if (!j->stopping) {
+        oa_stop(j->c, n->signal);
         snprintf(j->first_stopped, sizeof j->first_stopped, "rank %d on %s: %s", n->from, n->host, n->line);
+    }
     j->interrupted = j->stopping = true;
     pthread_mutex_unlock(&j->lock);
 }
@@ -138,6 +142,10 @@ static enum oa_error fail_as_told(struct worker *w, const struct oa_farm_news *n
 
 static enum oa_error take_in(struct jobs *j, const struct oa_farm_news *n)
 {
+    if (n->what == OA_FARM_STOPPED) { /* of any rank: of this one's group, too */
+        note_interrupted(j, n);
+        return OA_OK;
+    }
     struct worker *w = &j->others[n->from / group_of(j) - 1];
     oa_wait_begin(&w->silent);
     w->share = n->share;
@@ -173,7 +181,7 @@ static enum oa_error look_after(struct worker *w)
 enum oa_error oa_ranks_attend(struct jobs *j)
 {
     struct oa_farm_news n;
-    while (j->distant && oa_farm_hear_news(j->r->cluster, &n))
+    while (j->r->cluster && oa_farm_hear_news(j->r->cluster, &n))
         take_in(j, &n);
     for (int i = 0; i < j->distant; i++)
         if (look_after(&j->others[i]) != OA_OK && !j->others[i].gone)

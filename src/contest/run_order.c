@@ -20,9 +20,18 @@ void oa_machine_name(oa_context *c, const struct oa_workplace *place, char out[O
         snprintf(out + n, OA_MACHINE - (size_t)n, ", %d of %d threads", threads, place->threads);
 }
 
+struct oa_workload oa_run_order_workload(const struct oa_run_order *order)
+{
+    struct oa_workload w = *order->workload;
+    if (order->parent)
+        w.start = order->parent->model;
+    return w;
+}
+
 static enum oa_error fingerprint_of(oa_context *c, const struct oa_run_order *order, json_t **out)
 {
-    OA_TRY(oa_fingerprint_make(c, &order->options, order->workload, out));
+    struct oa_workload w = oa_run_order_workload(order);
+    OA_TRY(oa_fingerprint_make(c, &order->options, &w, out));
     json_object_set_new(*out, "trainable parameters", json_sprintf("%.0f", order->trainable));
     json_object_set_new(*out, "frozen parameters", json_sprintf("%.0f", order->frozen));
     return oa_status(c);
@@ -70,8 +79,9 @@ static enum oa_error check_machine(oa_context *c, struct oa_workplace *place, co
 
 static enum oa_error train(oa_context *c, const struct oa_run_order *order, struct oa_run *run)
 {
+    struct oa_workload w = oa_run_order_workload(order);
     struct oa_train_request r = { .options = &order->options,
-                                  .workload = order->workload,
+                                  .workload = &w,
                                   .cluster = order->group,
                                   .folder = order->folder,
                                   .resume = true,

@@ -6,7 +6,7 @@
 #ifndef ORTHANT_RUN_ORDER_H
 #define ORTHANT_RUN_ORDER_H
 
-#include "train/train.h"
+#include "contest/contest.h"
 
 #include <stdatomic.h>
 
@@ -23,6 +23,8 @@ void oa_machine_name(oa_context *c, const struct oa_workplace *place, char out[O
 struct oa_run_order {
     struct oa_options options; /* everything that decides the run: its attention, seed and budget among them */
     const struct oa_workload *workload;
+    const struct oa_parent *parent; /* the run that it starts from, where those of this contest have one each; NULL: it
+                                     * is the workload's. Borrowed */
     double held; /* share of the training side that this workload judges by (trials); 0: none, it is the options' own */
     const char *title;        /* for progress lines */
     double trainable, frozen; /* parameters: a part of the fingerprint */
@@ -33,6 +35,8 @@ struct oa_run_order {
     void *share_argument;
 };
 
+/* Its workload with the model that it starts from. Borrows all; it is not to be closed. */
+struct oa_workload oa_run_order_workload(const struct oa_run_order *order);
 /* Is what lies in the folder this run, begun or ended? Ended, it is *run (*found). Writes nothing. */
 enum oa_error oa_run_order_look(oa_context *c, const struct oa_run_order *order, struct oa_run *run, bool *found);
 /* The same where it is to be used: that it comes from another machine is said once, or refused. */

@@ -4,6 +4,8 @@
  * model anew: only one is in memory at a time, and where its arrays happen to lie is luck of the slot, too. */
 #include "contest/speed.h"
 
+#include "contest/farm.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -96,6 +98,7 @@ static enum oa_error one_round(struct measuring *m)
         int i = oa_speed_turn(place, m->count, k->count);
         long slots = (long)k->count * LEAST_ROUNDS, done = (long)k->count * m->count + place;
         oa_bar_say(&m->bar, done < slots ? done : slots, slots);
+        oa_farm_hear_stops(m->t->r->cluster);
         if (oa_stop_requested(m->t->c))
             return oa_fail(m->t->c, OA_INTERRUPTED,
                            "stopped by signal %d while speeds were measured; all runs are there, and the same command "

@@ -48,6 +48,7 @@ static struct oa_options options_of(const struct contest *t, int entry, int cell
     o.train_seconds = 0;
     o.train_eval_every = 0;
     o.compare_jobs = 0; /* nothing of a run tells what was trained beside it */
+    oa_contest_begin_from(t, entry, &o);
     if (cell >= 0)
         oa_grid_apply(t->c, &t->out->tuning.grid, cell, &o);
     if (oa_average_wanted(&o) && o.train_eval_every == 0) /* these are the steps of the mean */
@@ -69,6 +70,7 @@ static enum oa_error order_of(const struct contest *t, int entry, int cell, int 
                                   .frozen = e->frozen,
                                   .number = ((long)entry * tuning->grid.cells + cell) * tuning->seeds + number + 1,
                                   .count = (long)t->out->count * tuning->grid.cells * tuning->seeds };
+    out->parent = oa_contest_parent(t, entry, out->options.train_seed);
     snprintf(name, sizeof name, "tune/attention-%02d/%s/seed-%ld", t->place[entry] + 1,
              oa_grid_name(&tuning->grid, cell, cell_name), out->options.train_seed);
     return oa_path(t->c, out->folder, t->r->folder, name);
@@ -284,9 +286,12 @@ static enum oa_error carry_out(const struct contest *t, const struct trials *all
     int jobs;
     struct oa_workplace here = { .threads = oa_thread_count(t->c) };
     struct trying trying = { t, all };
-    struct oa_jobs j = {
-        .orders = all->orders, .count = all->count, .place = &here, .ended = ended, .argument = &trying
-    };
+    struct oa_jobs j = { .orders = all->orders,
+                         .count = all->count,
+                         .place = &here,
+                         .cluster = t->r->cluster,
+                         .ended = ended,
+                         .argument = &trying };
     OA_TRY(oa_jobs_choose(t->c, &j, t->r->options->compare_jobs, &jobs));
     return oa_jobs_carry_out(t->c, &j, jobs);
 }

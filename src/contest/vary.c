@@ -132,6 +132,7 @@ static enum oa_error order_of(struct contest *t, const struct batch *b, int entr
                                   .trainable = e->trainable,
                                   .frozen = e->frozen,
                                   .count = runs_in_all(t) };
+    out->parent = oa_contest_parent(t, entry, out->options.train_seed);
     oa_chance_set(&out->options, b->source, seed);
     snprintf(name, sizeof name, "vary/attention-%02d/%s-%llu", t->place[entry] + 1, oa_chance_name(b->source),
              (unsigned long long)seed);
@@ -179,7 +180,9 @@ static enum oa_error carry_out(struct contest *t, const struct batch *b, struct 
 {
     int jobs;
     struct making m = { t, b };
-    struct oa_jobs j = { .orders = orders, .count = count, .place = &t->here, .ended = ended, .argument = &m };
+    struct oa_jobs j = {
+        .orders = orders, .count = count, .place = &t->here, .cluster = t->r->cluster, .ended = ended, .argument = &m
+    };
     OA_TRY(make_orders(t, b, orders));
     OA_TRY(oa_jobs_choose(t->c, &j, t->r->options->compare_jobs, &jobs));
     return oa_jobs_carry_out(t->c, &j, jobs);
@@ -197,7 +200,7 @@ static enum oa_error run_batch(struct contest *t, const struct batch *b)
 /* Another split is another text: one is open at a time, with the tokenizer of them all. */
 static enum oa_error run_split(struct contest *t, struct batch *b)
 {
-    struct oa_options o = *t->r->options;
+    struct oa_options o = t->asked;
     struct oa_workload work;
     oa_chance_set(&o, OA_CHANCE_SPLIT, seed_of(t, OA_CHANCE_SPLIT, b->first));
     OA_TRY(oa_workload_open(t->c, &o, &work));

@@ -261,7 +261,10 @@ enum oa_error oa_corpus_open_split(oa_context *c, struct oa_tokenizer *tok, cons
     if (error == OA_OK && apart)
         error = read_valid(tok, valid_files, out);
     if (error == OA_OK && out->train.count == 0)
-        error = oa_fail(c, OA_ARGUMENT, "there is no text in %s", train_files);
+        error =
+            oa_fail(c, OA_ARGUMENT,
+                    "there is no text in %s; of a pipe nothing is left once a vocabulary was made of it: give a file",
+                    train_files);
     if (error != OA_OK)
         oa_corpus_close(out);
     return error;

@@ -21,17 +21,34 @@ struct planning {
 
 /* ---- by name --------------------------------------------------------------------------------------------------- */
 
-static int find(const struct oa_cells *first, const char *name, size_t n)
+static bool is_read(const struct oa_column_plan *plan, int at)
 {
-    for (size_t i = 0; i < first->count; i++)
-        if (first->cell[i].length == n && strncasecmp(first->cell[i].s, name, n) == 0)
-            return (int)i;
-    return -1;
+    for (int i = 0; i < plan->count; i++)
+        for (int k = 0; k < plan->column[i].joined; k++)
+            if (plan->column[i].at[k] == at)
+                return true;
+    return false;
+}
+
+static bool is_named(const struct oa_cell *cell, const char *name, size_t n)
+{
+    return cell->length == n && strncasecmp(cell->s, name, n) == 0;
+}
+
+/* The first column of the name, of several the first that the plan does not read yet; -1: there is none. */
+static int find(const struct oa_cells *first, const struct oa_column_plan *plan, const char *name, size_t n)
+{
+    int at = -1;
+    for (int i = 0; i < (int)first->count; i++)
+        if (is_named(&first->cell[i], name, n) && (at < 0 || is_read(plan, at)))
+            at = i;
+    return at;
 }
 
 static int find_name(const struct oa_cells *first, const char *name)
 {
-    return find(first, name, strlen(name));
+    static const struct oa_column_plan none;
+    return find(first, &none, name, strlen(name));
 }
 
 static void add_column(struct oa_column_plan *plan, int at)
@@ -189,13 +206,39 @@ static bool is_number(const char *s, size_t n)
     return n > 0 && n < 6 && strspn(s, "0123456789") >= n;
 }
 
+static enum oa_error refuse_twice(const struct planning *p, const char *name, size_t n)
+{
+    return oa_fail(p->context, OA_ARGUMENT,
+                   "data.columns names \"%.*s\", a column of %s that it has already; each is read once", (int)n, name,
+                   p->file);
+}
+
+/* A text beside the one that is read, of the same name, would be passed over unseen. Numbers say which is meant, and
+ * keys differ. */
+static enum oa_error check_names(const struct planning *p)
+{
+    if (!p->out->header || p->out->numbered || p->keys)
+        return OA_OK;
+    for (int i = 0; i < p->out->count; i++)
+        for (int k = 0; k < p->out->column[i].joined; k++) {
+            const struct oa_cell *cell = &p->first->cell[p->out->column[i].at[k]];
+            int other = find(p->first, p->out, cell->s, cell->length);
+            if (!is_read(p->out, other))
+                return oa_fail(p->context, OA_ARGUMENT,
+                               "%s has more columns \"%.*s\" in line 1 than would be read; say in data.columns the "
+                               "name as often as it is there, or the numbers of the columns",
+                               p->file, (int)cell->length, cell->s);
+        }
+    return OA_OK;
+}
+
 /* One part of one item: a number or a name. */
 static enum oa_error take_part(const struct planning *p, const char *s, size_t n, struct oa_column *out)
 {
     while (n && s[n - 1] == ' ')
         n--;
     bool number = is_number(s, n) && !p->keys;
-    int at = number ? atoi(s) - 1 : find(p->first, s, n);
+    int at = number ? atoi(s) - 1 : find(p->first, p->out, s, n);
     if (out->joined == OA_MOST_JOINED)
         return oa_fail(p->context, OA_ARGUMENT, "data.columns joins more than %d columns", OA_MOST_JOINED);
     if (!number && at < 0)
@@ -203,7 +246,10 @@ static enum oa_error take_part(const struct planning *p, const char *s, size_t n
     if (number && (at < 0 || (!p->texts && (size_t)at >= p->first->count)))
         return oa_fail(p->context, OA_ARGUMENT, "data.columns names column %.*s, but %s has %zu columns in line 1",
                        (int)n, s, p->file, p->first->count);
+    if (is_read(p->out, at))
+        return refuse_twice(p, s, n);
     p->out->header = p->out->header || !number;
+    p->out->numbered = p->out->numbered || number;
     out->at[out->joined++] = at;
     return OA_OK;
 }
@@ -229,7 +275,7 @@ static enum oa_error check_count(const struct planning *p)
     int count = p->out->count;
     if (count >= 2 && (text || count <= 3))
         return OA_OK;
-    return oa_fail(p->context, OA_ARGUMENT, "data.columns has %d column%s; %s", count, count == 1 ? "" : "s",
+    return oa_fail(p->context, OA_ARGUMENT, "data.columns has %d column%s; %s", count, oa_plural(count),
                    text ? "it says source,target, and behind them the columns of further references, if any"
                         : "it says label,text, or label,text,text for pairs");
 }
@@ -250,6 +296,7 @@ static enum oa_error take_columns(const struct planning *p, const char *columns)
     struct oa_column_plan unused = { 0 };
     p->out->header = p->out->header || guess_names(p->first, p->rows->answer, &unused);
     p->out->width = p->out->header ? p->first->count : 0;
+    OA_TRY(check_names(p));
     return check_count(p);
 }
 
@@ -281,7 +328,7 @@ enum oa_error oa_columns_plan(oa_context *c, const struct oa_rows *rows, const c
     out->guessed = true;
     out->header = guess_names(first, rows->answer, out);
     out->width = first->count;
-    return out->header || (!keys && guess_width(&p)) ? OA_OK : refuse_guess(&p);
+    return out->header || (!keys && guess_width(&p)) ? check_names(&p) : refuse_guess(&p);
 }
 
 enum oa_error oa_columns_plan_texts(oa_context *c, const char *place, const char *columns, enum oa_answer answer,
@@ -294,7 +341,7 @@ enum oa_error oa_columns_plan_texts(oa_context *c, const char *place, const char
     OA_TRY(take_items(&p, columns));
     out->header = out->header || guess_names(first, answer, &unused);
     if (out->count == texts)
-        return OA_OK;
+        return check_names(&p);
     return oa_fail(c, OA_ARGUMENT, "--columns has %d column%s, and the model reads %s", out->count,
-                   out->count == 1 ? "" : "s", texts > 1 ? "pairs of texts" : "single texts");
+                   oa_plural(out->count), texts > 1 ? "pairs of texts" : "single texts");
 }

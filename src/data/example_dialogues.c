@@ -14,6 +14,13 @@ struct turn {
     size_t length;
 };
 
+/* Of a file, what gives no example. */
+struct passed_over {
+    uint64_t noted;  /* dialogues with something behind a tab */
+    uint64_t single; /* of one turn: nobody answers */
+    uint64_t empty;  /* turns between two marks, or before the first */
+};
+
 static struct turn trim(const char *s, const char *end)
 {
     for (; s < end && *s == ' '; s++)
@@ -23,8 +30,8 @@ static struct turn trim(const char *s, const char *end)
     return (struct turn){ s, (size_t)(end - s) };
 }
 
-/* The turn that begins at *at, which moves behind it; false: there is none with a text. */
-static bool next_turn(const char **at, const char *end, struct turn *out)
+/* The turn that begins at *at, which moves behind it; false: there is none with a text. Counts those without. */
+static bool next_turn(const char **at, const char *end, struct turn *out, uint64_t *empty)
 {
     while (*at < end) {
         const char *mark = memmem(*at, (size_t)(end - *at), END_OF_TURN, strlen(END_OF_TURN));
@@ -32,18 +39,20 @@ static bool next_turn(const char **at, const char *end, struct turn *out)
         *at = mark ? mark + strlen(END_OF_TURN) : end;
         if (out->length)
             return true;
+        *empty += mark != NULL;
     }
     return false;
 }
 
 /* What was said so far, turns with the mark between, and what follows. */
 static enum oa_error add_answers(struct oa_rows *rows, int file, uint64_t line, const char *s, size_t length,
-                                 struct oa_text *said)
+                                 struct oa_text *said, struct passed_over *over)
 {
     struct turn turn;
     const char *at = s, *end = s + length;
+    int turns = 0;
     oa_text_cut(said, 0);
-    for (int turns = 0; next_turn(&at, end, &turn); turns++) {
+    for (; next_turn(&at, end, &turn, &over->empty); turns++) {
         if (turns) {
             OA_TRY(oa_rows_add_cell(rows, said->s, said->length));
             OA_TRY(oa_rows_add_cell(rows, turn.s, turn.length));
@@ -52,7 +61,8 @@ static enum oa_error add_answers(struct oa_rows *rows, int file, uint64_t line, 
         }
         oa_text_add(said, turn.s, turn.length);
     }
-    if (said->length == 0)
+    over->single += turns == 1;
+    if (turns == 0)
         oa_rows_leave_out(rows, line);
     return oa_status(rows->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
 }
@@ -65,25 +75,36 @@ static size_t without_notes(const char *line, size_t length, uint64_t *noted)
     return tab ? (size_t)(tab - line) : length;
 }
 
+static void tell(oa_context *c, const char *name, const struct passed_over *over)
+{
+    if (over->noted)
+        oa_log(c, 0, "%s: of %llu dialogues what stands behind a tab was not read", name,
+               (unsigned long long)over->noted);
+    if (over->single)
+        oa_log(c, 0, "%s: %llu of the dialogues have one turn alone, and so no answer: they give no example", name,
+               (unsigned long long)over->single);
+    if (over->empty)
+        oa_log(c, 0, "%s: %llu turns have no text and were left out", name, (unsigned long long)over->empty);
+}
+
 enum oa_error oa_read_dialogues(struct oa_rows *rows, const char *name, const char *columns)
 {
     struct oa_text_file f = { 0 };
     struct oa_text said;
     char *line;
     size_t length;
-    uint64_t noted = 0;
+    struct passed_over over = { 0 };
     if (columns && columns[strspn(columns, " ")])
         return oa_fail(rows->context, OA_ARGUMENT, "%s: dialogues have no columns; leave data.columns out", name);
     oa_text_init(&said, rows->context);
     int file = oa_rows_add_file(rows, name);
     enum oa_error error = file < 0 ? OA_NO_MEMORY : oa_text_file_open(rows->context, name, &f);
     while (error == OA_OK && oa_text_file_line(&f, &line, &length)) {
-        length = without_notes(line, length, &noted);
-        error = add_answers(rows, file, f.line - 1, line, length, &said);
+        length = without_notes(line, length, &over.noted);
+        error = add_answers(rows, file, f.line - 1, line, length, &said, &over);
     }
-    if (error == OA_OK && noted)
-        oa_log(rows->context, 0, "%s: of %llu dialogues what stands behind a tab was not read", name,
-               (unsigned long long)noted);
+    if (error == OA_OK)
+        tell(rows->context, name, &over);
     rows->carriage_returns += f.carriage_returns;
     oa_text_file_close(&f);
     oa_text_free(&said);

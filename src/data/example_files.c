@@ -37,8 +37,7 @@ enum oa_error oa_text_file_open(oa_context *c, const char *name, struct oa_text_
     *out = (struct oa_text_file){ .name = name, .line = 1 };
     OA_TRY(oa_files_read(c, name, &out->data, &length));
     OA_TRY(check_text(c, name, out->data, length));
-    bool mark = length >= 3 && memcmp(out->data, "\xef\xbb\xbf", 3) == 0;
-    out->at = out->data + (mark ? 3 : 0);
+    out->at = out->data + oa_utf8_mark_length(out->data, length);
     out->end = out->data + length;
     return out->at < out->end ? OA_OK : oa_fail(c, OA_FORMAT, "%s is empty: there is no example in it", name);
 }

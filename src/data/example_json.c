@@ -109,6 +109,15 @@ static enum oa_error add_object(struct objects *o, json_t *object)
     return oa_rows_end(o->rows, o->number, o->file.line - 1);
 }
 
+/* A list over several lines is the usual other form; numbers beyond 64 bits are JSON, and nothing here would hold them.
+ */
+static enum oa_error refuse_json(const struct objects *o, const json_error_t *why)
+{
+    if (json_error_code(why) == json_error_numeric_overflow)
+        return refuse(o, "a number has more digits than 64 bits hold; write it in quotes, as a text", NULL);
+    return refuse(o, "no JSON object by itself (a file has one a line; jq -c '.[]' makes lines of a list):", why->text);
+}
+
 static enum oa_error read_line(struct objects *o, const char *line, size_t length)
 {
     json_error_t why;
@@ -118,7 +127,7 @@ static enum oa_error read_line(struct objects *o, const char *line, size_t lengt
     }
     json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
     if (!object)
-        return refuse(o, "no JSON:", why.text);
+        return refuse_json(o, &why);
     enum oa_error error = add_object(o, object);
     json_decref(object);
     return error;

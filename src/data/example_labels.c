@@ -11,6 +11,7 @@
 #define NAMES "if line 1 has names, data.columns gives them"
 
 enum { LONGEST_NUMBER = 64, LONGEST_SHOWN = 60 };
+enum { FEW = 10 }; /* examples, of which a label may well be there once */
 
 static bool parse(const char *s, size_t n, double *value)
 {
@@ -99,6 +100,38 @@ static enum oa_error take_names(oa_context *c, const struct oa_words *labels, st
     return OA_OK;
 }
 
+/* A header whose names are not known is read as a row, and its name of the labels is a class of that row alone. */
+static void tell_first_line(const struct oa_rows *rows)
+{
+    size_t n, m, same = 0;
+    const char *label = oa_rows_cell(rows, 0, 0, &n);
+    for (size_t i = 1; i < rows->count; i++) {
+        const char *other = oa_rows_cell(rows, i, 0, &m);
+        same += n == m && memcmp(label, other, n) == 0;
+    }
+    if (!same && !rows->pictures && rows->place[0].line == 1 && rows->count > FEW)
+        oa_log(rows->context, 0, "%s: the label \"%.*s\" is in line 1 alone, and is a class; " NAMES, rows->file[0],
+               (int)(n < LONGEST_SHOWN ? n : LONGEST_SHOWN), label);
+}
+
+static void print_labels(const struct oa_labels *classes, struct oa_text *out)
+{
+    enum { SHOWN = 20 };
+    for (long i = 0; i < classes->count && i < SHOWN; i++)
+        oa_text_printf(out, "%s\"%.*s\"", i ? ", " : "", LONGEST_SHOWN, classes->name[i]);
+    if (classes->count > SHOWN)
+        oa_text_printf(out, " and %ld more", classes->count - SHOWN);
+}
+
+static void tell_classes(const struct oa_rows *rows, const struct oa_labels *classes)
+{
+    struct oa_text names;
+    oa_text_init(&names, rows->context);
+    print_labels(classes, &names);
+    oa_log(rows->context, 2, "%s: %ld classes, %s", rows->file[0], classes->count, names.s ? names.s : "");
+    oa_text_free(&names);
+}
+
 enum oa_error oa_labels_make(oa_context *c, const struct oa_rows *train, struct oa_labels *out)
 {
     struct oa_words labels;
@@ -107,7 +140,11 @@ enum oa_error oa_labels_make(oa_context *c, const struct oa_rows *train, struct 
     if (error == OA_OK)
         error = check_classes(train, &labels);
     if (error == OA_OK)
+        tell_first_line(train);
+    if (error == OA_OK)
         error = take_names(c, &labels, out);
+    if (error == OA_OK)
+        tell_classes(train, out);
     oa_words_free(&labels);
     return error;
 }
@@ -138,15 +175,6 @@ long oa_labels_find(const struct oa_labels *classes, const char *label, size_t l
     return -1;
 }
 
-static void print_labels(const struct oa_labels *classes, struct oa_text *out)
-{
-    enum { SHOWN = 20 };
-    for (long i = 0; i < classes->count && i < SHOWN; i++)
-        oa_text_printf(out, "%s\"%.*s\"", i ? ", " : "", LONGEST_SHOWN, classes->name[i]);
-    if (classes->count > SHOWN)
-        oa_text_printf(out, " and %ld more", classes->count - SHOWN);
-}
-
 static enum oa_error refuse_unknown(const struct oa_labels *classes, const struct oa_rows *rows, size_t row,
                                     const char *label, size_t n)
 {
@@ -170,9 +198,16 @@ enum oa_error oa_row_class(const struct oa_labels *classes, const struct oa_rows
 
 /* ---- numbers --------------------------------------------------------------------------------------------------- */
 
+static const double largest = 1e18; /* its square is a number in single precision, in which models calculate */
+
 enum oa_error oa_row_value(const struct oa_rows *rows, size_t row, double *out)
 {
     size_t n;
     const char *label = oa_rows_cell(rows, row, 0, &n);
-    return parse(label, n, out) ? OA_OK : refuse_label(rows, row, "is not a finite number; " NAMES, label, n);
+    if (!parse(label, n, out))
+        return refuse_label(rows, row, "is not a finite number; " NAMES, label, n);
+    if (fabs(*out) <= largest)
+        return OA_OK;
+    return refuse_label(rows, row, "is larger than 1e18, and its squared error is no number: give it in another unit",
+                        label, n);
 }

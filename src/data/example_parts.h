@@ -63,9 +63,10 @@ struct oa_column_plan {
         int joined; /* columns that are joined by a blank */
         int at[OA_MOST_JOINED];
     } column[OA_MOST_COLUMNS];
-    bool header;  /* the first record has the names */
-    size_t width; /* columns that each record must have; 0: those that are read */
-    bool guessed; /* the user did not say */
+    bool header;   /* the first record has the names */
+    size_t width;  /* columns that each record must have; 0: those that are read */
+    bool guessed;  /* the user did not say */
+    bool numbered; /* the user gave numbers of columns, not names alone */
 };
 /* first: the first record of the file. keys: the records are objects, whose cells have
  * names and no order. */
@@ -86,6 +87,8 @@ struct oa_cell oa_cells_join(const struct oa_cells *cells, const struct oa_colum
 /* ---- readers ------------------------------------------------------------------------------------------------- */
 
 typedef enum oa_error oa_rows_reader(struct oa_rows *rows, const char *file, const char *columns);
+/* By the end of its name, .gz apart; NULL: the name says nothing of what the file is. */
+oa_rows_reader *oa_rows_reader_of(const char *file);
 oa_rows_reader oa_read_tsv, oa_read_csv, oa_read_jsonl, oa_read_pictures, oa_read_dialogues;
 enum oa_error oa_read_parallel(struct oa_rows *rows, const char *source, const char *target);
 /* All files of a list, by the names and what is asked for. */

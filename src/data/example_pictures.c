@@ -47,6 +47,12 @@ static enum oa_error check_pictures(const struct oa_rows *rows, const char *file
                        "%s: %zu bytes are not a whole number of pictures: each is 1 byte for the class and %d for the "
                        "pixels, or %d of them in colour",
                        file, length, PIXELS, 3 * PIXELS);
+    if (length % GREY == 0 && length % COLOUR == 0)
+        return oa_fail(
+            rows->context, OA_FORMAT,
+            "%s: %zu bytes are %zu pictures in grey as well as %zu in colour, and nothing in them says which; "
+            "divide them among two files (head -c and tail -c, %d or %d bytes a picture)",
+            file, length, length / GREY, length / COLOUR, GREY, COLOUR);
     return OA_OK;
 }
 
@@ -58,6 +64,8 @@ enum oa_error oa_read_pictures(struct oa_rows *rows, const char *file, const cha
     int number = oa_rows_add_file(rows, file);
     enum oa_error error = number < 0 ? OA_NO_MEMORY : check_pictures(rows, file, columns, length);
     rows->pictures = true;
+    if (error == OA_OK)
+        oa_log(rows->context, 2, "%s: pictures in %s", file, length % GREY ? "colour, made grey" : "grey");
     if (error == OA_OK)
         error = add_pictures(rows, number, data, length, length % GREY ? COLOUR : GREY);
     oa_free(data);

@@ -15,7 +15,7 @@ static const struct {
     { ".ndjson", oa_read_jsonl }, { ".json", oa_read_jsonl }, { ".bin", oa_read_pictures },
 };
 
-static oa_rows_reader *form_of(const char *file)
+oa_rows_reader *oa_rows_reader_of(const char *file)
 {
     size_t length = strlen(file);
     if (length > 3 && strcmp(file + length - 3, ".gz") == 0)
@@ -30,7 +30,7 @@ static oa_rows_reader *form_of(const char *file)
 
 bool oa_holds_pictures(const char *files)
 {
-    return form_of(files) == oa_read_pictures;
+    return oa_rows_reader_of(files) == oa_read_pictures;
 }
 
 static enum oa_error refuse_single(const struct oa_rows *rows, const char *file)
@@ -45,7 +45,7 @@ static enum oa_error read_all(struct oa_rows *rows, char *list, const char *colu
 {
     for (char *name, *partner; list;) {
         list = oa_cut_name(list, &name);
-        oa_rows_reader *read = form_of(name);
+        oa_rows_reader *read = oa_rows_reader_of(name);
         if (!*name)
             return oa_fail(rows->context, OA_ARGUMENT,
                            "the list of %s files has an empty name in it (two commas, or one too many)", rows->name);
@@ -60,7 +60,7 @@ static enum oa_error read_all(struct oa_rows *rows, char *list, const char *colu
         if (!list)
             return refuse_single(rows, name);
         list = oa_cut_name(list, &partner);
-        if (!*partner || form_of(partner))
+        if (!*partner || oa_rows_reader_of(partner))
             return refuse_single(rows, name);
         OA_TRY(oa_read_parallel(rows, name, partner));
     }
@@ -70,7 +70,8 @@ static enum oa_error read_all(struct oa_rows *rows, char *list, const char *colu
 static enum oa_error check_rows(const struct oa_rows *rows, const char *files)
 {
     if (rows->count == 0)
-        return oa_fail(rows->context, OA_FORMAT, "%s: there is no %s example with a text in it", files, rows->name);
+        return oa_fail(rows->context, OA_FORMAT, "%s: there is no %s example with a text in it%s", files, rows->name,
+                       rows->dialogues ? "; of a dialogue, one that answers another" : "");
     for (size_t i = 1; i < rows->count && rows->answer != OA_ANSWER_TEXT; i++)
         if (oa_rows_cells(rows, i) != oa_rows_cells(rows, 0))
             return oa_fail(rows->context, OA_FORMAT, "%s: some files have pairs of texts and some single ones", files);

@@ -43,7 +43,7 @@ enum oa_error oa_cells_check(const struct oa_cells *cells, const struct oa_colum
     bool exact = plan->width > 0;
     if (exact ? has == plan->width : has >= needed)
         return OA_OK;
-    return oa_fail(cells->context, OA_FORMAT, "%s: %zu column%s, but %s %zu%s", place, has, has == 1 ? "" : "s",
+    return oa_fail(cells->context, OA_FORMAT, "%s: %zu column%s, but %s %zu%s", place, has, oa_plural(has),
                    exact ? "line 1 has" : "what is read needs", exact ? plan->width : needed,
                    exact ? "; if columns at the end may be left out, give the numbers of those to read (data.columns)"
                          : "");
@@ -93,10 +93,29 @@ static enum oa_error add_row(struct table *t, uint64_t line)
     return oa_rows_end(t->rows, t->number, line);
 }
 
+/* It may have been guessed. */
+static void tell_plan(const struct table *t)
+{
+    struct oa_text said;
+    bool pairs = t->rows->answer == OA_ANSWER_TEXT;
+    oa_text_init(&said, t->rows->context);
+    for (int i = 0; i < t->plan.count; i++)
+        for (int k = 0; k < t->plan.column[i].joined; k++)
+            oa_text_printf(&said, "%s%d", k ? "+" : i ? "," : "", t->plan.column[i].at[k] + 1);
+    oa_log(t->rows->context, 2, "%s: columns %s of %zu are %s%s, line 1 %s", t->file.name, said.s ? said.s : "",
+           t->cells.count, pairs ? "source,target" : "label,text",
+           t->plan.count < 3 ? ""
+           : pairs           ? " and references"
+                             : ",text",
+           t->plan.header ? "has their names" : "is an example");
+    oa_text_free(&said);
+}
+
 static enum oa_error take_record(struct table *t, uint64_t line)
 {
     if (t->plan.count == 0) {
         OA_TRY(oa_columns_plan(t->rows->context, t->rows, t->file.name, t->columns, &t->cells, false, &t->plan));
+        tell_plan(t);
         if (t->plan.header)
             return OA_OK;
     }
@@ -131,6 +150,14 @@ static enum oa_error read_lines(struct table *t)
 
 /* ---- CSV ------------------------------------------------------------------------------------------------------- */
 
+/* The CR of a CR LF. */
+static void skip_return(struct oa_text_file *f)
+{
+    bool is = f->end - f->at >= 2 && f->at[0] == '\r' && f->at[1] == '\n';
+    f->carriage_returns += is;
+    f->at += is;
+}
+
 /* A cell in quotes, which is made shorter in its place. */
 static enum oa_error cut_quoted(struct table *t)
 {
@@ -138,6 +165,7 @@ static enum oa_error cut_quoted(struct table *t)
     uint64_t began = f->line;
     char *s = ++f->at, *to = s;
     for (; f->at < f->end; *to++ = *f->at++) {
+        skip_return(f);
         f->line += *f->at == '\n';
         if (*f->at == '"' && (++f->at == f->end || *f->at != '"'))
             return add_cell(&t->cells, s, (size_t)(to - s));
@@ -162,10 +190,7 @@ static enum oa_error cut_bare(struct table *t)
 static enum oa_error end_cell(struct table *t, bool *more)
 {
     struct oa_text_file *f = &t->file;
-    if (f->end - f->at >= 2 && f->at[0] == '\r' && f->at[1] == '\n') {
-        f->carriage_returns++;
-        f->at++;
-    }
+    skip_return(f);
     *more = f->at < f->end && *f->at == ',';
     if (f->at < f->end && *f->at != ',' && *f->at != '\n')
         return oa_fail(t->rows->context, OA_FORMAT,

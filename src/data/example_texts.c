@@ -29,13 +29,13 @@ static void tell_rows(const struct oa_rows *rows)
         oa_log(rows->context, 0,
                "%s examples: %llu of %llu were left out because a text of theirs is empty (line%s %s)", rows->name,
                (unsigned long long)rows->left_out, (unsigned long long)(rows->count + rows->left_out),
-               rows->left_out == 1 ? "" : "s", lines.s);
+               oa_plural(rows->left_out), lines.s);
     if (rows->kept_empty)
         oa_log(rows->context, 0, "%s examples: %llu of %zu have an empty text and are kept, for a score is of them all",
                rows->name, (unsigned long long)rows->kept_empty, rows->count);
     if (rows->carriage_returns)
         oa_log(rows->context, 0, "%s examples: %llu line%s ended with CR LF; the CR was taken off", rows->name,
-               (unsigned long long)rows->carriage_returns, rows->carriage_returns == 1 ? "" : "s");
+               (unsigned long long)rows->carriage_returns, oa_plural(rows->carriage_returns));
     oa_text_free(&lines);
 }
 
@@ -54,11 +54,16 @@ static void tell_overlap(const struct oa_rows *side, const struct oa_overlap *o)
 
 /* ---- sides ----------------------------------------------------------------------------------------------------- */
 
-static enum oa_error read_side(const struct oa_example_request *r, const char *files, struct oa_rows *rows)
+static enum oa_error read_side(const char *files, const char *columns, struct oa_rows *rows)
 {
-    OA_TRY(oa_rows_read(rows, files, r->columns));
+    OA_TRY(oa_rows_read(rows, files, columns));
     tell_rows(rows);
     return OA_OK;
+}
+
+static enum oa_error read_test(const struct oa_example_request *r, struct oa_rows *rows)
+{
+    return read_side(r->test, r->test_columns ? r->test_columns : r->columns, rows);
 }
 
 static enum oa_error check_request(oa_context *c, const struct oa_example_request *r)
@@ -84,13 +89,13 @@ static enum oa_error hold_out(const struct oa_example_request *r, struct oa_exam
 static enum oa_error read_sides(const struct oa_example_request *r, struct oa_example_texts *t)
 {
     t->test.whole = true;
-    OA_TRY(read_side(r, r->train, &t->train));
+    OA_TRY(read_side(r->train, r->columns, &t->train));
     if (is_given(r->valid))
-        OA_TRY(read_side(r, r->valid, &t->valid));
+        OA_TRY(read_side(r->valid, r->columns, &t->valid));
     else if (r->valid_fraction > 0)
         OA_TRY(hold_out(r, t));
     if (is_given(r->test))
-        OA_TRY(read_side(r, r->test, &t->test));
+        OA_TRY(read_test(r, &t->test));
     return OA_OK;
 }
 
@@ -182,13 +187,13 @@ static enum oa_error read_measured(oa_context *c, const struct oa_example_reques
 {
     t->test.whole = true;
     if (is_given(r->test))
-        return read_side(r, r->test, &t->test);
+        return read_test(r, &t->test);
     if (is_given(r->valid))
-        return read_side(r, r->valid, &t->valid);
+        return read_side(r->valid, r->columns, &t->valid);
     OA_TRY(check_request(c, r));
     if (!(r->valid_fraction > 0))
         return OA_OK;
-    OA_TRY(read_side(r, r->train, &t->train));
+    OA_TRY(read_side(r->train, r->columns, &t->train));
     return hold_out(r, t);
 }
 

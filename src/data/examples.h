@@ -78,6 +78,7 @@ void oa_labels_free(struct oa_labels *classes);
 struct oa_example_request {
     const char *train, *valid, *test; /* lists of files; valid and test may be empty or NULL */
     const char *columns;              /* data.columns: names or numbers of columns, keys; empty or NULL: found out */
+    const char *test_columns;         /* the same of the test files, where they are not the run's; NULL: `columns` */
     enum oa_answer answer;
     double valid_fraction; /* without valid: so much of the training rows, drawn with split_seed; those of a line
                             * stay together */

@@ -15,6 +15,7 @@ enum oa_error oa_given_columns_open(oa_context *c, const char *columns, int text
                                     struct oa_given_columns **out);
 void oa_given_columns_close(struct oa_given_columns *g);
 int oa_given_texts(const struct oa_given_columns *g);
+bool oa_given_whole(const struct oa_given_columns *g); /* a line is a text */
 /* The next line is the first of a file: it may have the names. */
 void oa_given_begin(struct oa_given_columns *g);
 /* The texts of a line, valid until it and the next call are; *header: it has names. A line without these columns is
@@ -24,7 +25,8 @@ enum oa_error oa_given_cut(struct oa_given_columns *g, const char *place, const 
 
 /* The lines of a list of files, gzip unpacked, or of those that end with .bin the pictures (data.h, examples.h). */
 struct oa_given_files;
-enum oa_error oa_given_files_open(oa_context *c, const char *files, struct oa_given_files **out);
+/* whole: a line is a text, so that a table (*.tsv) is refused; CSV and JSON are refused always. */
+enum oa_error oa_given_files_open(oa_context *c, const char *files, bool whole, struct oa_given_files **out);
 void oa_given_files_close(struct oa_given_files *g);
 /* A line without its LF, or the pixels of a picture, valid until the next call; false at the end and after a failure.
  */

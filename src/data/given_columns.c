@@ -50,6 +50,11 @@ int oa_given_texts(const struct oa_given_columns *g)
     return g->texts;
 }
 
+bool oa_given_whole(const struct oa_given_columns *g)
+{
+    return !g->columns && g->texts == 1;
+}
+
 void oa_given_begin(struct oa_given_columns *g)
 {
     g->planned = false;
@@ -71,7 +76,7 @@ static enum oa_error take_cells(struct oa_given_columns *g, const char *place, s
 {
     if (!g->columns && g->cells.count != (size_t)g->texts)
         return oa_fail(g->context, OA_FORMAT, "%s: %zu column%s, and a pair of texts is 2, with a tab between", place,
-                       g->cells.count, g->cells.count == 1 ? "" : "s");
+                       g->cells.count, oa_plural(g->cells.count));
     OA_TRY(oa_cells_check(&g->cells, &g->plan, place));
     for (int i = 0; i < g->texts; i++) {
         const struct oa_cell cell = oa_cells_join(&g->cells, &g->plan.column[i], &g->joined[i]);
@@ -86,7 +91,7 @@ enum oa_error oa_given_cut(struct oa_given_columns *g, const char *place, const 
     bool first = !g->planned;
     *header = false;
     out[0] = (struct oa_given_text){ line, length };
-    if (!g->columns && g->texts == 1)
+    if (oa_given_whole(g))
         return OA_OK;
     OA_TRY(oa_cells_cut(&g->cells, (char *)(uintptr_t)line, length));
     if (first)

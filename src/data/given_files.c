@@ -23,8 +23,38 @@ struct oa_given_files {
     size_t row;
 };
 
-enum oa_error oa_given_files_open(oa_context *c, const char *files, struct oa_given_files **out)
+/* Cells in quotes and objects are no lines of text, and a table has more in a line than its text. */
+static enum oa_error check_form(oa_context *c, const char *file, bool whole)
 {
+    oa_rows_reader *form = oa_rows_reader_of(file);
+    if (form == oa_read_csv || form == oa_read_jsonl)
+        return oa_fail(c, OA_ARGUMENT,
+                       "--data %s: lines of text are read, or of columns between tabs, and no *.csv and no *.json, "
+                       "*.jsonl, *.ndjson; write its texts into a file, one a line",
+                       file);
+    if (form == oa_read_tsv && whole)
+        return oa_fail(c, OA_ARGUMENT,
+                       "--data %s is a table, and the model reads one text a line: give --columns, the number or the "
+                       "name of the column that the text is",
+                       file);
+    return OA_OK;
+}
+
+static enum oa_error check_forms(oa_context *c, const char *files, bool whole)
+{
+    char *list = oa_copy_text(c, files);
+    enum oa_error e = list ? OA_OK : OA_NO_MEMORY;
+    for (char *name, *left = list; left && e == OA_OK;) {
+        left = oa_cut_name(left, &name);
+        e = check_form(c, name, whole);
+    }
+    oa_free(list);
+    return e;
+}
+
+enum oa_error oa_given_files_open(oa_context *c, const char *files, bool whole, struct oa_given_files **out)
+{
+    OA_TRY(check_forms(c, files, whole));
     struct oa_given_files *g = *out = oa_alloc(c, sizeof *g);
     if (!g)
         return OA_NO_MEMORY;

@@ -21,7 +21,7 @@ struct oa_hypothesis {
     int count;
     double score; /* log p of the ids and of the end after them, nats */
     double rank;  /* score / (count + 1)^length_penalty */
-    bool cut;     /* the longest that was allowed: it has no end, and score is without one */
+    bool cut;     /* the longest that was allowed: it has no end, and score is without one; none of its source has */
 };
 
 /* The model: log-odds [rows, vocabulary] of what follows, real numbers or −∞, and sums [rows], log Σ exp of each row.

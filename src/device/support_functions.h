@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to src/device: what the CPU's engines, and the counts of the plan device, ask a support of each form. */
+ * For devices alone: what the engines of the CPU, and the counts of the plan device, ask a support of each form. */
 #ifndef ORTHANT_DEVICE_SUPPORT_FUNCTIONS_H
 #define ORTHANT_DEVICE_SUPPORT_FUNCTIONS_H
 
@@ -27,6 +27,8 @@ struct oa_support_functions {
     void (*row)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long *low,
                 long *high);
     bool (*visible)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j);
+    /* With `visible`: the end, at most j1, of keys from j on of which row i sees all or none. NULL: j + 1. */
+    long (*alike)(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j, long j1);
     /* Number of visible pairs of a head, for FLOP counts (causality included, padding not). */
     double (*pairs)(const struct oa_support *s, const struct oa_attention_shape *a, long head);
     /* The same pairs of a sequence with itself as a union of disjoint pieces 0, 1, …, where the tiles of the whole

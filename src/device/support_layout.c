@@ -72,6 +72,14 @@ static bool visible(const struct oa_support *s, const struct oa_attention_shape 
     return block_on(s, head, i / s->parameter[BLOCK], j / s->parameter[BLOCK]);
 }
 
+/* The rest of a block. */
+static long alike(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j, long j1)
+{
+    long b = s->parameter[BLOCK];
+    (void)a, (void)head, (void)i;
+    return oa_min((j / b + 1) * b, j1);
+}
+
 /* Pairs of the block (p, q), which ends with the sequence. */
 static double pairs_of_block(const struct oa_support *s, const struct oa_attention_shape *a, long p, long q)
 {
@@ -147,7 +155,7 @@ static double pairs(const struct oa_support *s, const struct oa_attention_shape 
 }
 
 const struct oa_support_functions oa_support_block_list = {
-    .range = range, .empty = empty, .full = full, .visible = visible, .pairs = pairs
+    .range = range, .empty = empty, .full = full, .visible = visible, .alike = alike, .pairs = pairs
 };
 
 struct oa_support oa_support_layout(long block, long rows, long columns, const int32_t *layout)

@@ -63,6 +63,17 @@ static bool visible(const struct oa_support *s, const struct oa_attention_shape 
     return j < s->parameter[GLOBAL] || (i - j <= reach_back(s, a) && j - i <= reach_ahead(s, a));
 }
 
+/* The global tokens, what lies before the window, the window, the rest. */
+static long alike(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i, long j, long j1)
+{
+    long g = s->parameter[GLOBAL], ends[] = { g, i - reach_back(s, a), i + reach_ahead(s, a) + 1 };
+    (void)head;
+    for (int k = 0; k < 3 && i >= g; k++)
+        if (j < ends[k])
+            return oa_min(ends[k], j1);
+    return j1;
+}
+
 static long row_pairs(const struct oa_support *s, const struct oa_attention_shape *a, long i)
 {
     long g = s->parameter[GLOBAL];
@@ -82,7 +93,7 @@ static double pairs(const struct oa_support *s, const struct oa_attention_shape 
 }
 
 const struct oa_support_functions oa_support_global = {
-    .range = range, .empty = empty, .full = full, .visible = visible, .pairs = pairs
+    .range = range, .empty = empty, .full = full, .visible = visible, .alike = alike, .pairs = pairs
 };
 
 struct oa_support oa_support_longformer(long window, long global, bool global_rows)

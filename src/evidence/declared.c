@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What is claimed of a contest counts for nothing when it was written after the numbers. Before the first run of an
- * experiment its predictions and its options go into declared.json; later they must be the same. That the runs are
- * those of the options is guarded by the contests themselves (train/fingerprint.h), which do not know about margins,
- * baselines and predictions.
+ * experiment its predictions, its options and what its data hold go into declared.json; later they must be the same.
+ * That the runs are those of the options is guarded by the contests themselves (train/fingerprint.h), which do not know
+ * about margins, baselines and predictions, nor of the data that another contest had under the same name.
  */
 #include "base/seal.h"
-#include "evidence/evidence.h"
+#include "evidence/reading.h"
+#include "train/fingerprint.h"
 
 #include <string.h>
 #include <time.h>
@@ -16,20 +17,24 @@
 static const char remedy[] =
     "restore the file of the experiment, or give the changed one another name, so that it is run anew";
 
-/* Options that decide no number and no verdict, or that only say how long to go on where any number of looks is
- * allowed. "*" at the end: all that begin so. */
-static const char *const free_options[] = { "compare.most_seeds", "compare.budget",    "compare.jobs",
-                                            "train.checkpoint*",  "train.save_frozen", "train.tensorboard",
-                                            "generate.*" };
+/* Options of the contest that only say how its runs are made, or how long to go on where any number of looks is
+ * allowed.
+ */
+static const char *const free_options[] = { "compare.most_seeds", "compare.budget", "compare.jobs", "compare.ranks" };
 
-static bool is_free(const char *key)
+/* What contests compare by other means than by its value: data, and which runs there are. */
+static bool decides_here(const char *key)
 {
-    for (size_t i = 0; i < sizeof free_options / sizeof *free_options; i++) {
-        size_t fixed = strcspn(free_options[i], "*");
-        if (free_options[i][fixed] ? strncmp(key, free_options[i], fixed) == 0 : strcmp(key, free_options[i]) == 0)
+    return strncmp(key, "data.", 5) == 0 || strncmp(key, "compare.", 8) == 0 || strcmp(key, "train.init") == 0;
+}
+
+/* Beside these what decides no number of a run, which the contests know (train/fingerprint.h). */
+bool oa_declared_free(const char *key)
+{
+    for (size_t i = 0; i < sizeof free_options / sizeof *free_options; i++)
+        if (strcmp(key, free_options[i]) == 0)
             return true;
-    }
-    return false;
+    return !decides_here(key) && !oa_fingerprint_has(key);
 }
 
 /* Options that are not the defaults: what a later version adds does by default what is done now. */
@@ -47,11 +52,20 @@ static json_t *options_json(oa_context *c, const struct oa_options *o)
         oa_text_init(&usual, c);
         oa_options_get(c, o, key, &value);
         oa_options_get(c, &plain, key, &usual);
-        if (!is_free(key) && value.s && usual.s && strcmp(value.s, usual.s) != 0)
+        if (!oa_declared_free(key) && value.s && usual.s && strcmp(value.s, usual.s) != 0)
             json_object_set_new(out, key, json_string(value.s));
         oa_text_free(&value);
         oa_text_free(&usual);
     }
+    return out;
+}
+
+/* Its options, with the contest that it starts from in the place of a run. */
+static json_t *variant_json(oa_context *c, const struct oa_experiment *e, const struct oa_variant *v)
+{
+    json_t *out = options_json(c, &v->options);
+    if (v->from >= 0)
+        json_object_set_new(out, "train.init", json_sprintf("the contest %s", e->variants[v->from].name));
     return out;
 }
 
@@ -61,8 +75,9 @@ static json_t *declaration(oa_context *c, const struct oa_experiment *e)
     for (int i = 0; i < e->prediction_count; i++)
         json_array_append_new(predictions, json_string(e->predictions[i].text));
     for (int i = 0; i < e->variant_count; i++)
-        json_object_set_new(variants, e->variants[i].name, options_json(c, &e->variants[i].options));
-    return json_pack("{s:s, s:o, s:o}", "schema", SCHEMA, "predicts", predictions, "variants", variants);
+        json_object_set_new(variants, e->variants[i].name, variant_json(c, e, &e->variants[i]));
+    return json_pack("{s:s, s:o, s:o, s:o}", "schema", SCHEMA, "predicts", predictions, "variants", variants, "claim",
+                     oa_claim_texts(e));
 }
 
 /* ---- the same as before? ---- */
@@ -80,10 +95,15 @@ static enum oa_error refuse_prediction(oa_context *c, const struct oa_experiment
     }
 }
 
-static const char *option_of(const json_t *options, const char *key)
+/* A list in one line; to be freed. */
+static char *option_of(oa_context *c, const json_t *options, const char *key)
 {
     const char *value = json_string_value(json_object_get(options, key));
-    return value ? value : "its default";
+    struct oa_text line;
+    oa_text_init(&line, c);
+    for (const char *at = value ? value : "its default"; *at; at++)
+        oa_text_printf(&line, *at == '\n' ? ", " : "%c", *at);
+    return line.s;
 }
 
 /* The first of the keys that the two do not have alike; NULL: there is none. */
@@ -99,21 +119,60 @@ static const char *difference(json_t *keys, const json_t *a, const json_t *b)
     return NULL;
 }
 
+/* "the contest one", or of one that is alone "the contest". */
+static const char *contest_name(const struct oa_experiment *e, const char *variant, char out[96])
+{
+    bool plain = oa_experiment_plain(e);
+    snprintf(out, 96, "the contest%s%.70s", plain ? "" : " ", plain ? "" : variant);
+    return out;
+}
+
+static enum oa_error refuse_option(oa_context *c, const struct oa_experiment *e, const char *contest, const char *key,
+                                   const json_t *before, const json_t *now)
+{
+    char *was = option_of(c, before, key), *is = option_of(c, now, key);
+    enum oa_error code = oa_status(c);
+    if (code == OA_OK)
+        code = oa_fail(c, OA_ARGUMENT, "%s: %s of %s was declared as %s before the runs, and now it is %s; %s", e->path,
+                       key, contest, was, is, remedy);
+    oa_free(was);
+    oa_free(is);
+    return code;
+}
+
 static enum oa_error refuse_variant(oa_context *c, const struct oa_experiment *e, const char *name, json_t *before,
                                     json_t *now)
 {
+    char contest[96];
+    contest_name(e, name, contest);
     if (!before || !now)
-        return oa_fail(c, OA_ARGUMENT, "%s: the contest %s was %s before the runs, and now it is %s; %s", e->path, name,
+        return oa_fail(c, OA_ARGUMENT, "%s: %s was %s before the runs, and now it is %s; %s", e->path, contest,
                        before ? "declared" : "not declared", now ? "there" : "not there", remedy);
     const char *key = difference(before, before, now);
     if (!key)
         key = difference(now, before, now);
-    return oa_fail(c, OA_ARGUMENT, "%s: %s of the contest %s was declared as %s before the runs, and now it is %s; %s",
-                   e->path, key ? key : "an option", name, option_of(before, key), option_of(now, key), remedy);
+    return refuse_option(c, e, contest, key, before, now);
+}
+
+/* Older versions declared options that are free now. */
+static void leave_out_free(json_t *variants)
+{
+    const char *name, *key;
+    json_t *options, *value;
+    void *next;
+    json_object_foreach(variants, name, options)
+    {
+        json_object_foreach_safe(options, next, key, value)
+        {
+            if (oa_declared_free(key))
+                json_object_del(options, key);
+        }
+    }
 }
 
 static enum oa_error compare(oa_context *c, const struct oa_experiment *e, const json_t *before, const json_t *now)
 {
+    leave_out_free(json_object_get(before, "variants"));
     json_t *was = json_object_get(before, "variants"), *is = json_object_get(now, "variants");
     const json_t *predicted = json_object_get(before, "predicts"), *predicts = json_object_get(now, "predicts");
     if (!json_equal(predicted, predicts))
@@ -124,48 +183,112 @@ static enum oa_error compare(oa_context *c, const struct oa_experiment *e, const
     return name ? refuse_variant(c, e, name, json_object_get(was, name), json_object_get(is, name)) : OA_OK;
 }
 
+/* ---- the same data? ---- */
+
+static enum oa_error compare_data(oa_context *c, const struct oa_experiment *e, const json_t *before, json_t *now)
+{
+    const char *name;
+    json_t *is;
+    if (!before)
+        oa_log(c, 0,
+               "%s was declared by a version that kept no digests of the data: whether all its contests had the "
+               "same is not known",
+               e->name);
+    json_object_foreach(now, name, is)
+    {
+        const json_t *was = json_object_get(before, name);
+        if (was && !json_equal(was, is))
+            return oa_fail(
+                c, OA_ARGUMENT,
+                "%s: what %s holds was declared as %s before the runs, and now it is %s; give it back what it "
+                "held, or give another --out, so that all of it is run anew",
+                e->path, name, json_string_value(was), json_string_value(is));
+    }
+    return OA_OK;
+}
+
 /* ---- the file ---- */
 
-static enum oa_error check(oa_context *c, const struct oa_experiment *e, const char *path, json_t *now, char date[16])
+/* Everything that is to be declared; data NULL: without the data. */
+static enum oa_error say(oa_context *c, const struct oa_experiment *e, const char *data, json_t **out)
 {
-    json_t *before;
-    OA_TRY(oa_sealed_read(c, path, "remove the folder to run the experiment anew", &before));
+    *out = declaration(c, e);
+    json_t *digests = json_object();
+    if (!*out || !digests || json_object_set_new(*out, "data", digests) != 0)
+        return oa_fail(c, OA_NO_MEMORY, "%s: out of memory", e->path);
+    OA_TRY(oa_status(c));
+    return data ? oa_experiment_digests(c, e, data, digests) : OA_OK;
+}
+
+static void note(json_t *before, json_t *now, struct oa_declared *out)
+{
     const char *day = json_string_value(json_object_get(before, "date"));
-    snprintf(date, 16, "%.15s", day ? day : "");
+    snprintf(out->date, sizeof out->date, "%.15s", day ? day : "");
+    out->changed = oa_claim_changed(json_object_get(before, "claim"), json_object_get(now, "claim"));
+}
+
+static enum oa_error check(oa_context *c, const struct oa_experiment *e, const char *path, json_t *now,
+                           struct oa_declared *out)
+{
+    json_t *before, *data = json_object_get(now, "data");
+    OA_TRY(oa_sealed_read(c, path, "remove the folder to run the experiment anew", &before));
+    note(before, now, out);
     enum oa_error code = compare(c, e, before, now);
+    if (code == OA_OK && json_object_size(data) > 0)
+        code = compare_data(c, e, json_object_get(before, "data"), data);
     json_decref(before);
     return code;
 }
 
-static enum oa_error declare(oa_context *c, const struct oa_experiment *e, const char *folder, bool write,
-                             char date[16])
+static enum oa_error write_down(oa_context *c, const char *path, json_t *said)
 {
-    char path[OA_PATH];
+    char date[16];
     time_t now = time(NULL);
     struct tm utc;
-    *date = 0;
+    strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
+    json_object_set_new(said, "date", json_string(date));
+    return oa_sealed_write(c, path, said);
+}
+
+static enum oa_error declare(oa_context *c, const struct oa_experiment *e, const char *data, const char *folder,
+                             struct oa_declared *out)
+{
+    char path[OA_PATH];
+    json_t *said;
+    *out = (struct oa_declared){ 0 };
     OA_TRY(oa_path(c, path, folder, "declared.json"));
-    json_t *said = declaration(c, e);
-    enum oa_error code = said ? oa_status(c) : oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
-    if (code == OA_OK && oa_file_exists(path)) {
-        code = check(c, e, path, said, date);
-    } else if (code == OA_OK && write) {
-        strftime(date, 16, "%Y-%m-%d", gmtime_r(&now, &utc));
-        json_object_set_new(said, "date", json_string(date));
-        code = oa_sealed_write(c, path, said);
-    }
+    enum oa_error code = say(c, e, data, &said);
+    if (code == OA_OK && oa_file_exists(path))
+        code = check(c, e, path, said, out);
+    else if (code == OA_OK && data)
+        code = write_down(c, path, said);
     json_decref(said);
     return code;
 }
 
-enum oa_error oa_declare(oa_context *c, const struct oa_experiment *e, const char *folder)
+enum oa_error oa_declare(oa_context *c, const struct oa_experiment *e, const char *data, const char *folder)
 {
-    char date[16];
+    struct oa_declared before;
     OA_TRY(oa_directory_make(c, folder));
-    return declare(c, e, folder, true, date);
+    enum oa_error code = declare(c, e, data, folder, &before);
+    json_decref(before.changed);
+    return code;
 }
 
-enum oa_error oa_declared_check(oa_context *c, const struct oa_experiment *e, const char *folder, char date[16])
+enum oa_error oa_declared_check(oa_context *c, const struct oa_experiment *e, const char *folder,
+                                struct oa_declared *out)
 {
-    return declare(c, e, folder, false, date);
+    return declare(c, e, NULL, folder, out);
+}
+
+enum oa_error oa_declared_at_all(oa_context *c, const struct oa_experiment *e, const char *folder, const char *result)
+{
+    char path[OA_PATH];
+    OA_TRY(oa_path(c, path, folder, "declared.json"));
+    if (oa_file_exists(path))
+        return OA_OK;
+    return oa_fail(c, OA_FORMAT,
+                   "%s: %s is there, and no %s: what is declared after the runs counts for nothing; put back the one "
+                   "that was declared, or give another --out, so that all of it is run anew",
+                   e->path, result, path);
 }

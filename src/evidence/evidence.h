@@ -13,9 +13,11 @@
  *       published: list of texts, the numbers
  *       data: {name, get, licence}
  *       predicts: list of "ATTENTION RELATION ATTENTION"; RELATION is `better than`, `worse than`, `as good as` (within
- *         compare.margin) or `at least as good as`. An ATTENTION takes part in the contest, or is `floor`. With
- *         variants it may name one, "softmax @ small"; without, the prediction is held in each variant.
- *       variants: list of {name, at, set: {option: value}}; each is a contest of its own. Optional.
+ *         compare.margin) or `at least as good as`, of scores, or `faster than`, of training steps. An ATTENTION takes
+ *         part in the contest, or is `floor`. With variants it may name one, "softmax @ small"; without, the
+ *         prediction is held in each variant. "ranking @ small same as ranking @ large": the order of the attentions.
+ *       variants: list of {name, at, from, set: {option: value}}; each is a contest of its own. `from` names a variant
+ *         before it: runs start from its runs, as train.init of a contest does (contest/parents.h). Optional.
  *       axis: what `at`, a number, is of: the x axis of a chart over the variants. Optional, with `at`.
  *
  * Nothing here trains: api/api_evidence.c does, by oa_compare.
@@ -30,12 +32,22 @@
 
 /* ---- experiments (experiment.c, prediction.c) ---- */
 
-enum oa_relation { OA_BETTER_THAN, OA_WORSE_THAN, OA_AS_GOOD_AS, OA_AT_LEAST_AS_GOOD_AS, OA_RELATIONS };
+/* The first four are about scores. */
+enum oa_relation {
+    OA_BETTER_THAN,
+    OA_WORSE_THAN,
+    OA_AS_GOOD_AS,
+    OA_AT_LEAST_AS_GOOD_AS,
+    OA_FASTER_THAN, /* a training step, in rounds of one contest */
+    OA_SAME_AS,     /* the rankings of two contests */
+    OA_RELATIONS
+};
 const char *oa_relation_words(enum oa_relation r); /* "better than" */
 
 #define OA_CLAIMED_FLOOR "floor"
+#define OA_CLAIMED_RANKING "ranking"
 struct oa_claimed {
-    char *attention; /* canonical, or OA_CLAIMED_FLOOR */
+    char *attention; /* canonical, or one of the words above */
     int variant;     /* -1: each */
 };
 struct oa_prediction {
@@ -46,6 +58,7 @@ struct oa_prediction {
 struct oa_variant {
     char *name;                /* "contest" where the file has no variants */
     double at;                 /* NaN: not given */
+    int from;                  /* number of the variant whose runs its own start from; -1: none */
     struct oa_options options; /* files as the experiment names them, relative to the folder of the data */
     char **attention;          /* canonical; [attentions] */
     int attentions;
@@ -71,6 +84,9 @@ bool oa_experiment_plain(const struct oa_experiment *e);              /* one con
  * is not there: the sentence says where to get it. */
 enum oa_error oa_variant_options(oa_context *c, const struct oa_experiment *e, const struct oa_variant *v,
                                  const char *data, struct oa_options *out);
+/* Adds the SHA-256 of each file of its data that is there to the JSON object `out`, by the name in the experiment:
+ * {"text.txt": "sha256:…"}; of a run that others start from, that of its model. */
+enum oa_error oa_experiment_digests(oa_context *c, const struct oa_experiment *e, const char *data, json_t *out);
 
 /* All files *.yaml of a folder, by name. */
 struct oa_experiments {
@@ -83,17 +99,28 @@ void oa_experiments_free(struct oa_experiments *e);
 /* ---- what was declared before the first run (declared.c) ---- */
 
 /* Writes folder/declared.json, or compares it with the experiment: predictions and options that decide a number or a
- * verdict must be those that were declared. */
-enum oa_error oa_declare(oa_context *c, const struct oa_experiment *e, const char *folder);
-/* The same without writing. *date: when, "2025-01-31"; "" when nothing was declared. */
-enum oa_error oa_declared_check(oa_context *c, const struct oa_experiment *e, const char *folder, char date[16]);
+ * verdict, and what the files of the data hold, must be as they were declared. data: the folder of the data. */
+enum oa_error oa_declare(oa_context *c, const struct oa_experiment *e, const char *data, const char *folder);
+struct oa_declared {
+    char date[16];   /* when, "2025-01-31"; "": nothing was declared */
+    json_t *changed; /* names of the claim's texts that are not as they were declared, as JSON; NULL: nothing was */
+};
+/* The same without writing, and without data. json_decref out->changed, also after an error. */
+enum oa_error oa_declared_check(oa_context *c, const struct oa_experiment *e, const char *folder,
+                                struct oa_declared *out);
 
-/* ---- records of contests (record.c) ---- */
+/* Refuses a result, at the path `result`, that is there without a declaration in the folder. */
+enum oa_error oa_declared_at_all(oa_context *c, const struct oa_experiment *e, const char *folder, const char *result);
 
-/* Makes of folder/NAME/results.json the sealed folder/NAME.json, without curves, texts and trials. */
+/* ---- records of contests (record.c, whose.c) ---- */
+
+/* Makes of folder/NAME/results.json the sealed folder/NAME.json, without curves, texts and trials; whose it is
+ * (whose.c) stands in it. */
 enum oa_error oa_record_write(oa_context *c, const char *folder, const struct oa_variant *v);
-/* *out NULL: there is none. */
-enum oa_error oa_record_read(oa_context *c, const char *folder, const struct oa_variant *v, json_t **out);
+/* *out NULL: there is none. OA_FORMAT: it is of another variant, of other options or of another declaration, or nothing
+ * was declared. */
+enum oa_error oa_record_read(oa_context *c, const char *folder, const struct oa_experiment *e,
+                             const struct oa_variant *v, json_t **out);
 /* Is it of as many seeds as the options ask for, or did it end by itself? */
 bool oa_record_complete(const json_t *record, const struct oa_options *o);
 int oa_record_entry(const json_t *record, const char *attention); /* -1: there is none; OA_CLAIMED_FLOOR: the floor */
@@ -112,10 +139,24 @@ int oa_record_runs(const json_t *record, int entry);
 /* Entry a against entry b, by the contest's own statistics: against the baseline or the floor where b or a is it, else
  * as a pair. The difference is of scores, a minus b. Verdict NONE: they were not compared. */
 struct oa_against oa_record_against(const json_t *record, int a, int b);
+/* How many times as fast a training step of entry a was as one of entry b, by the rounds in which the contest timed
+ * both; n is 0 where it did not. */
+struct oa_range oa_record_speed(const json_t *record, int a, int b);
 struct oa_record_cost {
     double runs, flops, processor_seconds; /* with those of the tuning */
 };
 struct oa_record_cost oa_record_cost(const json_t *record);
+
+/* ---- the order of attentions in two contests (ranking.c) ---- */
+
+/* Pairs of attentions, by what was found of each pair in both contests. */
+struct oa_ranking {
+    int alike;   /* the same one is better in both, or they are as good as each other in both */
+    int opposed; /* the one that is better here is worse there */
+    int open;    /* not told in both */
+};
+/* Of the `count` attentions, canonical, of which all take part in both. */
+struct oa_ranking oa_rankings(const json_t *left, const json_t *right, char *const *attention, int count);
 
 /* ---- verdicts (judge.c) ---- */
 
@@ -127,6 +168,8 @@ struct oa_finding {
     int prediction, left, right; /* variants */
     enum oa_held held;
     struct oa_against against; /* the left one against the right one; the difference is of scores */
+    struct oa_range speed;     /* of OA_FASTER_THAN: how many times as fast the left one was */
+    struct oa_ranking ranking; /* of OA_SAME_AS */
 };
 struct oa_judged {
     const struct oa_experiment *experiment;
@@ -134,15 +177,16 @@ struct oa_judged {
     struct oa_finding *findings;
     int count;
     enum oa_held held; /* of all predictions together */
-    char declared[16]; /* date; "": nothing was begun */
+    struct oa_declared declared;
 };
-/* What an answer says of a prediction; margin: within which a difference does not matter. */
+/* What an answer says of a prediction about scores; margin: within which a difference does not matter. */
 enum oa_held oa_held_of(enum oa_relation relation, const struct oa_against *a, double margin);
 /* From the records in the folder. Free it also after an error. */
 enum oa_error oa_judge(oa_context *c, const struct oa_experiment *e, const char *folder, struct oa_judged *out);
 enum oa_held oa_prediction_held(const struct oa_judged *j, int prediction);
-int oa_judged_count(const struct oa_judged *j, enum oa_held held); /* predictions */
-int oa_judged_records(const struct oa_judged *j);                  /* contests that came to their end */
+const char *oa_finding_says(const struct oa_judged *j, const struct oa_finding *f); /* "worse", "slower", … */
+int oa_judged_count(const struct oa_judged *j, enum oa_held held);                  /* predictions */
+int oa_judged_records(const struct oa_judged *j);      /* contests that came to their end */
 const char *oa_judged_says(const struct oa_judged *j); /* as oa_held_name; "not finished" when it was begun */
 struct oa_record_cost oa_judged_cost(const struct oa_judged *j);
 void oa_judged_free(struct oa_judged *j);

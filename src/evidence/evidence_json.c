@@ -17,13 +17,30 @@ static json_t *estimate(const struct oa_estimate *e)
                      real(e->mean + e->half));
 }
 
+static json_t *speed(const struct oa_range *r)
+{
+    return json_pack("{s:i, s:o, s:o, s:o}", "n", r->n, "value", real(r->value), "low", real(r->low), "high",
+                     real(r->high));
+}
+
+static json_t *pairs(const struct oa_ranking *r)
+{
+    return json_pack("{s:i, s:i, s:i}", "alike", r->alike, "opposed", r->opposed, "open", r->open);
+}
+
 static json_t *finding(const struct oa_judged *j, const struct oa_finding *f)
 {
     const struct oa_variant *v = j->experiment->variants;
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "left", v[f->left].name, "right", v[f->right].name,
-                     "verdict", oa_held_name(f->held), "found", oa_against_name(f->against.verdict), "difference",
-                     estimate(&f->against.difference), "p_holm", real(f->against.holm), "p_equivalence",
-                     real(f->against.equivalence));
+    json_t *out =
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "left", v[f->left].name, "right", v[f->right].name, "verdict",
+                  oa_held_name(f->held), "found", oa_finding_says(j, f), "difference", estimate(&f->against.difference),
+                  "p_holm", real(f->against.holm), "p_equivalence", real(f->against.equivalence));
+    enum oa_relation relation = j->experiment->predictions[f->prediction].relation;
+    if (relation == OA_FASTER_THAN)
+        json_object_set_new(out, "speed", speed(&f->speed));
+    if (relation == OA_SAME_AS)
+        json_object_set_new(out, "pairs", pairs(&f->ranking));
+    return out;
 }
 
 static json_t *predictions(const struct oa_judged *j)
@@ -63,25 +80,37 @@ static json_t *cost_json(struct oa_record_cost cost)
                      cost.processor_seconds);
 }
 
+static json_t *from_json(const struct oa_experiment *e, int variant)
+{
+    int from = e->variants[variant].from;
+    return from < 0 ? json_null() : json_string(e->variants[from].name);
+}
+
 static json_t *contests(const struct oa_judged *j)
 {
     json_t *list = json_array();
     for (int v = 0; v < j->experiment->variant_count; v++)
         if (j->record[v])
-            json_array_append_new(list,
-                                  json_pack("{s:s, s:s, s:O, s:o, s:o}", "name", j->experiment->variants[v].name,
-                                            "measure", oa_record_measure(j->record[v]).name, "conclusion",
-                                            json_object_get(j->record[v], "conclusion"), "entries",
-                                            entries(j->record[v]), "cost", cost_json(oa_record_cost(j->record[v]))));
+            json_array_append_new(
+                list, json_pack("{s:s, s:o, s:s, s:O, s:o, s:o}", "name", j->experiment->variants[v].name, "from",
+                                from_json(j->experiment, v), "measure", oa_record_measure(j->record[v]).name,
+                                "conclusion", json_object_get(j->record[v], "conclusion"), "entries",
+                                entries(j->record[v]), "cost", cost_json(oa_record_cost(j->record[v]))));
     return list;
+}
+
+static json_t *changed(const struct oa_judged *j)
+{
+    return j->declared.changed ? json_incref(j->declared.changed) : json_array();
 }
 
 static json_t *experiment(const struct oa_judged *j)
 {
     const struct oa_experiment *e = j->experiment;
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "name", e->name, "title", oa_claim_text(e, "title"),
-                     "source", oa_claim_text(e, "source"), "verdict", oa_judged_says(j), "declared", j->declared,
-                     "predictions", predictions(j), "contests", contests(j), "cost", cost_json(oa_judged_cost(j)));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", e->name, "title",
+                     oa_claim_text(e, "title"), "source", oa_claim_text(e, "source"), "verdict", oa_judged_says(j),
+                     "declared", j->declared.date, "changed", changed(j), "predictions", predictions(j), "contests",
+                     contests(j), "cost", cost_json(oa_judged_cost(j)));
 }
 
 json_t *oa_evidence_json(const struct oa_judged *j, int count)

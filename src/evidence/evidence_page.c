@@ -26,6 +26,7 @@ static const char head[] =
     "until\n"
     "questions were answered. Several experiments on one page are several chances to be wrong; nothing corrects for "
     "that.\n"
+    "Speeds have a 95 % interval each, by the rounds in which a contest times its attentions in turn.\n"
     "\n"
     "- **holds here**: every prediction was shown. **fails here**: the opposite of one was shown, or that the "
     "difference is\n"
@@ -98,6 +99,18 @@ static void add_cost(const struct oa_judged *j, struct oa_text *out)
                    oa_number_seconds(time, cost.processor_seconds), oa_number_si(flops, cost.flops));
 }
 
+static void add_declared(const struct oa_judged *j, struct oa_text *out)
+{
+    size_t i;
+    json_t *name;
+    oa_text_printf(out, "Declared on %s. ", j->declared.date);
+    json_array_foreach(j->declared.changed, i, name)
+    {
+        oa_text_printf(out, "%s`%s`", i ? ", " : "**Changed since then**: ", json_string_value(name));
+    }
+    oa_text_printf(out, "%s", i ? ". " : "");
+}
+
 static void add_experiment(const struct oa_judged *j, const char *charts, struct oa_text *out)
 {
     const struct oa_experiment *e = j->experiment;
@@ -115,10 +128,11 @@ static void add_experiment(const struct oa_judged *j, const char *charts, struct
         oa_evidence_numbers(j, out);
         add_cost(j, out);
     } else {
-        oa_text_printf(out, "%s", *j->declared ? "\nNo contest of it has ended. " : "\nNot run. ");
+        oa_text_printf(out, "%s", *j->declared.date ? "\nNo contest of it has ended. " : "\nNot run. ");
     }
-    oa_text_printf(out, "%s%s%s`orthant evidence %s --data FOLDER` runs it.\n", *j->declared ? "Declared on " : "",
-                   j->declared, *j->declared ? ". " : "", e->name);
+    if (*j->declared.date)
+        add_declared(j, out);
+    oa_text_printf(out, "`orthant evidence %s --data FOLDER` runs it.\n", e->name);
 }
 
 void oa_evidence_markdown(const struct oa_judged *j, int count, const char *charts, struct oa_text *out)

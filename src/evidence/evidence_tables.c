@@ -48,21 +48,46 @@ static void cell(struct oa_table *t, struct oa_text *text)
 
 /* ---- predictions ---- */
 
+static void add_score(const struct oa_judged *j, const struct oa_finding *f, struct oa_text *out)
+{
+    struct oa_record_measure m = oa_finding_measure(j, f);
+    oa_add_difference(&f->against.difference, m.decimals, out);
+    oa_text_printf(out, "%s%s", isfinite(f->against.difference.mean) && *m.unit ? " " : "",
+                   isfinite(f->against.difference.mean) ? m.unit : "");
+}
+
+static void add_speed(const struct oa_range *r, struct oa_text *out)
+{
+    char value[OA_NUMBER], low[OA_NUMBER], high[OA_NUMBER];
+    if (isfinite(r->low))
+        oa_text_printf(out, "%s times as fast (%s to %s)", oa_number(value, r->value, 3), oa_number(low, r->low, 3),
+                       oa_number(high, r->high, 3));
+}
+
+/* What was measured: a difference of scores, a speed, pairs. */
+static void add_measured(const struct oa_judged *j, const struct oa_finding *f, struct oa_text *out)
+{
+    enum oa_relation relation = j->experiment->predictions[f->prediction].relation;
+    if (relation == OA_FASTER_THAN)
+        add_speed(&f->speed, out);
+    else if (relation == OA_SAME_AS)
+        oa_text_printf(out, "pairs: %d alike, %d opposed, %d not told in both", f->ranking.alike, f->ranking.opposed,
+                       f->ranking.open);
+    else
+        add_score(j, f, out);
+}
+
 static void add_finding(const struct oa_judged *j, const struct oa_finding *f, struct oa_table *t, struct oa_text *text)
 {
     bool run = f->held != OA_HELD_NOT_RUN;
     oa_table_cell(t, "%s", j->experiment->predictions[f->prediction].text);
     oa_add_variants(j, f, text);
     cell(t, text);
-    if (run) {
-        struct oa_record_measure m = oa_finding_measure(j, f);
-        oa_add_difference(&f->against.difference, m.decimals, text);
-        oa_text_printf(text, "%s%s", isfinite(f->against.difference.mean) && *m.unit ? " " : "",
-                       isfinite(f->against.difference.mean) ? m.unit : "");
-    }
+    if (run)
+        add_measured(j, f, text);
     cell(t, text);
     if (run) {
-        oa_text_printf(text, "%s", oa_against_name(f->against.verdict));
+        oa_text_printf(text, "%s", oa_finding_says(j, f));
         add_p(&f->against, text);
     }
     cell(t, text);
@@ -96,6 +121,10 @@ static void add_changes(const struct oa_experiment *e, struct oa_text *out)
         json_t *value;
         bool some = false;
         oa_text_printf(out, "%s`%s`: ", i ? "; " : "Contests: ", e->variants[i].name);
+        if (e->variants[i].from >= 0) {
+            oa_text_printf(out, "runs start from those of `%s`", e->variants[e->variants[i].from].name);
+            some = true;
+        }
         json_object_foreach(json_object_get(json_array_get(list, (size_t)i), "set"), key, value)
         {
             struct oa_text text;
@@ -148,8 +177,8 @@ void oa_evidence_runs(const struct oa_judged *j, struct oa_text *out)
     const struct oa_options *o = &j->experiment->variants[0].options;
     oa_text_printf(out, "\nRun%s: task %s on `%s`, tokenizer %s; %ld layer%s, width %ld, %ld head%s, context %ld; ",
                    oa_experiment_plain(j->experiment) ? "" : " (first contest)", o->data_task, o->data_train,
-                   o->data_tokenizer, o->model_layers, o->model_layers == 1 ? "" : "s", o->model_width, o->model_heads,
-                   o->model_heads == 1 ? "" : "s", o->model_context);
+                   o->data_tokenizer, o->model_layers, oa_plural(o->model_layers), o->model_width, o->model_heads,
+                   oa_plural(o->model_heads), o->model_context);
     add_budget(o, out);
     add_seeds(o, out);
     add_statistics(o, out);
@@ -242,16 +271,44 @@ static void add_machines(const struct oa_judged *j, struct oa_text *out)
     oa_text_printf(out, "%s", *last ? ".\n" : "");
 }
 
-/* The measure of each contest: "accuracy, %". */
+static bool same_measure(const struct oa_judged *j, int a, int b)
+{
+    if (!j->record[a] || !j->record[b])
+        return false;
+    struct oa_record_measure x = oa_record_measure(j->record[a]), y = oa_record_measure(j->record[b]);
+    return strcmp(x.name, y.name) == 0 && strcmp(x.unit, y.unit) == 0;
+}
+
+static bool first_with_measure(const struct oa_judged *j, int variant)
+{
+    for (int v = 0; v < variant; v++)
+        if (same_measure(j, v, variant))
+            return false;
+    return j->record[variant] != NULL;
+}
+
+/* "`one`, `two`: accuracy, differences in % points, more is better"; contests are named where they differ in it. */
+static void add_measure(const struct oa_judged *j, int variant, bool several, struct oa_text *out)
+{
+    struct oa_record_measure m = oa_record_measure(j->record[variant]);
+    for (int v = variant; several && v < j->experiment->variant_count; v++)
+        if (same_measure(j, v, variant))
+            oa_text_printf(out, "%s`%s`", v > variant ? ", " : "", j->experiment->variants[v].name);
+    oa_text_printf(out, "%s%s%s%s, %s is better; ", several ? ": " : "", m.name, *m.unit ? ", differences in " : "",
+                   m.unit, m.higher ? "more" : "less");
+}
+
+/* What each contest is about. */
 static void add_measures(const struct oa_judged *j, struct oa_text *out)
 {
+    int measures = 0;
     for (int v = 0; v < j->experiment->variant_count; v++)
-        if (j->record[v]) {
-            struct oa_record_measure m = oa_record_measure(j->record[v]);
-            oa_text_printf(out, "Scores: %s%s%s, %s is better; ± is half of a 95 %% interval over the seeds.\n\n",
-                           m.name, *m.unit ? ", differences in " : "", m.unit, m.higher ? "more" : "less");
-            return;
-        }
+        measures += first_with_measure(j, v);
+    oa_text_printf(out, "%s", measures ? "Scores: " : "");
+    for (int v = 0; v < j->experiment->variant_count; v++)
+        if (first_with_measure(j, v))
+            add_measure(j, v, measures > 1, out);
+    oa_text_printf(out, "%s", measures ? "± is half of a 95 % interval over the seeds.\n\n" : "");
 }
 
 void oa_evidence_numbers(const struct oa_judged *j, struct oa_text *out)

@@ -67,7 +67,7 @@ bool oa_experiment_plain(const struct oa_experiment *e)
 
 static const char *const texts[] = { "title", "question", "source", "scale", NULL };
 static const char *const of_data[] = { "name", "get", "licence", NULL };
-static const char *const of_variants[] = { "name", "at", "set", NULL };
+static const char *const of_variants[] = { "name", "at", "from", "set", NULL };
 static const char *const others[] = { "published", "data", "predicts", "variants", "axis", NULL };
 
 static bool among(const char *const *keys, const char *key)
@@ -75,6 +75,25 @@ static bool among(const char *const *keys, const char *key)
     while (*keys && strcmp(*keys, key) != 0)
         keys++;
     return *keys != NULL;
+}
+
+static void list_keys(const char *const *keys, struct oa_text *out)
+{
+    for (; keys && *keys; keys++)
+        oa_text_printf(out, "%s%s", out->length ? ", " : "", *keys);
+}
+
+static enum oa_error refuse_key(oa_context *c, const struct oa_experiment *e, const json_t *value, const char *where,
+                                const char *key, const char *const *keys, const char *const *more)
+{
+    struct oa_text known;
+    oa_text_init(&known, c);
+    list_keys(keys, &known);
+    list_keys(more, &known);
+    enum oa_error code = oa_claim_refuse(c, e, value, "%s has no member \"%.60s\"; there are %s", where, key,
+                                         known.s ? known.s : "none");
+    oa_text_free(&known);
+    return code;
 }
 
 /* A word that is spelled wrong must not be passed over. */
@@ -88,8 +107,7 @@ static enum oa_error check_keys(oa_context *c, const struct oa_experiment *e, co
     json_object_foreach(map, key, value)
     {
         if (!among(keys, key) && !(more && among(more, key)))
-            return oa_claim_refuse(c, e, value, "%s has no member \"%.60s\"; src/evidence/evidence.h lists them", where,
-                                   key);
+            return refuse_key(c, e, value, where, key, keys, more);
     }
     return OA_OK;
 }
@@ -215,6 +233,50 @@ static enum oa_error read_attentions(oa_context *c, const struct oa_experiment *
     return OA_OK;
 }
 
+/* ---- a variant that starts from another one ---- */
+
+static bool takes_part(const struct oa_variant *v, const char *attention)
+{
+    bool uniform = strcmp(attention, OA_UNIFORM_ATTENTION) == 0;
+    return oa_variant_has(v, attention) || (uniform && oa_variant_has(v, OA_CLAIMED_FLOOR));
+}
+
+/* What would be refused after the first of the two had run. */
+static enum oa_error check_from(oa_context *c, const struct oa_experiment *e, const json_t *node,
+                                const struct oa_variant *v)
+{
+    const struct oa_variant *from = &e->variants[v->from];
+    if (*v->options.train_init)
+        return oa_claim_refuse(c, e, node, "variant %s starts from %s: it cannot have train.init, too", v->name,
+                               from->name);
+    for (int i = 0; i < v->attentions; i++)
+        if (!takes_part(from, v->attention[i]))
+            return oa_claim_refuse(c, e, node, "variant %s starts from %s, in which \"%s\" takes no part", v->name,
+                                   from->name, v->attention[i]);
+    if (v->options.compare_floor && !takes_part(from, OA_UNIFORM_ATTENTION))
+        return oa_claim_refuse(
+            c, e, node,
+            "variant %s starts from %s, which has no floor to start from: give both compare.floor or "
+            "none",
+            v->name, from->name);
+    return OA_OK;
+}
+
+static enum oa_error read_from(oa_context *c, const struct oa_experiment *e, const json_t *node, int i)
+{
+    struct oa_variant *v = &e->variants[i];
+    if (!node)
+        return OA_OK;
+    const char *name = oa_claim_scalar(node);
+    for (int k = 0; k < i && name; k++)
+        if (strcmp(e->variants[k].name, name) == 0)
+            v->from = k;
+    if (v->from < 0)
+        return oa_claim_refuse(c, e, node, "variant %s starts from \"%.60s\", and no variant before it has that name",
+                               v->name, name ? name : "");
+    return check_from(c, e, node, v);
+}
+
 static enum oa_error read_variant(oa_context *c, const struct oa_experiment *e, json_t *node, int i)
 {
     struct oa_variant *v = &e->variants[i];
@@ -225,7 +287,8 @@ static enum oa_error read_variant(oa_context *c, const struct oa_experiment *e, 
     if (!json_is_object(set) || oa_claim_scalar(set))
         return oa_claim_refuse(c, e, set, "variant %s has no map `set` of options", v->name);
     OA_TRY(set_options(c, e, set, &v->options));
-    return read_attentions(c, e, v);
+    OA_TRY(read_attentions(c, e, v));
+    return read_from(c, e, json_object_get(node, "from"), i);
 }
 
 static enum oa_error read_variants(oa_context *c, struct oa_experiment *e, const struct oa_options *shared)
@@ -239,7 +302,7 @@ static enum oa_error read_variants(oa_context *c, struct oa_experiment *e, const
         return OA_NO_MEMORY;
     for (int i = 0; i < count; i++) {
         e->variant_count = i + 1;
-        e->variants[i] = (struct oa_variant){ .at = NAN, .options = *shared };
+        e->variants[i] = (struct oa_variant){ .at = NAN, .from = -1, .options = *shared };
         if (list)
             OA_TRY(read_variant(c, e, json_array_get(list, (size_t)i), i));
     }
@@ -280,7 +343,7 @@ enum oa_error oa_experiment_read(oa_context *c, const char *path, struct oa_expe
     *out = (struct oa_experiment){ .name = stem(c, path), .path = oa_copy_text(c, path) };
     OA_TRY(oa_status(c));
     oa_options_default(&shared);
-    OA_TRY(oa_options_load(c, &shared, path));
+    OA_TRY(oa_options_load(c, &shared, path, NULL));
     OA_TRY(oa_yaml_section(c, path, OA_CLAIM_SECTION, &out->claim));
     OA_TRY(check_claim(c, out));
     OA_TRY(read_variants(c, out, &shared));

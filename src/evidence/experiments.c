@@ -73,45 +73,102 @@ static bool elsewhere(const char *name)
     return *name == '/' || strncmp(name, "data/", 5) == 0;
 }
 
-static enum oa_error add_file(oa_context *c, const struct oa_experiment *e, const char *data, const char *name,
-                              struct oa_text *out)
+/* The files of an experiment, and where they are looked for. */
+struct files {
+    oa_context *c;
+    const struct oa_experiment *e;
+    const char *data; /* folder of the data */
+};
+
+static enum oa_error path_of(const struct files *f, const char *name, char out[OA_PATH])
 {
-    char path[OA_PATH];
-    snprintf(path, sizeof path, "%s", name);
     if (!elsewhere(name))
-        OA_TRY(oa_path(c, path, data, name));
-    oa_text_printf(out, "%s%s", out->length ? "," : "", path);
-    return oa_file_exists(path) ? oa_status(c) : refuse_missing(c, e, path);
+        return oa_path(f->c, out, f->data, name);
+    snprintf(out, OA_PATH, "%s", name);
+    return OA_OK;
 }
 
-/* An option that names files, with commas between. */
-static enum oa_error place(oa_context *c, const struct oa_experiment *e, const char *data, const char *key,
-                           struct oa_options *o)
+static const char *const file_options[] = { "data.train", "data.valid", "data.test", "data.tokenizer", "train.init" };
+enum { FILE_OPTIONS = sizeof file_options / sizeof *file_options };
+
+/* What an option names, in one text: with commas between them; nothing where it names no file. */
+static enum oa_error names_of(oa_context *c, const struct oa_options *o, const char *key, struct oa_text *out)
 {
-    struct oa_text given, files;
+    size_t n = strlen(o->data_tokenizer);
+    bool file = n > 5 && strcmp(o->data_tokenizer + n - 5, ".json") == 0;
+    oa_text_init(out, c);
+    return strcmp(key, "data.tokenizer") == 0 && !file ? OA_OK : oa_options_get(c, o, key, out);
+}
+
+/* use(name) for each. */
+static enum oa_error each_file(const struct files *f, const struct oa_options *o, const char *key,
+                               enum oa_error (*use)(const struct files *f, const char *name, void *argument),
+                               void *argument)
+{
+    struct oa_text names;
     char *rest = NULL;
-    oa_text_init(&given, c);
-    oa_text_init(&files, c);
-    enum oa_error code = oa_options_get(c, o, key, &given);
-    for (char *name = given.s ? strtok_r(given.s, ",", &rest) : NULL; name && code == OA_OK;
+    enum oa_error code = names_of(f->c, o, key, &names);
+    for (char *name = names.s ? strtok_r(names.s, ",", &rest) : NULL; name && code == OA_OK;
          name = strtok_r(NULL, ",", &rest))
-        code = add_file(c, e, data, name, &files);
-    if (code == OA_OK && files.length)
-        code = oa_options_set(c, o, key, files.s);
-    oa_text_free(&given);
-    oa_text_free(&files);
+        code = use(f, name, argument);
+    oa_text_free(&names);
+    return code;
+}
+
+static enum oa_error add_path(const struct files *f, const char *name, void *argument)
+{
+    struct oa_text *out = argument;
+    char path[OA_PATH];
+    OA_TRY(path_of(f, name, path));
+    oa_text_printf(out, "%s%s", out->length ? "," : "", path);
+    return oa_file_exists(path) ? oa_status(f->c) : refuse_missing(f->c, f->e, path);
+}
+
+static enum oa_error place(const struct files *f, const char *key, struct oa_options *o)
+{
+    struct oa_text paths;
+    oa_text_init(&paths, f->c);
+    enum oa_error code = each_file(f, o, key, add_path, &paths);
+    if (code == OA_OK && paths.length)
+        code = oa_options_set(f->c, o, key, paths.s);
+    oa_text_free(&paths);
     return code;
 }
 
 enum oa_error oa_variant_options(oa_context *c, const struct oa_experiment *e, const struct oa_variant *v,
                                  const char *data, struct oa_options *out)
 {
-    size_t n = strlen(v->options.data_tokenizer);
+    struct files f = { c, e, data };
     *out = v->options;
-    OA_TRY(place(c, e, data, "data.train", out));
-    OA_TRY(place(c, e, data, "data.valid", out));
-    OA_TRY(place(c, e, data, "data.test", out));
-    OA_TRY(place(c, e, data, "train.init", out));
-    bool file = n > 5 && strcmp(v->options.data_tokenizer + n - 5, ".json") == 0;
-    return file ? place(c, e, data, "data.tokenizer", out) : OA_OK;
+    for (int i = 0; i < FILE_OPTIONS; i++)
+        OA_TRY(place(&f, file_options[i], out));
+    return OA_OK;
+}
+
+/* ---- what they hold ---- */
+
+/* Of a run that others start from, its model; another contest says itself what its runs are. */
+static enum oa_error add_digest(const struct files *f, const char *name, void *argument)
+{
+    json_t *out = argument;
+    char path[OA_PATH], inside[OA_PATH];
+    struct oa_digest digest;
+    OA_TRY(path_of(f, name, path));
+    OA_TRY(oa_path(f->c, inside, path, "."));
+    if (oa_file_exists(inside))
+        snprintf(path + strlen(path), sizeof path - strlen(path), "/model.safetensors");
+    if (json_object_get(out, name) || !oa_file_exists(path))
+        return OA_OK;
+    OA_TRY(oa_digest_of_file(f->c, path, &digest));
+    json_object_set_new(out, name, json_sprintf("sha256:%s", digest.hex));
+    return OA_OK;
+}
+
+enum oa_error oa_experiment_digests(oa_context *c, const struct oa_experiment *e, const char *data, json_t *out)
+{
+    struct files f = { c, e, data };
+    for (int v = 0; v < e->variant_count; v++)
+        for (int i = 0; i < FILE_OPTIONS; i++)
+            OA_TRY(each_file(&f, &e->variants[v].options, file_options[i], add_digest, out));
+    return OA_OK;
 }

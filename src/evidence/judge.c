@@ -9,6 +9,9 @@
  * compared at what attention does: the contest would have found as much of anything. That is no answer (assay
  * sensitivity: ICH guideline E10, 2000, 1.5).
  *
+ * Who trains faster, and whether two contests have the same order, is told by what else the records hold: the rounds in
+ * which steps were timed, and what was found of each pair.
+ *
  * An experiment holds when all its predictions do, and fails when one of them fails; before all of them were run it is
  * neither.
  */
@@ -29,7 +32,7 @@ const char *oa_held_name(enum oa_held h)
 
 const char *oa_judged_says(const struct oa_judged *j)
 {
-    return j->held == OA_HELD_NOT_RUN && *j->declared ? "not finished" : oa_held_name(j->held);
+    return j->held == OA_HELD_NOT_RUN && *j->declared.date ? "not finished" : oa_held_name(j->held);
 }
 
 /* ---- one answer ---- */
@@ -70,9 +73,10 @@ static const struct oa_prediction *prediction_of(const struct oa_judged *j, cons
     return &j->experiment->predictions[f->prediction];
 }
 
-static bool across(const struct oa_finding *f)
+/* Scores of two contests. */
+static bool across(const struct oa_judged *j, const struct oa_finding *f)
 {
-    return f->left != f->right;
+    return f->left != f->right && prediction_of(j, f)->relation != OA_SAME_AS;
 }
 
 /* A prediction that names no variant is one finding in each. */
@@ -108,6 +112,53 @@ static enum oa_held held_of(const struct oa_judged *j, const struct oa_finding *
 static double margin_of(const struct oa_judged *j, const struct oa_finding *f)
 {
     return j->experiment->variants[f->left].options.compare_margin;
+}
+
+static bool both_ended(const struct oa_judged *j, const struct oa_finding *f)
+{
+    return j->record[f->left] && j->record[f->right];
+}
+
+static bool about(const struct oa_judged *j, const struct oa_finding *f, enum oa_relation relation)
+{
+    return prediction_of(j, f)->relation == relation;
+}
+
+static enum oa_held held_of_speed(const struct oa_range *r)
+{
+    if (!isfinite(r->low))
+        return OA_HELD_UNJUDGED;
+    return r->low > 1 ? OA_HELD_HOLDS : r->high < 1 ? OA_HELD_FAILS : OA_HELD_OPEN;
+}
+
+static void judge_speed(struct oa_judged *j, struct oa_finding *f)
+{
+    const struct oa_prediction *p = prediction_of(j, f);
+    const json_t *record = j->record[f->left];
+    if (!record)
+        return;
+    f->speed = oa_record_speed(record, oa_record_entry(record, p->left.attention),
+                               oa_record_entry(record, p->right.attention));
+    f->held = held_of_speed(&f->speed);
+}
+
+/* A pair that is turned round decides; the same order is told when every pair is. */
+static void judge_ranking(struct oa_judged *j, struct oa_finding *f)
+{
+    const struct oa_variant *v = &j->experiment->variants[f->left];
+    if (!both_ended(j, f))
+        return;
+    f->ranking = oa_rankings(j->record[f->left], j->record[f->right], v->attention, v->attentions);
+    f->held = f->ranking.opposed ? OA_HELD_FAILS : f->ranking.open ? OA_HELD_OPEN : OA_HELD_HOLDS;
+}
+
+const char *oa_finding_says(const struct oa_judged *j, const struct oa_finding *f)
+{
+    static const char *const speed[] = { "", "faster", "slower", "not resolved", "not timed" };
+    static const char *const order[] = { "", "the same order", "another order", "not resolved" };
+    if (about(j, f, OA_FASTER_THAN))
+        return speed[f->held];
+    return about(j, f, OA_SAME_AS) ? order[f->held] : oa_against_name(f->against.verdict);
 }
 
 static void judge_within(struct oa_judged *j, struct oa_finding *f)
@@ -182,9 +233,9 @@ static bool family_ready(const struct oa_judged *j, int *members, bool *looks)
     *members = 0;
     *looks = false;
     for (const struct oa_finding *f = j->findings; f < j->findings + j->count; f++) {
-        if (!across(f))
+        if (!across(j, f))
             continue;
-        if (!j->record[f->left] || !j->record[f->right])
+        if (!both_ended(j, f))
             return false;
         *members += 1;
         *looks =
@@ -198,14 +249,14 @@ static enum oa_error judge_family(oa_context *c, struct oa_judged *j, int member
     int n = 0;
     double margin = 0;
     for (const struct oa_finding *f = j->findings; f < j->findings + j->count; f++)
-        if (across(f)) {
+        if (across(j, f)) {
             margin = margin_of(j, f);
             OA_TRY(compare_across(c, j, f, &room[n++]));
         }
     OA_TRY(oa_judge_family(c, room, members, margin, looks ? members : 0));
     n = 0;
     for (struct oa_finding *f = j->findings; f < j->findings + j->count; f++)
-        if (across(f)) {
+        if (across(j, f)) {
             f->against = room[n++];
             f->held = held_of(j, f, margin);
             if (oa_record_measure(j->record[f->left]).higher)
@@ -282,7 +333,11 @@ static enum oa_error judge_all(oa_context *c, struct oa_judged *j)
     list_findings(j);
     for (struct oa_finding *f = j->findings; f < j->findings + j->count; f++) {
         f->against = oa_against_nothing();
-        if (!across(f))
+        if (about(j, f, OA_FASTER_THAN))
+            judge_speed(j, f);
+        else if (about(j, f, OA_SAME_AS))
+            judge_ranking(j, f);
+        else if (!across(j, f))
             judge_within(j, f);
     }
     OA_TRY(judge_across(c, j));
@@ -299,9 +354,9 @@ enum oa_error oa_judge(oa_context *c, const struct oa_experiment *e, const char 
     out->record = oa_alloc(c, variants * sizeof *out->record);
     out->findings = oa_alloc(c, variants * predictions * sizeof *out->findings);
     OA_TRY(oa_status(c));
-    OA_TRY(oa_declared_check(c, e, folder, out->declared));
+    OA_TRY(oa_declared_check(c, e, folder, &out->declared));
     for (size_t v = 0; v < variants; v++)
-        OA_TRY(oa_record_read(c, folder, &e->variants[v], &out->record[v]));
+        OA_TRY(oa_record_read(c, folder, e, &e->variants[v], &out->record[v]));
     return judge_all(c, out);
 }
 
@@ -309,6 +364,7 @@ void oa_judged_free(struct oa_judged *j)
 {
     for (int v = 0; j->record && v < j->experiment->variant_count; v++)
         json_decref(j->record[v]);
+    json_decref(j->declared.changed);
     oa_free(j->record);
     oa_free(j->findings);
     *j = (struct oa_judged){ 0 };

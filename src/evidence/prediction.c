@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A prediction as it is written: "random + softmax better than softmax", "softmax @ one-head worse than softmax @
- * eight". */
+ * eight", "linear faster than softmax", "ranking @ small same as ranking @ large". */
 #include "evidence/reading.h"
 
 #include "tasks/tasks.h"
@@ -8,14 +8,16 @@
 #include <string.h>
 
 /* The longer words first: "at least as good as" has "as good as" in it. */
-static const enum oa_relation by_length[] = { OA_AT_LEAST_AS_GOOD_AS, OA_BETTER_THAN, OA_WORSE_THAN, OA_AS_GOOD_AS };
+static const enum oa_relation by_length[] = { OA_AT_LEAST_AS_GOOD_AS, OA_BETTER_THAN, OA_WORSE_THAN,
+                                              OA_AS_GOOD_AS,          OA_FASTER_THAN, OA_SAME_AS };
 
 const char *oa_relation_words(enum oa_relation r)
 {
-    static const char *const words[] = { [OA_BETTER_THAN] = "better than",
-                                         [OA_WORSE_THAN] = "worse than",
-                                         [OA_AS_GOOD_AS] = "as good as",
-                                         [OA_AT_LEAST_AS_GOOD_AS] = "at least as good as" };
+    static const char *const words[] = {
+        [OA_BETTER_THAN] = "better than", [OA_WORSE_THAN] = "worse than",
+        [OA_AS_GOOD_AS] = "as good as",   [OA_AT_LEAST_AS_GOOD_AS] = "at least as good as",
+        [OA_FASTER_THAN] = "faster than", [OA_SAME_AS] = "same as"
+    };
     return words[r];
 }
 
@@ -32,6 +34,18 @@ static const char *find_relation(const char *text, enum oa_relation *out, size_t
             return at;
     }
     return NULL;
+}
+
+/* With one blank wherever there are several. */
+static char *single_blanks(oa_context *c, const char *text)
+{
+    char *out = oa_copy_text(c, text), *to = out;
+    for (const char *from = text; out && *from; from++)
+        if (*from != ' ' || from[1] != ' ')
+            *to++ = *from;
+    if (out)
+        *to = 0;
+    return out;
 }
 
 static char *cut(oa_context *c, const char *from, size_t length)
@@ -73,7 +87,12 @@ static enum oa_error take_variant(oa_context *c, const struct oa_experiment *e, 
     return code;
 }
 
-static bool takes_part(const struct oa_variant *v, const char *attention)
+static bool is_ranking(const char *attention)
+{
+    return strcmp(attention, OA_CLAIMED_RANKING) == 0;
+}
+
+bool oa_variant_has(const struct oa_variant *v, const char *attention)
 {
     if (strcmp(attention, OA_CLAIMED_FLOOR) == 0)
         return v->options.compare_floor;
@@ -88,7 +107,7 @@ static enum oa_error make_canonical(oa_context *c, const struct oa_variant *v, s
     char *text = cut(c, out->attention, strlen(out->attention));
     oa_free(out->attention);
     out->attention = text;
-    if (!text || strcmp(text, OA_CLAIMED_FLOOR) == 0)
+    if (!text || strcmp(text, OA_CLAIMED_FLOOR) == 0 || is_ranking(text))
         return oa_status(c);
     enum oa_error e = oa_stacks_canonical(c, text, oa_options_stacks(&v->options), &out->attention);
     oa_free(text);
@@ -114,7 +133,8 @@ static enum oa_error read_side(oa_context *c, const struct oa_experiment *e, con
     if (make_canonical(c, &e->variants[out->variant < 0 ? 0 : out->variant], out) != OA_OK)
         return oa_claim_pass_on(c, e, node);
     for (int i = 0; i < e->variant_count; i++)
-        if ((out->variant < 0 || out->variant == i) && !takes_part(&e->variants[i], out->attention))
+        if ((out->variant < 0 || out->variant == i) && !is_ranking(out->attention) &&
+            !oa_variant_has(&e->variants[i], out->attention))
             return refuse_absent(c, e, node, &e->variants[i], out->attention);
     return OA_OK;
 }
@@ -129,40 +149,141 @@ static bool against_floor(const struct oa_prediction *p)
     return strcmp(p->left.attention, OA_CLAIMED_FLOOR) == 0 || strcmp(p->right.attention, OA_CLAIMED_FLOOR) == 0;
 }
 
+/* A ranking is compared with one of another contest, and with nothing else. */
+static enum oa_error check_ranking(oa_context *c, const struct oa_experiment *e, const json_t *node,
+                                   const struct oa_prediction *p)
+{
+    bool ranked = p->relation == OA_SAME_AS, left = is_ranking(p->left.attention);
+    if (left != ranked || is_ranking(p->right.attention) != ranked || (ranked && p->left.variant < 0))
+        return oa_claim_refuse(c, e, node,
+                               "\"same as\" is about the order of the attentions in two variants: write ranking @ ONE "
+                               "same as ranking @ ANOTHER");
+    return OA_OK;
+}
+
+static enum oa_error check_speed(oa_context *c, const struct oa_experiment *e, const json_t *node,
+                                 const struct oa_prediction *p)
+{
+    if (p->relation == OA_FASTER_THAN && p->left.variant != p->right.variant)
+        return oa_claim_refuse(c, e, node,
+                               "steps are timed side by side within a contest: name the same variant on both sides");
+    return OA_OK;
+}
+
+/* Of scores, between two contests. */
+static bool across(const struct oa_prediction *p)
+{
+    return p->left.variant != p->right.variant && p->relation != OA_SAME_AS;
+}
+
+static enum oa_error check_family(oa_context *c, const struct oa_experiment *e, const json_t *node,
+                                  const struct oa_prediction *p)
+{
+    bool alike = margin_of(e, &p->left) == margin_of(e, &p->right);
+    for (const struct oa_prediction *before = e->predictions; before < p; before++)
+        alike = alike && (!across(before) || margin_of(e, &before->left) == margin_of(e, &p->left));
+    if (alike || !across(p))
+        return OA_OK;
+    return oa_claim_refuse(c, e, node,
+                           "what is compared between variants is judged together: give those that are one "
+                           "compare.margin");
+}
+
+/* ---- beside the others ---- */
+
+/* What would make it true: the left one is better (of speeds: faster), as good, worse. */
+enum { BETTER = 1, AS_GOOD = 2, WORSE = 4 };
+
+static int outcomes(enum oa_relation r)
+{
+    static const int of[] = { [OA_BETTER_THAN] = BETTER, [OA_WORSE_THAN] = WORSE,
+                              [OA_AS_GOOD_AS] = AS_GOOD, [OA_AT_LEAST_AS_GOOD_AS] = BETTER | AS_GOOD,
+                              [OA_FASTER_THAN] = BETTER, [OA_SAME_AS] = AS_GOOD };
+    return of[r];
+}
+
+static int turned(int outcomes)
+{
+    return (outcomes & AS_GOOD) | (outcomes & BETTER ? WORSE : 0) | (outcomes & WORSE ? BETTER : 0);
+}
+
+/* Are there two runs that both are about? One that names no variant is about each. */
+static bool meet(const struct oa_claimed *a, const struct oa_claimed *b, const struct oa_claimed *c,
+                 const struct oa_claimed *d)
+{
+    bool each = (a->variant < 0 && c->variant == d->variant) || (c->variant < 0 && a->variant == b->variant);
+    bool same = a->variant == c->variant && b->variant == d->variant;
+    return (each || same) && strcmp(a->attention, c->attention) == 0 && strcmp(b->attention, d->attention) == 0;
+}
+
+/* The outcomes of `before` as p would have them said; 0: it is about something else. */
+static int outcomes_beside(const struct oa_prediction *before, const struct oa_prediction *p)
+{
+    if ((before->relation == OA_FASTER_THAN) != (p->relation == OA_FASTER_THAN))
+        return 0;
+    if (meet(&before->left, &before->right, &p->left, &p->right))
+        return outcomes(before->relation);
+    return meet(&before->left, &before->right, &p->right, &p->left) ? turned(outcomes(before->relation)) : 0;
+}
+
+/* Predictions are counted on the page: one that is made twice counts twice, and of two that exclude each other one
+ * always fails. */
+static enum oa_error check_others(oa_context *c, const struct oa_experiment *e, const json_t *node,
+                                  const struct oa_prediction *p)
+{
+    for (const struct oa_prediction *before = e->predictions; before < p; before++) {
+        int there = outcomes_beside(before, p), here = outcomes(p->relation);
+        if (there == here)
+            return oa_claim_refuse(c, e, node, "\"%s\" says what \"%s\" says, too: leave one of them out", p->text,
+                                   before->text);
+        if (there && !(there & here))
+            return oa_claim_refuse(c, e, node, "\"%s\" and \"%s\" cannot both hold: leave one of them out", p->text,
+                                   before->text);
+    }
+    return OA_OK;
+}
+
 static enum oa_error check(oa_context *c, const struct oa_experiment *e, const json_t *node,
                            const struct oa_prediction *p)
 {
     bool equal = p->relation == OA_AS_GOOD_AS || p->relation == OA_AT_LEAST_AS_GOOD_AS;
+    OA_TRY(check_ranking(c, e, node, p));
     if ((p->left.variant < 0) != (p->right.variant < 0))
         return oa_claim_refuse(c, e, node, "one side names a variant: name one on both sides, or on none");
     if (p->left.variant == p->right.variant && strcmp(p->left.attention, p->right.attention) == 0)
         return oa_claim_refuse(c, e, node, "\"%s\" is on both sides", p->left.attention);
-    for (int i = 0; p->left.variant != p->right.variant && i < e->variant_count; i++)
-        if (e->variants[i].options.compare_margin != margin_of(e, &p->left))
-            return oa_claim_refuse(c, e, node,
-                                   "what is compared between variants is judged together: give all of them "
-                                   "one compare.margin");
+    OA_TRY(check_speed(c, e, node, p));
+    OA_TRY(check_family(c, e, node, p));
     if (equal && against_floor(p))
         return oa_claim_refuse(c, e, node, "against the floor there are better than and worse than: it has no margin");
     if (equal && !(margin_of(e, &p->left) > 0))
         return oa_claim_refuse(c, e, node, "\"%s\" needs compare.margin: within what is a difference none?",
                                oa_relation_words(p->relation));
-    return OA_OK;
+    return check_others(c, e, node, p);
+}
+
+/* text: with single blanks. */
+static enum oa_error read_sides(oa_context *c, const struct oa_experiment *e, const json_t *node, const char *text,
+                                struct oa_prediction *out)
+{
+    size_t length;
+    const char *at = find_relation(text, &out->relation, &length);
+    if (!at)
+        return oa_claim_refuse(c, e, node,
+                               "\"%.200s\" is no prediction: write ATTENTION better than, worse than, as good as, at "
+                               "least as good as or faster than ATTENTION, or ranking @ ONE same as ranking @ ANOTHER",
+                               text);
+    OA_TRY(read_side(c, e, node, cut(c, text, (size_t)(at - text)), &out->left));
+    OA_TRY(read_side(c, e, node, cut(c, at + length, strlen(at + length)), &out->right));
+    return check(c, e, node, out);
 }
 
 enum oa_error oa_prediction_read(oa_context *c, const struct oa_experiment *e, const json_t *node,
                                  struct oa_prediction *out)
 {
-    const char *text = oa_claim_scalar(node);
-    size_t length;
-    const char *at = find_relation(text, &out->relation, &length);
-    if (!at)
-        return oa_claim_refuse(c, e, node,
-                               "\"%.200s\" is no prediction: write ATTENTION better than, worse than, as good as or at "
-                               "least as good as ATTENTION",
-                               text);
-    out->text = oa_copy_text(c, text);
-    OA_TRY(read_side(c, e, node, cut(c, text, (size_t)(at - text)), &out->left));
-    OA_TRY(read_side(c, e, node, cut(c, at + length, strlen(at + length)), &out->right));
-    return check(c, e, node, out);
+    char *text = single_blanks(c, oa_claim_scalar(node));
+    out->text = oa_copy_text(c, oa_claim_scalar(node));
+    enum oa_error code = oa_status(c) == OA_OK ? read_sides(c, e, node, text, out) : OA_NO_MEMORY;
+    oa_free(text);
+    return code;
 }

@@ -4,7 +4,7 @@
  * So a page can be made again from small files, without the data and without the runs.
  */
 #include "base/seal.h"
-#include "evidence/evidence.h"
+#include "evidence/reading.h"
 
 #include <math.h>
 #include <string.h>
@@ -59,17 +59,28 @@ enum oa_error oa_record_write(oa_context *c, const char *folder, const struct oa
     OA_TRY(record_path(c, folder, v, path));
     OA_TRY(read_results(c, results, &root));
     leave_out(root);
-    enum oa_error e = oa_sealed_write(c, path, root);
+    enum oa_error e = oa_record_claim(c, folder, v, root);
+    if (e == OA_OK)
+        e = oa_sealed_write(c, path, root);
     json_decref(root);
     return e;
 }
 
-enum oa_error oa_record_read(oa_context *c, const char *folder, const struct oa_variant *v, json_t **out)
+enum oa_error oa_record_read(oa_context *c, const char *folder, const struct oa_experiment *e,
+                             const struct oa_variant *v, json_t **out)
 {
     char path[OA_PATH];
     *out = NULL;
     OA_TRY(record_path(c, folder, v, path));
-    return oa_file_exists(path) ? oa_sealed_read(c, path, remedy, out) : OA_OK;
+    if (!oa_file_exists(path))
+        return OA_OK;
+    OA_TRY(oa_sealed_read(c, path, remedy, out));
+    enum oa_error code = oa_record_check(c, folder, e, v, path, *out);
+    if (code == OA_OK)
+        return OA_OK;
+    json_decref(*out);
+    *out = NULL;
+    return code;
 }
 
 bool oa_record_complete(const json_t *record, const struct oa_options *o)
@@ -237,6 +248,24 @@ struct oa_against oa_record_against(const json_t *record, int a, int b)
             return turned(against(json_object_get(json_object_get(entry_at(record, b), "statistics"), key)));
     }
     return of_pair(record, a, b);
+}
+
+/* ---- speeds ---- */
+
+static int read_rounds(const json_t *record, int entry, double out[OA_MOST_ROUNDS])
+{
+    const json_t *list = json_object_get(entry_at(record, entry), "step_seconds");
+    int n = 0;
+    for (; n < OA_MOST_ROUNDS && (size_t)n < json_array_size(list); n++)
+        out[n] = json_number_value(json_array_get(list, (size_t)n));
+    return n;
+}
+
+struct oa_range oa_record_speed(const json_t *record, int a, int b)
+{
+    double mine[OA_MOST_ROUNDS], theirs[OA_MOST_ROUNDS];
+    int n = read_rounds(record, a, mine);
+    return oa_ratio_of(theirs, mine, read_rounds(record, b, theirs) == n ? n : 0);
 }
 
 /* ---- what it took ---- */

@@ -194,8 +194,8 @@ static enum oa_error forward(oa_tape *t, struct oa_model *m, const struct oa_seq
     return oa_status(m->context);
 }
 
-enum oa_error oa_inspect_model(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
-                               const struct oa_sequences *source, struct oa_inspection *out)
+enum oa_error oa_watch_model(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
+                             const struct oa_sequences *source, struct oa_inspection *out)
 {
     struct watching w = { out, m };
     struct oa_attention_watch watch = { seen, &w };
@@ -208,6 +208,13 @@ enum oa_error oa_inspect_model(oa_tape *t, struct oa_model *m, const struct oa_s
     m->watch = &watch;
     enum oa_error e = forward(t, m, in, source);
     m->watch = NULL;
+    return e;
+}
+
+enum oa_error oa_inspect_model(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
+                               const struct oa_sequences *source, struct oa_inspection *out)
+{
+    enum oa_error e = oa_watch_model(t, m, in, source, out);
     for (int i = 0; i < out->layers && e == OA_OK; i++) {
         if (oa_stop_requested(m->context))
             return oa_fail(m->context, OA_INTERRUPTED, "stopped after the maps of %d of %d layers", i, out->layers);

@@ -71,8 +71,11 @@ struct oa_inspection {
     int layers;
     long capacity;
 };
-/* Runs the model forward on one sequence (rows = 1), and on its source where it has an encoder beside a decoder. The
- * tape is used up. Close also after an error. */
+/* Runs the model forward on one sequence (rows = 1), and on its source where it has an encoder beside a decoder, and
+ * keeps what entered each attention layer and what came out. The tape is used up. Close also after an error. */
+enum oa_error oa_watch_model(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
+                             const struct oa_sequences *source, struct oa_inspection *out);
+/* The same, with the maps, what they say, and the proof of them. */
 enum oa_error oa_inspect_model(oa_tape *t, struct oa_model *m, const struct oa_sequences *in,
                                const struct oa_sequences *source, struct oa_inspection *out);
 void oa_inspection_close(struct oa_inspection *i);

@@ -9,13 +9,14 @@
 #include "kernels/kernels.h"
 
 /* The most that there may be. */
-enum { OA_ATTENTION_ROWS = 64, OA_ATTENTION_COLS = 512, OA_ATTENTION_WIDTH = 256 };
+enum { OA_ATTENTION_ROWS = 128, OA_ATTENTION_COLS = 512, OA_ATTENTION_WIDTH = 256 };
 
-/* Keys or values: rows act [rows, width], of which the tile begins with row `first`, a multiple of 16; and what
- * gemm_pack made of them as the right operand of products with their transpose (pair), with themselves (tiles). */
+/* Keys or values: rows act [rows, width], ld elements apart, of which the tile begins with row `first`, a multiple of
+ * 16; and what gemm_pack made of them as the right operand of products with their transpose (pair), with themselves
+ * (tiles). */
 struct oa_attention_keys {
     const void *x;
-    long first, rows, width;
+    long first, rows, width, ld;
     const void *pair, *tiles;
 };
 
@@ -23,7 +24,8 @@ struct oa_attention_tile {
     long rows, cols;
     double scale; /* of q·k, above 0 */
     const int32_t *low, *high;
-    const void *q; /* act [rows, k.width] */
+    const void *q; /* act [rows, k.width], ldq elements apart */
+    long ldq;
     struct oa_attention_keys k, v;
     double keep; /* below 1: weights are dropped, as dropout_tile does it with what follows */
     struct oa_stream dropout;
@@ -40,7 +42,8 @@ struct oa_attention_sums {
 /* lse, delta real [rows]. dq real [rows, k.width] ← dq + dS K, the first time dS K. The others are added to, real
  * [cols/16][width in whole 16s][16], so 16 keys side by side: dv += Pᵀ dO, dk += dSᵀ Q. NULL: not wanted. */
 struct oa_attention_gradient {
-    const void *d_o; /* act [rows, v.width] */
+    const void *d_o; /* act [rows, v.width], ldo elements apart */
+    long ldo;
     const void *lse, *delta;
     void *dq, *dk, *dv;
     bool first;

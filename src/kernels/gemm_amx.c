@@ -7,8 +7,6 @@
 
 #include "kernels/tile_product.h"
 
-#include "kernels/tile_attention.h"
-
 enum { LEAST_ROWS = 16 };
 
 struct oa_gemm_state {
@@ -17,6 +15,8 @@ struct oa_gemm_state {
     struct oa_gemm_state *other_state;
     struct tile_room room;
 };
+
+#include "kernels/tile_attention.h"
 
 static void gemm_close(struct oa_gemm_state *s)
 {
@@ -74,18 +74,6 @@ static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a
         multiply_part(&s->room, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n, 0 }, a, b, NULL, c);
     else
         s->other.gemm(s->other_state, g, a, b, c);
-}
-
-static void attention_tile(struct oa_gemm_state *s, const struct oa_kernels *k, const struct oa_attention_tile *x,
-                           const struct oa_attention_sums *sums)
-{
-    attend(&s->room, k, x, sums);
-}
-
-static void attention_tile_gradient(struct oa_gemm_state *s, const struct oa_kernels *k,
-                                    const struct oa_attention_tile *x, const struct oa_attention_gradient *g)
-{
-    differentiate(&s->room, k, x, g);
 }
 
 void oa_kernels_amx(struct oa_kernels *k)

@@ -153,11 +153,11 @@ static void add_sums(const float *sums, long rows, long wide, float *to, long bl
 
 #include "kernels/tile_product.h"
 
-#include "kernels/tile_attention.h"
-
 struct oa_gemm_state {
     struct tile_room room;
 };
+
+#include "kernels/tile_attention.h"
 
 static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
 {
@@ -183,18 +183,6 @@ static void gemm_part(struct oa_gemm_state *s, const struct oa_gemm *g, const st
 static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c)
 {
     multiply_part(&s->room, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n, 0 }, a, b, NULL, c);
-}
-
-static void attention_tile(struct oa_gemm_state *s, const struct oa_kernels *k, const struct oa_attention_tile *x,
-                           const struct oa_attention_sums *sums)
-{
-    attend(&s->room, k, x, sums);
-}
-
-static void attention_tile_gradient(struct oa_gemm_state *s, const struct oa_kernels *k,
-                                    const struct oa_attention_tile *x, const struct oa_attention_gradient *g)
-{
-    differentiate(&s->room, k, x, g);
 }
 
 void oa_kernels_tiles(struct oa_kernels *k)

@@ -35,7 +35,9 @@ void oa_kernels_init(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa,
 {
     oa_kernels_without_amx(k, p, isa, cpu);
 #ifdef __x86_64__
-    if (isa >= OA_ISA_AMX && oa_cpu_isa(cpu) >= OA_ISA_AMX)
+    if (isa >= OA_ISA_AMX && oa_cpu_isa(cpu) >= OA_ISA_AMX) {
         oa_kernels_amx(k);
+        oa_kernels_gelu_amx(k);
+    }
 #endif
 }

@@ -41,7 +41,10 @@ struct oa_gemm {
     /* For gemm_part: k of the matrix that was packed, of which B is some steps of 32 (0: k). */
     long packed_k;
 };
-enum { OA_PANEL = 32 }; /* rows of A or columns of B that products on tiles take at a time */
+enum {
+    OA_PANEL = 32,       /* rows of A or columns of B that products on tiles take at a time */
+    OA_PART_DEPTH = 1536 /* most k for which what was packed for a part is kept for the next */
+};
 /* A block of a matrix: rows i … i + rows − 1, columns j … j + cols − 1; i and j are multiples of OA_PANEL. */
 struct oa_gemm_part {
     long i, rows, j, cols;
@@ -243,6 +246,7 @@ void oa_kernels_avx512(struct oa_kernels *k);
 void oa_kernels_avx512bf16(struct oa_kernels *k); /* bf16 only: stores in bf16 by the instruction for it */
 void oa_kernels_tiles(struct oa_kernels *k);      /* bf16 only: products on tiles in plain C, for tests */
 void oa_kernels_amx(struct oa_kernels *k);        /* bf16 only: the same on the processor's */
+void oa_kernels_gelu_amx(struct oa_kernels *k);   /* bf16 only: GELU by look-up, with the bits of avx512bf16 */
 void oa_kernels_onednn(struct oa_kernels *k, enum oa_isa isa);
 
 #endif

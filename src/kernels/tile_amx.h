@@ -4,12 +4,11 @@
  * instructions read and write (gcc 12 drops stores to the configuration).
  */
 #include "kernels/tile_finish.h"
+#include "kernels/turn_avx512.h"
 
-#include <immintrin.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#define INLINE static inline __attribute__((always_inline))
 #define TILE_INLINE INLINE
 #define TILES ((void)0)
 #define tile_zero(t) __asm__ volatile("tilezero %%tmm" #t ::: "memory")
@@ -46,35 +45,10 @@ INLINE __mmask32 first32(long n)
     return n >= 32 ? 0xffffffffu : n <= 0 ? 0 : (1u << n) - 1;
 }
 
-/* Rows and columns of 16 × 16 words change places: within quads, then the quads. */
-INLINE void turn(__m512i w[16])
-{
-    __m512i t[16];
-    for (int i = 0; i < 16; i += 2) {
-        t[i] = _mm512_unpacklo_epi32(w[i], w[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(w[i], w[i + 1]);
-    }
-    for (int i = 0; i < 16; i += 4)
-        for (int j = 0; j < 2; j++) {
-            w[i + 2 * j] = _mm512_unpacklo_epi64(t[i + j], t[i + j + 2]);
-            w[i + 2 * j + 1] = _mm512_unpackhi_epi64(t[i + j], t[i + j + 2]);
-        }
-    for (int i = 0; i < 4; i++) {
-        __m512i a = _mm512_shuffle_i32x4(w[i], w[i + 4], 0x88), b = _mm512_shuffle_i32x4(w[i + 8], w[i + 12], 0x88);
-        __m512i c = _mm512_shuffle_i32x4(w[i], w[i + 4], 0xdd), d = _mm512_shuffle_i32x4(w[i + 8], w[i + 12], 0xdd);
-        t[i] = _mm512_shuffle_i32x4(a, b, 0x88);
-        t[i + 4] = _mm512_shuffle_i32x4(c, d, 0x88);
-        t[i + 8] = _mm512_shuffle_i32x4(a, b, 0xdd);
-        t[i + 12] = _mm512_shuffle_i32x4(c, d, 0xdd);
-    }
-    for (int i = 0; i < 16; i++)
-        w[i] = t[i];
-}
-
 INLINE void put_tile(__m512i w[16], bool turned, char *out)
 {
     if (turned)
-        turn(w);
+        turn_words(w);
     for (int i = 0; i < 16; i++)
         _mm512_store_si512(out + 64 * i, w[i]);
 }

@@ -28,13 +28,13 @@
 enum { STEP = 32, TILE_BYTES = 1024, STEP_BYTES = 2 * TILE_BYTES, SUMS = STEP * STEP };
 #define SUMS_ROW ((long)(STEP * sizeof(float)))
 enum {
-    ROWS = 256,      /* of a block */
-    MORE_ROWS = 512, /* of a block with k up to SHALLOW */
-    SHALLOW = 768,   /* MORE_ROWS · SHALLOW = ROWS · DEEP */
-    DEEP = 1536,     /* most of k at a time */
-    SHORT = 128,     /* k whose sums go straight to C */
-    COLS = 768,      /* of a block with more k than DEEP, whose sums wait meanwhile */
-    GROUP = 16 << 10 /* bytes of the rows of A that stay in L1, beside a panel of B, sums and lines of C */
+    ROWS = 256,           /* of a block */
+    MORE_ROWS = 512,      /* of a block with k up to SHALLOW */
+    SHALLOW = 768,        /* MORE_ROWS · SHALLOW = ROWS · DEEP */
+    DEEP = OA_PART_DEPTH, /* most of k at a time */
+    SHORT = 128,          /* k whose sums go straight to C */
+    COLS = 768,           /* of a block with more k than DEEP, whose sums wait meanwhile */
+    GROUP = 16 << 10      /* bytes of the rows of A that stay in L1, beside a panel of B, sums and lines of C */
 };
 
 /* ---- rooms of one worker: every number is written before it is read ---- */

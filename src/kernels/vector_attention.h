@@ -139,13 +139,9 @@ INLINE void pair_of_rows(const struct oa_softmax_pairs *x, long i, bool whole, c
         p[n][0] = pair_lanes(&r[n], 0, left, whole, scale, &ds[n][0]);
         p[n][1] = pair_lanes(&r[n], W, right, whole, scale, &ds[n][1]);
     }
-    v_store_pairs_bf16((ACT *)x->p_pairs + i * TILE_COLS, p[0], p[1]);
-    v_store_pairs_bf16((ACT *)x->ds_pairs + i * TILE_COLS, ds[0], ds[1]);
-    if (!x->ds)
-        return;
-    ACT *row = (ACT *)x->ds + i / TILE_ROWS * x->tile + i % TILE_ROWS * TILE_COLS;
-    v_store_two_bf16(row, ds[0][0], ds[0][1]);
-    v_store_two_bf16(row + TILE_COLS, ds[1][0], ds[1][1]);
+    ACT *rows = x->ds ? (ACT *)x->ds + i / TILE_ROWS * x->tile + i % TILE_ROWS * TILE_COLS : NULL;
+    v_store_pairs_bf16((ACT *)x->p_pairs + i * TILE_COLS, p[0], p[1], NULL);
+    v_store_pairs_bf16((ACT *)x->ds_pairs + i * TILE_COLS, ds[0], ds[1], rows);
 }
 
 static void softmax_pairs(const struct oa_softmax_pairs *x)

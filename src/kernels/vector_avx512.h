@@ -7,11 +7,10 @@
 #ifndef ORTHANT_KERNELS_VECTOR_H
 #define ORTHANT_KERNELS_VECTOR_H
 
-#include <immintrin.h>
+#include "kernels/turn_avx512.h"
+
 #include <stdbool.h>
 #include <stdint.h>
-
-#define INLINE static inline __attribute__((always_inline, unused))
 
 enum { W = 16 };
 typedef __m512 v_float;
@@ -85,13 +84,19 @@ INLINE void v_store_two_bf16(uint16_t *p, v_float left, v_float right)
     _mm512_storeu_si512(p, v_two_bf16(left, right));
 }
 
-/* 32 pairs, even[…] before odd[…]. */
-INLINE void v_store_pairs_bf16(uint16_t *p, const v_float even[2], const v_float odd[2])
+/* 32 pairs, even[…] before odd[…]; and both rows of 32 as they are, one after the other, where `rows` is not NULL. */
+INLINE void v_store_pairs_bf16(uint16_t *p, const v_float even[2], const v_float odd[2], uint16_t *rows)
 {
     const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
                                            21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-    _mm512_storeu_si512(p, _mm512_permutexvar_epi16(order, v_two_bf16(even[0], odd[0])));
-    _mm512_storeu_si512(p + 32, _mm512_permutexvar_epi16(order, v_two_bf16(even[1], odd[1])));
+    for (int i = 0; i < 2; i++) {
+        __m512i x = v_two_bf16(even[i], odd[i]);
+        _mm512_storeu_si512(p + 32 * i, _mm512_permutexvar_epi16(order, x));
+        if (rows) {
+            _mm256_storeu_si256((__m256i *)(rows + 16 * i), _mm512_castsi512_si256(x));
+            _mm256_storeu_si256((__m256i *)(rows + 16 * i + 32), _mm512_extracti64x4_epi64(x, 1));
+        }
+    }
 }
 
 /* ---- arithmetic ---- */
@@ -236,33 +241,24 @@ INLINE v_mask v_at_most(v_int a, uint32_t limit) /* unsigned */
 
 /* ---- transposition ---- */
 
-/* Within each 128 bits the four vectors are transposed: afterwards lane group L of x[i] holds element 4L + i of all. */
 INLINE void v_quads(v_float x[4])
 {
-    v_float a = _mm512_unpacklo_ps(x[0], x[1]), b = _mm512_unpackhi_ps(x[0], x[1]);
-    v_float c = _mm512_unpacklo_ps(x[2], x[3]), d = _mm512_unpackhi_ps(x[2], x[3]);
-    x[0] = _mm512_shuffle_ps(a, c, 0x44);
-    x[1] = _mm512_shuffle_ps(a, c, 0xee);
-    x[2] = _mm512_shuffle_ps(b, d, 0x44);
-    x[3] = _mm512_shuffle_ps(b, d, 0xee);
+    __m512i w[4];
+    for (int i = 0; i < 4; i++)
+        w[i] = _mm512_castps_si512(x[i]);
+    turn_quads(w);
+    for (int i = 0; i < 4; i++)
+        x[i] = _mm512_castsi512_ps(w[i]);
 }
 
-/* Rows and columns of 16 × 16 change places: within quads, then the quads. */
 INLINE void v_turned(v_float x[16])
 {
-    v_float t[16];
-    for (int i = 0; i < 16; i += 4)
-        v_quads(x + i);
-    for (int i = 0; i < 4; i++) {
-        v_float a = _mm512_shuffle_f32x4(x[i], x[i + 4], 0x88), b = _mm512_shuffle_f32x4(x[i + 8], x[i + 12], 0x88);
-        v_float c = _mm512_shuffle_f32x4(x[i], x[i + 4], 0xdd), d = _mm512_shuffle_f32x4(x[i + 8], x[i + 12], 0xdd);
-        t[i] = _mm512_shuffle_f32x4(a, b, 0x88);
-        t[i + 4] = _mm512_shuffle_f32x4(c, d, 0x88);
-        t[i + 8] = _mm512_shuffle_f32x4(a, b, 0xdd);
-        t[i + 12] = _mm512_shuffle_f32x4(c, d, 0xdd);
-    }
+    __m512i w[16];
     for (int i = 0; i < 16; i++)
-        x[i] = t[i];
+        w[i] = _mm512_castps_si512(x[i]);
+    turn_words(w);
+    for (int i = 0; i < 16; i++)
+        x[i] = _mm512_castsi512_ps(w[i]);
 }
 #define v_turn v_turned
 

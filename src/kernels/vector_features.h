@@ -125,7 +125,24 @@ INLINE void times_lanes(long at, long lanes, v_float factor, const ACT *x, ACT *
     act_store(y + at, v_mul(factor, act_load(x + at, lanes)), lanes);
 }
 
-/* The squares come out of the rows of pairs with the factor of pairs, and are put right one by one. */
+/* Columns at … at + lanes − 1 of all rows of pairs that have some, the lowest row first: of a row that begins within
+ * the lanes those before are stored as well, where what is above it comes later. Row a begins at a·width − a(a−1)/2,
+ * with its square. */
+INLINE void quadratic_lanes(long at, long lanes, long width, float square, float cross, const ACT *x, ACT *pairs)
+{
+    v_float own = act_load(x + at, lanes), squares = v_mul(v_mul(v_set(square), own), own);
+    for (long first = at; first >= 0; first -= W) {
+        float factor[W];
+        long rows = lanes_left(width, first), a = first + rows - 1;
+        ACT *to = pairs + a * width - a * (a - 1) / 2 - a + at;
+        v_store(factor, v_mul(v_set(cross), act_load(x + first, rows)), W);
+        for (long l = rows - 1; l >= 0; to -= width - first - l, l--) {
+            v_float y = v_mul(v_set(factor[l]), own);
+            act_store(to, first == at ? v_select(v_first(l + 1), squares, y) : y, lanes);
+        }
+    }
+}
+
 static void quadratic(long rows, long width, const double c[3], const void *x, long ldx, void *y, long ldy)
 {
     const float square = (float)c[2], cross = (float)(c[2] * sqrt(2.0));
@@ -139,13 +156,7 @@ static void quadratic(long rows, long width, const double c[3], const void *x, l
             EACH(width, times_lanes, linear, from, to)
             to += width;
         }
-        for (long a = 0; a < width; to += width - a, a++) {
-            float v = LOAD(from[a]);
-            v_float factor = v_set(cross * v);
-            const ACT *rest = from + a;
-            EACH(width - a, times_lanes, factor, rest, to)
-            to[0] = STORE(square * v * v);
-        }
+        EACH(width, quadratic_lanes, width, square, cross, from, to)
     }
 }
 
@@ -163,22 +174,19 @@ INLINE float dot_acts(long n, const ACT *x, const ACT *y)
 INLINE void quadratic_gradient_lanes(long at, long lanes, long width, float linear, float square, float cross,
                                      const ACT *x, const ACT *first, const ACT *pairs, ACT *dx)
 {
-    float own[W] = { 0 };
-    v_float sum = v_set(0);
+    v_float sum = v_set(0), among = v_set(0), own = act_load(x + at, lanes);
+    float after[W] = { 0 }, squares[W] = { 0 };
     for (long b = 0, row = 0; b < at; row += width - b, b++)
         sum = v_fma(v_set(LOAD(x[b])), act_load(pairs + row + at - b, lanes), sum);
     for (long l = 0; l < lanes; l++) {
         long a = at + l, row = a * width - a * (a - 1) / 2;
-        own[l] += dot_acts(width - a - 1, pairs + row + 1, x + a + 1);
-        for (long k = l + 1; k < lanes; k++)
-            own[k] += LOAD(pairs[row + k - l]) * LOAD(x[a]);
+        v_float more = v_mul(act_load(pairs + row - l, lanes), v_set(LOAD(x[a])));
+        after[l] = dot_acts(width - a - 1, pairs + row + 1, x + a + 1);
+        among = v_select(v_first(l + 1), among, v_add(among, more));
+        squares[l] = LOAD(pairs[row]);
     }
-    sum = v_mul(v_set(cross), v_add(sum, v_load(own, W)));
-    for (long l = 0; l < lanes; l++) {
-        long a = at + l;
-        own[l] = square * LOAD(pairs[a * width - a * (a - 1) / 2]) * LOAD(x[a]);
-    }
-    sum = v_add(sum, v_load(own, W));
+    sum = v_mul(v_set(cross), v_add(sum, v_add(among, v_load(after, W))));
+    sum = v_add(sum, v_mul(v_mul(v_set(square), v_load(squares, W)), own));
     if (linear != 0)
         sum = v_fma(v_set(linear), act_load(first + at, lanes), sum);
     act_store(dx + at, sum, lanes);

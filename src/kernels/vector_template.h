@@ -346,18 +346,33 @@ static void rotate(long heads, long width, const void *cosine, const void *sine,
 
 /* ---- layer norm ---- */
 
-static float row_sum(long n, const ACT *x)
+/* Some rows at a time, each with the bits that it has alone: what follows the sums of a row waits for them, and the
+ * other rows do not. */
+enum { NORM_ROWS = W / 4 };
+
+INLINE float sum_of_four(const v_float sum[4])
 {
-    v_float sum[4] = { v_set(0), v_set(0), v_set(0), v_set(0) };
-    long i = 0;
-    for (; i + 4 * W <= n; i += 4 * W)
-        for (int u = 0; u < 4; u++)
-            sum[u] = v_add(sum[u], act_load(x + i + u * W, W));
-    for (; i + W <= n; i += W)
-        sum[0] = v_add(sum[0], act_load(x + i, W));
-    if (i < n)
-        sum[1] = v_add(sum[1], act_load(x + i, n - i));
     return v_sum(v_add(v_add(sum[0], sum[1]), v_add(sum[2], sum[3])));
+}
+
+INLINE void row_means(int rows, long n, const ACT *x, float *mean)
+{
+    v_float sum[NORM_ROWS][4];
+    long i = 0;
+    for (int r = 0; r < rows; r++)
+        for (int u = 0; u < 4; u++)
+            sum[r][u] = v_set(0);
+    for (; i + 4 * W <= n; i += 4 * W)
+        for (int r = 0; r < rows; r++)
+            for (int u = 0; u < 4; u++)
+                sum[r][u] = v_add(sum[r][u], act_load(x + r * n + i + u * W, W));
+    for (; i + W <= n; i += W)
+        for (int r = 0; r < rows; r++)
+            sum[r][0] = v_add(sum[r][0], act_load(x + r * n + i, W));
+    for (int r = 0; i < n && r < rows; r++)
+        sum[r][1] = v_add(sum[r][1], act_load(x + r * n + i, n - i));
+    for (int r = 0; r < rows; r++)
+        mean[r] = sum_of_four(sum[r]) / (float)n;
 }
 
 INLINE v_float squares_lanes(const ACT *x, v_float centre, long lanes, v_float sum)
@@ -368,18 +383,26 @@ INLINE v_float squares_lanes(const ACT *x, v_float centre, long lanes, v_float s
     return v_fma(d, d, sum);
 }
 
-static float row_squares(long n, const ACT *x, float mean)
+INLINE void row_variances(int rows, long n, const ACT *x, const float *mean, float *variance)
 {
-    v_float sum[4] = { v_set(0), v_set(0), v_set(0), v_set(0) }, centre = v_set(mean);
+    v_float sum[NORM_ROWS][4], centre[NORM_ROWS];
     long i = 0;
-    for (; i + 4 * W <= n; i += 4 * W)
+    for (int r = 0; r < rows; r++) {
+        centre[r] = v_set(mean[r]);
         for (int u = 0; u < 4; u++)
-            sum[u] = squares_lanes(x + i + u * W, centre, W, sum[u]);
+            sum[r][u] = v_set(0);
+    }
+    for (; i + 4 * W <= n; i += 4 * W)
+        for (int r = 0; r < rows; r++)
+            for (int u = 0; u < 4; u++)
+                sum[r][u] = squares_lanes(x + r * n + i + u * W, centre[r], W, sum[r][u]);
     for (; i + W <= n; i += W)
-        sum[0] = squares_lanes(x + i, centre, W, sum[0]);
-    if (i < n)
-        sum[1] = squares_lanes(x + i, centre, n - i, sum[1]);
-    return v_sum(v_add(v_add(sum[0], sum[1]), v_add(sum[2], sum[3])));
+        for (int r = 0; r < rows; r++)
+            sum[r][0] = squares_lanes(x + r * n + i, centre[r], W, sum[r][0]);
+    for (int r = 0; i < n && r < rows; r++)
+        sum[r][1] = squares_lanes(x + r * n + i, centre[r], n - i, sum[r][1]);
+    for (int r = 0; r < rows; r++)
+        variance[r] = sum_of_four(sum[r]) / (float)n;
 }
 
 INLINE void norm_lanes(long at, long lanes, const ACT *x, v_float centre, v_float rstd, const float *gain,
@@ -389,19 +412,33 @@ INLINE void norm_lanes(long at, long lanes, const ACT *x, v_float centre, v_floa
     act_store(y + at, bias ? v_fma(h, g, v_load(bias + at, lanes)) : v_mul(h, g), lanes);
 }
 
+INLINE void norm_some_rows(int rows, long cols, const ACT *x, const float *gain, const float *bias, float epsilon,
+                           ACT *y, float *mean, float *rstd)
+{
+    float centre[NORM_ROWS], variance[NORM_ROWS];
+    row_means(rows, cols, x, centre);
+    row_variances(rows, cols, x, centre, variance);
+    for (int i = 0; i < rows; i++) {
+        mean[i] = centre[i];
+        rstd[i] = 1 / sqrtf(variance[i] + epsilon);
+    }
+    for (int i = 0; i < rows; i++) {
+        v_float vc = v_set(centre[i]), vr = v_set(rstd[i]);
+        EACH(cols, norm_lanes, x + i * cols, vc, vr, gain, bias, y + i * cols)
+    }
+}
+
 static void norm(long rows, long cols, const void *x, const void *gain, const void *bias, double epsilon, void *y,
                  void *mean, void *rstd)
 {
-    for (long i = 0; i < rows; i++) {
-        const ACT *from = (const ACT *)x + i * cols;
-        ACT *to = (ACT *)y + i * cols;
-        float centre = row_sum(cols, from) / (float)cols;
-        float r = 1 / sqrtf(row_squares(cols, from, centre) / (float)cols + (float)epsilon);
-        v_float vc = v_set(centre), vr = v_set(r);
-        EACH(cols, norm_lanes, from, vc, vr, gain, bias, to)
-        ((float *)mean)[i] = centre;
-        ((float *)rstd)[i] = r;
-    }
+    const ACT *from = x;
+    ACT *to = y;
+    float *m = mean, *r = rstd;
+    long i = 0;
+    for (; i + NORM_ROWS <= rows; i += NORM_ROWS)
+        norm_some_rows(NORM_ROWS, cols, from + i * cols, gain, bias, (float)epsilon, to + i * cols, m + i, r + i);
+    for (; i < rows; i++)
+        norm_some_rows(1, cols, from + i * cols, gain, bias, (float)epsilon, to + i * cols, m + i, r + i);
 }
 
 /* One or four rows of the gradient: the sums over rows are read and written once for all of them. */

@@ -27,10 +27,23 @@ static void folder_of(const char *file, char out[OA_START_PATH])
         snprintf(out, OA_START_PATH, "%.*s", slash == file ? 1 : (int)(slash - file), file);
 }
 
+/* A contest has many runs. */
+static enum oa_error refuse_contest(oa_context *c, const char *run)
+{
+    return oa_fail(c, OA_ARGUMENT,
+                   "train.init = %s is a contest: give the folder of one of its runs, such as "
+                   "%s/runs/attention-01/seed-1; 'orthant compare --init' starts each attention from its own run there",
+                   run, run);
+}
+
 static enum oa_error find_in(oa_context *c, const char *run, const char *folder, struct oa_start *out)
 {
+    char contest[OA_START_PATH];
+    OA_TRY(join(c, folder, "contest.json", contest));
     OA_TRY(join(c, folder, "config.json", out->config));
     OA_TRY(join(c, folder, "tokenizer.json", out->tokenizer));
+    if (!oa_file_exists(out->config) && oa_file_exists(contest))
+        return refuse_contest(c, run);
     if (!oa_file_exists(out->config) || !oa_file_exists(out->tokenizer))
         return oa_fail(c, OA_IO,
                        "train.init = %s is no run: there is no %s; give the folder that 'orthant train --out' made",
@@ -69,13 +82,20 @@ static enum oa_error read_config(oa_context *c, const struct oa_start *s, struct
     return oa_config_load(c, s->config, o, form);
 }
 
+/* The names of the classes are part of what the model was trained as; the model is compared and copied without them. */
 enum oa_error oa_start_open(struct oa_device *d, const struct oa_start *s, const struct oa_tokenizer *tokenizer,
                             struct oa_model **out)
 {
     struct oa_options o;
     struct oa_model_form form;
+    struct oa_labels labels;
     OA_TRY(read_config(d->context, s, &o, &form));
-    return oa_model_open_saved(d, s->model, &o, &form, tokenizer, out);
+    OA_TRY(oa_config_labels(d->context, s->config, &form, &labels));
+    enum oa_error e = oa_model_open_saved(d, s->model, &o, &form, tokenizer, out);
+    if (e == OA_OK)
+        (*out)->form.labels = NULL;
+    oa_labels_free(&labels);
+    return e;
 }
 
 enum oa_error oa_start_describe(struct oa_device *d, const struct oa_start *s, struct oa_model **out)

@@ -83,7 +83,8 @@ enum oa_error oa_store_take_moments(struct oa_store *s, long count);
 struct oa_parameter *oa_store_find(const struct oa_store *s, const char *name);
 /* After values changed (an update, a load): makes the act copies again. */
 void oa_store_refresh(struct oa_store *s);
-void oa_store_refresh_all(struct oa_store *s); /* also of frozen ones */
+void oa_store_refresh_from(struct oa_store *s, long first); /* those from element `first` on */
+void oa_store_refresh_all(struct oa_store *s);              /* also of frozen ones */
 /* Draws a `redrawn` parameter again, from a stream of the seed, its own and `number`. */
 enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64_t number);
 /* Draws the first values of a parameter again, from another seed than the store's. */

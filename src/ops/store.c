@@ -246,20 +246,26 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
     return oa_status(s->context);
 }
 
-static void make_acts(struct oa_store *s, long count)
+static void make_acts(struct oa_store *s, long first, long end)
 {
-    if (s->acts != s->values)
-        s->device->ops->act_from_real(s->device, count, s->values, s->acts);
+    struct oa_device *d = s->device;
+    if (s->acts != s->values && first < end)
+        d->ops->act_from_real(d, end - first, oa_real_at(d, s->values, first), oa_act_at(d, s->acts, first));
 }
 
 void oa_store_refresh(struct oa_store *s)
 {
-    make_acts(s, s->live);
+    make_acts(s, 0, s->live);
+}
+
+void oa_store_refresh_from(struct oa_store *s, long first)
+{
+    make_acts(s, first, s->live);
 }
 
 void oa_store_refresh_all(struct oa_store *s)
 {
-    make_acts(s, s->total);
+    make_acts(s, 0, s->total);
 }
 
 enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64_t number)

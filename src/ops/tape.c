@@ -8,7 +8,7 @@
  */
 #include "ops/tape.h"
 
-#include "device/meter.h"
+#include "device/observers/meter.h"
 
 /* Memory of a matrix that nothing reads any more. */
 struct oa_spare {

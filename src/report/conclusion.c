@@ -18,11 +18,12 @@ static bool is_of(const struct oa_standing *e, enum oa_verdict v, int twin)
     return e->verdict == v && (twin == anyone || e->twin == twin);
 }
 
+/* The reference is none of those that something is said of. */
 static int count_of(const struct oa_summary *s, enum oa_verdict v, int twin)
 {
     int n = 0;
     for (int i = 0; i < s->count; i++)
-        n += is_of(&s->entries[i], v, twin);
+        n += i != s->reference && is_of(&s->entries[i], v, twin);
     return n;
 }
 
@@ -38,14 +39,14 @@ static void add_names_of(const struct oa_contest *k, const struct oa_summary *s,
 {
     int total = count_of(s, v, twin), shown = 0;
     for (int i = 0; i < s->count && shown < NAMED; i++) {
-        if (!is_of(&s->entries[s->order[i]], v, twin))
+        if (s->order[i] == s->reference || !is_of(&s->entries[s->order[i]], v, twin))
             continue;
         const char *between = shown == 0 ? "" : shown + 1 == total ? " and " : ", ";
         oa_text_printf(out, "%s%s", between, oa_entry_name(&k->entries[s->order[i]]));
         shown++;
     }
     if (total > shown)
-        oa_text_printf(out, " and %d other%s", total - shown, total - shown == 1 ? "" : "s");
+        oa_text_printf(out, " and %d other%s", total - shown, oa_plural(total - shown));
 }
 
 static void add_names(const struct oa_contest *k, const struct oa_summary *s, enum oa_verdict v, struct oa_text *out)
@@ -153,12 +154,41 @@ static void say_worse(const struct oa_contest *k, const struct oa_summary *s, st
     oa_text_printf(out, ".");
 }
 
+/* Has the leader's cost, to the last bit. Of those that are identical with it more is said than that. */
+static bool is_tied(const struct oa_summary *s, int i)
+{
+    const struct oa_standing *e = &s->entries[i];
+    return i != s->reference && i != s->floor && !e->failed && e->verdict != OA_VERDICT_IDENTICAL &&
+           e->adjusted == s->entries[s->reference].adjusted;
+}
+
+static int count_tied(const struct oa_summary *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->count; i++)
+        n += is_tied(s, i);
+    return n;
+}
+
+/* "a and b share the lowest loss" */
+static void say_tied(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    int left = count_tied(s);
+    oa_text_printf(out, "%s", k->entries[s->reference].attention);
+    for (int o = 0; o < s->count; o++)
+        if (is_tied(s, s->order[o]))
+            oa_text_printf(out, "%s%s", --left ? ", " : " and ", k->entries[s->order[o]].attention);
+    oa_text_printf(out, " share the %s %s%s", oa_metric_best(k), s->uneven ? "adjusted " : "", oa_metric_word(k));
+}
+
 /* "a has the lowest loss", or "a leads" where what was shown to be worse than another has a lower adjusted one. */
 static void say_leader(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     const char *name = k->entries[s->reference].attention;
     if (s->entries[s->reference].verdict == OA_VERDICT_LEADS)
         oa_text_printf(out, "%s leads", name);
+    else if (count_tied(s))
+        say_tied(k, s, out);
     else
         oa_text_printf(out, "%s has the %s %s%s", name, oa_metric_best(k), s->uneven ? "adjusted " : "",
                        oa_metric_word(k));
@@ -169,7 +199,7 @@ static void say_unresolved(const struct oa_contest *k, const struct oa_summary *
     say_leader(k, s, out);
     oa_text_printf(out, ", but ");
     add_names(k, s, OA_VERDICT_UNRESOLVED, out);
-    oa_text_printf(out, " cannot be told from it with ");
+    oa_text_printf(out, " cannot be told from %s with ", count_tied(s) ? k->entries[s->reference].attention : "it");
     add_seeds(s, out);
     add_seeds_needed(k, s, out);
     oa_text_printf(out, ".");
@@ -236,7 +266,7 @@ static void say_unjudged(const struct oa_contest *k, const struct oa_summary *s,
     oa_text_printf(out,
                    " cannot be judged: the difference%s to %s %s the same with every seed, and a test needs the luck "
                    "of seeds.",
-                   unjudged == 1 ? "" : "s", k->entries[s->reference].attention, unjudged == 1 ? "is" : "are");
+                   oa_plural(unjudged), k->entries[s->reference].attention, unjudged == 1 ? "is" : "are");
 }
 
 static void say_equivalent(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
@@ -260,7 +290,7 @@ static void say_ending(const struct oa_contest *k, const struct oa_summary *s, s
     for (int i = 0; i < s->count; i++)
         open += oa_question_open(k, s, i);
     if (k->until.ending == OA_ENDING_RESOLVED) {
-        oa_text_printf(out, " No question is open after ");
+        oa_text_printf(out, " No %squestion is open after ", count_with(s, OA_VERDICT_UNJUDGED) ? "other " : "");
         add_seeds(s, out);
         oa_text_printf(out, ".");
     }

@@ -185,7 +185,7 @@ static void metric_cell(const struct oa_contest *k, const struct oa_standing *e,
     oa_text_printf(out, "<small>%s", oa_number_fixed(mean, own->mean, oa_decimals(k)));
     if (isfinite(own->half))
         oa_text_printf(out, " ± %s", oa_number_fixed(half, own->half, oa_decimals(k)));
-    oa_text_printf(out, "</small><small>over its %d seed%s</small></td>", own->n, own->n == 1 ? "" : "s");
+    oa_text_printf(out, "</small><small>over its %d seed%s</small></td>", own->n, oa_plural(own->n));
 }
 
 /* Behind a difference in % points percents of a percentage would be read wrongly. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A source of chance whose seed was given for all runs is the same with every seed of the contest: the spread, and with
- * it intervals and verdicts, hold for that one draw of it. */
+ * it intervals and verdicts, hold for that one draw of it. So it is with runs that start from one run of another
+ * contest. */
+#include "contest/parents.h"
 #include "report/report.h"
 
 #include <jansson.h>
@@ -42,4 +44,6 @@ void oa_held_sentence(const struct oa_contest *k, const struct oa_summary *s, st
     if (*before == ',')
         oa_text_printf(out, ". Intervals and verdicts hold for these alone.");
     json_decref(options);
+    oa_text_printf(out, "%s", k->parent ? " " : "");
+    oa_parents_sentence(k, s->seeds, out);
 }

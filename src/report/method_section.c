@@ -29,7 +29,7 @@ static void explain_tests(const struct oa_contest *k, const struct oa_summary *s
                    "correction over the %d comparison%s. The chance that something called worse is in truth better is "
                    "below 5 %%. Of attentions that are exactly equal, one is called worse somewhat more often, because "
                    "the %s is chosen from the same numbers.</dd></div>\n",
-                   n, n == 1 ? "" : "s", oa_metric_best(k));
+                   n, oa_plural(n), oa_metric_best(k));
 }
 
 /* A term whose meaning is `before`, "lowest loss" (in other words where the contest is about another measure), `after`.

@@ -162,7 +162,8 @@ char *oa_conclusion(oa_context *c, const struct oa_contest *k, const struct oa_s
 double oa_validation_used(const struct oa_contest *k); /* tokens that the final losses are means over; NaN: no losses */
 /* "all 111539 tokens of the validation text that have one before them", "20000 of the 111539 tokens …". */
 void oa_validation_text(const struct oa_contest *k, double used, struct oa_text *out);
-/* " The same with every seed: …" of a source of chance that was held (held_chance.c); nothing where none was. */
+/* " The same with every seed: …" of a source of chance that was held (held_chance.c), and which runs of another contest
+ * the runs start from; nothing where neither is. */
 void oa_held_sentence(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 /* " The runs were trained on 2 machines: …" (machines.c); nothing where one trained them all. */
 void oa_machines_sentence(const struct oa_contest *k, struct oa_text *out);

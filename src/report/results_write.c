@@ -3,6 +3,7 @@
  * results.json: the whole contest, every run with its curve, and what the statistics say. docs/results.md describes it.
  * Statistics are written for other programs; all else is enough to compute them again.
  */
+#include "contest/parents.h"
 #include "report/adjusted.h"
 #include "report/metric_words.h"
 #include "report/results.h"
@@ -54,10 +55,23 @@ static json_t *curve_json(oa_context *c, const struct oa_contest *k, const struc
     return curve;
 }
 
-static json_t *run_json(oa_context *c, const struct oa_contest *k, const struct oa_run *r)
+/* The run of another contest that a run starts from; null: none of its own (train.init). */
+static json_t *parent_json(oa_context *c, const struct oa_parent *p)
+{
+    if (!p)
+        return json_null();
+    json_t *object = json_object();
+    set(c, object, "run", oa_json_string(p->folder));
+    set(c, object, "seed", json_integer(p->seed));
+    set(c, object, "model", json_sprintf("sha256:%s", p->model.hex));
+    return object;
+}
+
+static json_t *run_json(oa_context *c, const struct oa_contest *k, const struct oa_entry *e, const struct oa_run *r)
 {
     json_t *run = json_object();
     set(c, run, "seed", json_integer((json_int_t)r->seed));
+    set(c, run, "started_from", parent_json(c, oa_parent_of(e, (long)r->seed)));
     set(c, run, "failed", json_boolean(r->failed));
     set(c, run, "failure", r->failed ? oa_json_string(r->failure) : json_null());
     set(c, run, "machine", *r->machine ? oa_json_string(r->machine) : json_null());
@@ -251,7 +265,7 @@ static json_t *entry_json(oa_context *c, const struct oa_contest *k, const struc
     set(c, entry, "statistics", standing_json(c, k, s, i));
     set(c, entry, "trajectory", trajectory_json(c, k, s, i));
     for (int r = 0; r < s->entries[i].made; r++)
-        append(c, runs, run_json(c, k, &k->entries[i].runs[r]));
+        append(c, runs, run_json(c, k, &k->entries[i], &k->entries[i].runs[r]));
     set(c, entry, "runs", runs);
     set(c, entry, "tuning", oa_results_trials(c, k, i));
     return entry;

@@ -160,6 +160,21 @@ static bool takes_part(const struct oa_summary *s, int i)
     return contestant(s, i) && i != s->reference && s->entries[i].twin < 0;
 }
 
+/* Where all have the same score, and nothing could be tested, the first row is what the others are. */
+static enum oa_verdict first_of_equals(const struct oa_summary *s)
+{
+    enum oa_verdict others = OA_VERDICT_LOWEST;
+    for (int i = 0; i < s->count; i++) {
+        if (!takes_part(s, i))
+            continue;
+        others = s->entries[i].verdict;
+        bool untested = others == OA_VERDICT_UNJUDGED || others == OA_VERDICT_ONE_SEED;
+        if (!untested || s->entries[i].difference.mean != 0)
+            return OA_VERDICT_LOWEST;
+    }
+    return others;
+}
+
 static void crown(const struct oa_contest *k, struct oa_summary *s)
 {
     int others = 0, worse = 0;
@@ -172,7 +187,7 @@ static void crown(const struct oa_contest *k, struct oa_summary *s)
     bool undercut = s->uneven && lowest(k, s, true) != s->reference;
     s->entries[s->reference].verdict = undercut           ? OA_VERDICT_LEADS
                                        : alone_at_the_top ? OA_VERDICT_BEST
-                                                          : OA_VERDICT_LOWEST;
+                                                          : first_of_equals(s);
 }
 
 /* p[i], holm[i], factor[i] belong to entry i against the reference. */

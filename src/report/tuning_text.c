@@ -76,7 +76,7 @@ static void say_method(const struct oa_contest *k, struct oa_text *out)
     oa_text_printf(out,
                    "; by the mean %s of %d seed%s, none of the contest's, on the last %.3g %% of the training text (%s "
                    "tokens) after training on the rest.",
-                   oa_metric_word(k), t->seeds, t->seeds == 1 ? "" : "s", 100 * t->fraction,
+                   oa_metric_word(k), t->seeds, oa_plural(t->seeds), 100 * t->fraction,
                    oa_number_si(valid, t->valid_tokens));
 }
 

@@ -31,12 +31,17 @@ static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a to
                                               { "rougeL", "ROUGE-L", "F x 100", 2, true },
                                               { .name = NULL } };
 
+static const struct oa_preset preset[] = { { .key = "model.source_context", .value = "256", .unless = "model.context" },
+                                           OA_WRITING_PRESET,
+                                           { .key = NULL } };
+
 const struct oa_task oa_task_dialogue = {
     .name = "dialogue",
     .what = "dialogue: the next turn from those before it",
     .citation = "Li et al. 2017, arXiv 1710.03957",
     .stacks = OA_STACK(OA_STACK_ENCODER) | OA_STACK(OA_STACK_DECODER) | OA_STACK(OA_STACK_CROSS),
     .measures = measures,
+    .preset = preset,
     .metric = "bleu",
     .layout = &layout,
     .open = oa_example_task_open,

@@ -4,6 +4,13 @@
 #include <math.h>
 #include <string.h>
 
+const struct oa_preset oa_answer_preset[] = { { .key = "data.tokenizer", .value = "bpe:8000", .unless = "train.init" },
+                                              { .key = "model.context", .value = "256" },
+                                              { .key = "model.dropout", .value = "0.1" },
+                                              { .key = "model.pool", .value = "mean" },
+                                              { .key = "train.batch", .value = "32", .unless = "train.batch_tokens" },
+                                              { .key = NULL } };
+
 /* ---- reading ---- */
 
 static enum oa_error encode(struct oa_workload *w, const struct oa_rows *rows, struct oa_examples *out)
@@ -71,13 +78,16 @@ static enum oa_error check_kind(oa_context *c, const struct oa_options *o, const
                    wanted);
 }
 
-enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_options *o, const char *files,
-                                            struct oa_workload *out, enum oa_side *side)
+enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_options *o,
+                                            const struct oa_measured_data *data, struct oa_workload *out,
+                                            enum oa_side *side)
 {
     struct oa_example_request r = request_of(o, out->task);
     struct oa_labels known = { (char **)(uintptr_t)out->form.labels, out->form.labels ? out->form.classes : 0, false };
-    if (files)
-        r.test = files;
+    if (data->files) {
+        r.test = data->files;
+        r.test_columns = data->columns;
+    }
     *side = r.test[0] ? OA_TEST : OA_VALIDATION;
     if (out->task->answer == OA_ANSWER_CLASS && !known.count)
         return oa_fail(c, OA_FORMAT, OA_NO_LABELS);

@@ -8,10 +8,23 @@
 #include "metrics/metrics.h"
 #include "tasks/details.h"
 
+/* What suits encoders that answer with a class or a number. */
+extern const struct oa_preset oa_answer_preset[];
+/* What suits models that write, beside the lengths of what they read and write: rows of a preset. */
+#define OA_WRITING_PRESET                                                                                              \
+    { .key = "data.tokenizer", .value = "bpe:8000", .unless = "train.init" },                                          \
+        { .key = "model.dropout", .value = "0.1" },                                                                    \
+        { .key = "train.batch_tokens", .value = "2048", .unless = "train.batch" },                                     \
+        { .key = "train.label_smoothing", .value = "0.1" },                                                            \
+    {                                                                                                                  \
+        .key = "train.lr", .value = "0.003"                                                                            \
+    }
+
 /* Reads data.train, data.valid and data.test; the limits of `layout` are filled in from the options. */
 enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, struct oa_workload *out);
-enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_options *o, const char *files,
-                                            struct oa_workload *out, enum oa_side *side);
+enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_options *o,
+                                            const struct oa_measured_data *data, struct oa_workload *out,
+                                            enum oa_side *side);
 enum oa_error oa_example_task_hold_out(const struct oa_workload *w, double fraction, struct oa_workload *out);
 enum oa_error oa_example_task_batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
                                       enum oa_side side, uint64_t seed, struct oa_batches **out);

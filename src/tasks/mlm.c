@@ -36,12 +36,18 @@ static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a ma
                                               { "accuracy", "accuracy of masked tokens", "%", 2, true },
                                               { .name = NULL } };
 
+static const struct oa_preset preset[] = { { .key = "data.tokenizer", .value = "bpe:8000", .unless = "train.init" },
+                                           { .key = "model.context", .value = "128" },
+                                           { .key = "train.batch", .value = "32" },
+                                           { .key = NULL } };
+
 const struct oa_task oa_task_mlm = {
     .name = "mlm",
     .what = "masked language modelling: hidden tokens of a text from all the others",
     .citation = "Devlin et al. 2019, arXiv 1810.04805",
     .stacks = OA_STACK(OA_STACK_ENCODER),
     .measures = measures,
+    .preset = preset,
     .open = open,
     .open_measured = oa_text_task_open_measured,
     .batches = batches,

@@ -70,6 +70,29 @@ static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES
     return e;
 }
 
+/* ---- reading ---- */
+
+/* Whatever a model says, its correlation with one number is not defined. */
+static void tell_constant(oa_context *c, const struct oa_examples *x)
+{
+    for (size_t i = 1; i < x->count; i++)
+        if (x->value[i] != x->value[0])
+            return;
+    if (x->count > 1)
+        oa_log(c, 0,
+               "%s: all %zu examples have the number %g, with which no correlation is defined: it counts as 0; the "
+               "measure that is is the loss (compare.metric)",
+               x->rows->file[0], x->count, x->value[0]);
+}
+
+static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
+{
+    OA_TRY(oa_example_task_open(c, o, out));
+    tell_constant(c, &out->valid);
+    tell_constant(c, &out->test);
+    return OA_OK;
+}
+
 static const struct oa_measure measures[] = { { "loss", "valid loss", "squared error", 4, false },
                                               { "pearson", "Pearson correlation", "%", 2, true },
                                               { "spearman", "Spearman correlation", "%", 2, true },
@@ -81,9 +104,10 @@ const struct oa_task oa_task_regress = {
     .citation = "Cer et al. 2017, arXiv 1708.00055",
     .stacks = OA_STACK(OA_STACK_ENCODER),
     .measures = measures,
+    .preset = oa_answer_preset,
     .metric = "pearson",
     .layout = &layout,
-    .open = oa_example_task_open,
+    .open = open,
     .open_measured = oa_example_task_open_measured,
     .batches = oa_example_task_batches,
     .hold_out = oa_example_task_hold_out,

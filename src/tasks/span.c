@@ -51,12 +51,18 @@ static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a to
                                               { "accuracy", "accuracy of tokens", "%", 2, true },
                                               { .name = NULL } };
 
+static const struct oa_preset preset[] = { { .key = "data.tokenizer", .value = "bpe:8000", .unless = "train.init" },
+                                           { .key = "model.source_context", .value = "128", .unless = "model.context" },
+                                           { .key = "train.batch", .value = "32" },
+                                           { .key = NULL } };
+
 const struct oa_task oa_task_span = {
     .name = "span",
     .what = "span corruption: spans that are left out of a text, from the rest of it",
     .citation = "Raffel et al. 2020, arXiv 1910.10683",
     .stacks = OA_STACK(OA_STACK_ENCODER) | OA_STACK(OA_STACK_DECODER) | OA_STACK(OA_STACK_CROSS),
     .measures = measures,
+    .preset = preset,
     .open = open,
     .open_measured = oa_text_task_open_measured,
     .batches = batches,

@@ -26,12 +26,18 @@ static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a to
                                               { "bleu", "BLEU", "BLEU", 2, true },
                                               { .name = NULL } };
 
+static const struct oa_preset preset[] = { { .key = "model.source_context", .value = "512", .unless = "model.context" },
+                                           { .key = "model.context", .value = "128" },
+                                           OA_WRITING_PRESET,
+                                           { .key = NULL } };
+
 const struct oa_task oa_task_summarize = {
     .name = "summarize",
     .what = "summaries: a short text from a long one",
     .citation = "Rush et al. 2015, arXiv 1509.00685",
     .stacks = OA_STACK(OA_STACK_ENCODER) | OA_STACK(OA_STACK_DECODER) | OA_STACK(OA_STACK_CROSS),
     .measures = measures,
+    .preset = preset,
     .metric = "rouge1",
     .layout = &layout,
     .open = oa_example_task_open,

@@ -111,7 +111,7 @@ static enum oa_error reading_options(oa_context *c, const struct oa_options *o, 
 }
 
 /* A tokenizer that was named must be that of the run; which model it is says its digest. */
-static enum oa_error check_start(oa_context *c, const struct oa_options *o, struct oa_workload *w)
+enum oa_error oa_workload_start(oa_context *c, const struct oa_options *o, struct oa_workload *w)
 {
     struct oa_start start;
     struct oa_tokenizer *there;
@@ -134,7 +134,7 @@ static enum oa_error open(oa_context *c, const struct oa_options *o, struct oa_w
     struct oa_options reading;
     OA_TRY(reading_options(c, o, &reading));
     OA_TRY(out->task->open(c, &reading, out));
-    return check_start(c, o, out);
+    return oa_workload_start(c, o, out);
 }
 
 enum oa_error oa_workload_open(oa_context *c, const struct oa_options *o, struct oa_workload *out)
@@ -162,14 +162,14 @@ void oa_workload_close(struct oa_workload *w)
 }
 
 enum oa_error oa_workload_open_measured(oa_context *c, const struct oa_options *o, struct oa_tokenizer *tokenizer,
-                                        const struct oa_model_form *form, const char *files, struct oa_workload *out,
-                                        enum oa_side *side)
+                                        const struct oa_model_form *form, const struct oa_measured_data *data,
+                                        struct oa_workload *out, enum oa_side *side)
 {
     *out =
         (struct oa_workload){ .task = oa_task_find(o->data_task), .tokenizer = tokenizer, .lent = true, .form = *form };
     if (!out->task)
         return unknown(c, o->data_task);
-    enum oa_error e = out->task->open_measured(c, o, files, out, side);
+    enum oa_error e = out->task->open_measured(c, o, data, out, side);
     if (e == OA_OK && oa_workload_side(out, *side).targets == 0)
         e = oa_fail(c, OA_ARGUMENT, "the run has no validation data of its own; give --data FILE");
     if (e != OA_OK)

@@ -40,6 +40,18 @@ struct oa_step_shape {
     double tokens; /* of an optimiser step, on average */
 };
 
+/* What a model that is there is measured on. */
+struct oa_measured_data {
+    const char *files;   /* NULL: what the run was tested on, or else validated on */
+    const char *columns; /* of these files, as data.columns; NULL: those of the run */
+};
+
+/* The value of an option that suits a task where nobody chose one, nor the option `unless`, which stands for it. */
+struct oa_preset {
+    const char *key, *value;
+    const char *unless; /* NULL: there is no such option */
+};
+
 struct oa_task {
     const char *name;     /* data.task */
     const char *what;     /* a line for people: what is read, what is predicted */
@@ -49,12 +61,13 @@ struct oa_task {
      * task has a `metric` of its own. */
     const struct oa_measure *measures;
     const char *metric;                     /* what contests are about; NULL: the loss */
+    const struct oa_preset *preset;         /* ended by key = NULL; NULL: the defaults of options.def */
     const struct oa_example_layout *layout; /* what stands around the texts, without limits; NULL: running text */
     /* Reads the data: tokenizer and sides. Closed by oa_workload_close, also after an error. */
     enum oa_error (*open)(oa_context *c, const struct oa_options *o, struct oa_workload *out);
-    /* The same for a model that is there, with its tokenizer and its form in *out already: `files`, or, where it is
-     * NULL, what the run was measured on; *side says where it is. */
-    enum oa_error (*open_measured)(oa_context *c, const struct oa_options *o, const char *files,
+    /* The same for a model that is there, with its tokenizer and its form in *out already; *side says where the data
+     * are. */
+    enum oa_error (*open_measured)(oa_context *c, const struct oa_options *o, const struct oa_measured_data *data,
                                    struct oa_workload *out, enum oa_side *side);
     /* Batches of a side. Refuses what is too small. seed: of their order. */
     enum oa_error (*batches)(oa_context *c, const struct oa_options *o, const struct oa_workload *w, enum oa_side side,
@@ -75,6 +88,11 @@ struct oa_task {
 
 const struct oa_task *oa_task_at(int i);              /* in the order of tasks.def; NULL past the end */
 const struct oa_task *oa_task_find(const char *name); /* NULL: there is none of that name */
+
+/* Options that were not given get the preset of the task (data.task), or their default. */
+enum oa_error oa_task_preset(oa_context *c, const struct oa_given *given, struct oa_options *o);
+/* Those of the preset that hold beside what was given: "data.tokenizer bpe:8000, model.context 256". */
+void oa_task_print_preset(const struct oa_task *task, const struct oa_given *given, struct oa_text *out);
 
 /* The stacks of the models that these options train; of a task that there is not, those of a language model. */
 unsigned oa_options_stacks(const struct oa_options *o);
@@ -100,11 +118,14 @@ struct oa_workload {
 /* By data.task; a name that does not exist is refused with those that do. With train.init the tokenizer is that of the
  * run it names, and another one is refused. */
 enum oa_error oa_workload_open(oa_context *c, const struct oa_options *o, struct oa_workload *out);
+/* The same data with the run that train.init names now: its tokenizer must be the same, and w->start becomes that of
+ * its model. Without train.init nothing. */
+enum oa_error oa_workload_start(oa_context *c, const struct oa_options *o, struct oa_workload *w);
 /* For measuring a model: its tokenizer, and the labels of its form, are borrowed. A side without data is refused, and
  * so are classes without labels. */
 enum oa_error oa_workload_open_measured(oa_context *c, const struct oa_options *o, struct oa_tokenizer *tokenizer,
-                                        const struct oa_model_form *form, const char *files, struct oa_workload *out,
-                                        enum oa_side *side);
+                                        const struct oa_model_form *form, const struct oa_measured_data *data,
+                                        struct oa_workload *out, enum oa_side *side);
 /* What stands around the texts of a task on examples, with the limits of the options. */
 struct oa_example_layout oa_example_layout_of(const struct oa_options *o, const struct oa_task *task);
 /* Which of n log-odds is the largest; the first of equal ones. */

@@ -42,11 +42,11 @@ enum oa_error oa_text_task_open(oa_context *c, const struct oa_options *o, const
     return compare_sides(c, &out->corpus);
 }
 
-enum oa_error oa_text_task_open_measured(oa_context *c, const struct oa_options *o, const char *files,
+enum oa_error oa_text_task_open_measured(oa_context *c, const struct oa_options *o, const struct oa_measured_data *data,
                                          struct oa_workload *out, enum oa_side *side)
 {
-    *side = files ? OA_TRAINING : OA_VALIDATION;
-    return files ? oa_corpus_open(c, out->tokenizer, files, NULL, 0, &out->corpus) : open_corpus(c, o, out);
+    *side = data->files ? OA_TRAINING : OA_VALIDATION;
+    return data->files ? oa_corpus_open(c, out->tokenizer, data->files, NULL, 0, &out->corpus) : open_corpus(c, o, out);
 }
 
 enum oa_error oa_text_task_hold_out(const struct oa_workload *w, double fraction, struct oa_workload *out)

@@ -11,7 +11,7 @@
  * spells like one of them is that token, as in every program that reads tokenizer.json. */
 enum oa_error oa_text_task_open(oa_context *c, const struct oa_options *o, const char *const *special, long sentinels,
                                 struct oa_workload *out);
-enum oa_error oa_text_task_open_measured(oa_context *c, const struct oa_options *o, const char *files,
+enum oa_error oa_text_task_open_measured(oa_context *c, const struct oa_options *o, const struct oa_measured_data *data,
                                          struct oa_workload *out, enum oa_side *side);
 enum oa_error oa_text_task_hold_out(const struct oa_workload *w, double fraction, struct oa_workload *out);
 const struct oa_tokens *oa_text_task_side(const struct oa_workload *w, enum oa_side side);

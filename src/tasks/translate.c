@@ -25,12 +25,17 @@ static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a to
                                               { "chrf", "chrF2", "chrF2", 2, true },
                                               { .name = NULL } };
 
+static const struct oa_preset preset[] = { { .key = "model.context", .value = "128" },
+                                           OA_WRITING_PRESET,
+                                           { .key = NULL } };
+
 const struct oa_task oa_task_translate = {
     .name = "translate",
     .what = "translation: the text of a target from that of a source",
     .citation = "Vaswani et al. 2017, arXiv 1706.03762",
     .stacks = OA_STACK(OA_STACK_ENCODER) | OA_STACK(OA_STACK_DECODER) | OA_STACK(OA_STACK_CROSS),
     .measures = measures,
+    .preset = preset,
     .metric = "bleu",
     .layout = &layout,
     .open = oa_example_task_open,

@@ -158,7 +158,7 @@ static void add_promises(struct oa_theory *t)
     if (f.holds)
         snprintf(f.verdict, sizeof f.verdict, "holds");
     else
-        snprintf(f.verdict, sizeof f.verdict, "fails: for %.0f point%s", points, points == 1 ? "" : "s");
+        snprintf(f.verdict, sizeof f.verdict, "fails: for %.0f point%s", points, oa_plural(points));
     oa_theory_add(t, &f);
 }
 

@@ -47,6 +47,16 @@ long oa_tokenizer_patch(const struct oa_tokenizer *tok)
     return is && is_side(high) ? high : 0;
 }
 
+const char *oa_patches_name(const struct oa_tokenizer *tok)
+{
+    static const char *const names[] = { OA_PATCHES "2", OA_PATCHES "4", OA_PATCHES "8", OA_PATCHES "16",
+                                         OA_PATCHES "32" };
+    int i = 0;
+    for (long side = LEAST; side < oa_tokenizer_patch(tok); side *= 2)
+        i++;
+    return names[i];
+}
+
 enum oa_error oa_patches_encode(const struct oa_tokenizer *tok, const char *name, const char *picture, size_t length,
                                 struct oa_ids *ids, struct oa_text *pixels)
 {

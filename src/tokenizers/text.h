@@ -35,7 +35,7 @@ enum oa_error oa_reader_feed(struct oa_reader *r, oa_feed *feed, void *argument)
 enum { OA_SAMPLE_PATH = 8192 };
 const char *oa_sample_text(const char *name, char out[OA_SAMPLE_PATH]);
 /* The end of the sentence about a text or token ids that cannot be read. */
-#define OA_CORPUS_REMEDY "data.train and data.valid name the files"
+#define OA_CORPUS_REMEDY "data.train, data.valid, data.test or --data names it"
 /* Cuts the first name off a list at its comma, without the spaces around it; returns what follows, NULL at the end. */
 char *oa_cut_name(char *list, char **name);
 /* Do the files hold token ids (all of them *.bin)? A list of both sorts is refused. */
@@ -51,6 +51,7 @@ uint64_t oa_text_characters(const char *text, size_t length);
 /* Code point at text[0 … length-1] and its length in bytes, 0 where the bytes are not UTF-8 (RFC 3629). */
 int oa_utf8_decode(const char *text, size_t length, uint32_t *code);
 int oa_utf8_encode(uint32_t code, char out[4]);
+size_t oa_utf8_mark_length(const char *text, size_t length); /* of the byte order mark at its beginning, or 0 */
 
 size_t oa_utf8_valid_length(const char *text, size_t length);   /* of the longest valid beginning */
 size_t oa_utf8_invalid_length(const char *text, size_t length); /* of the invalid stretch at the beginning */

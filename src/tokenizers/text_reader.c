@@ -2,6 +2,7 @@
  *
  * Lists of files as one stream of bytes, gzip unpacked, in pieces of at most READER_PIECE bytes.
  */
+#include "base/unpacking.h"
 #include "tokenizers/tokenizer_parts.h"
 
 #include <errno.h>
@@ -119,7 +120,7 @@ static enum oa_error read_failed(struct oa_reader *r)
     if (code == Z_MEM_ERROR)
         return oa_fail(r->context, OA_NO_MEMORY, "out of memory for reading %s", r->open);
     return oa_fail(r->context, OA_FORMAT, "%s: the gzip data is damaged or cut off after %lld bytes of text: %s",
-                   r->open, (long long)gztell(r->file), sentence);
+                   r->open, (long long)gztell(r->file), oa_unpacking_fault(sentence));
 }
 
 /* At the end of a file gzread gives less than asked and, where the gzip data stops early, says so in gzerror alone. */

@@ -218,7 +218,7 @@ oa_context *oa_tokenizer_context(const struct oa_tokenizer *tok)
 
 const char *oa_tokenizer_kind_name(const struct oa_tokenizer *tok)
 {
-    return kind_names[tok->kind];
+    return oa_tokenizer_patch(tok) ? oa_patches_name(tok) : kind_names[tok->kind];
 }
 
 int32_t oa_tokenizer_size(const struct oa_tokenizer *tok)

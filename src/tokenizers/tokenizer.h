@@ -63,7 +63,7 @@ bool oa_tokenizers_agree(const struct oa_tokenizer *a, const struct oa_tokenizer
 
 enum oa_tokenizer_kind oa_tokenizer_kind(const struct oa_tokenizer *tok);
 oa_context *oa_tokenizer_context(const struct oa_tokenizer *tok);
-const char *oa_tokenizer_kind_name(const struct oa_tokenizer *tok); /* "char", "byte", "bpe", "ids", "word" */
+const char *oa_tokenizer_kind_name(const struct oa_tokenizer *tok); /* "char", "bpe", … or "patch:8" */
 int32_t oa_tokenizer_size(const struct oa_tokenizer *tok);          /* largest id + 1: rows of an embedding */
 /* The spelling of an id in the file ("Ġthe"), NULL for an id without a token; and back, -1 when there is none. */
 const char *oa_tokenizer_piece(const struct oa_tokenizer *tok, int32_t id);

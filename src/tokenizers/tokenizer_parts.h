@@ -192,4 +192,7 @@ enum oa_error oa_tokenizer_train_words(oa_context *c, struct oa_reader *text, lo
 enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, long size, int32_t most_words,
                                          struct oa_tokenizer **out);
 
+/* patches.c: "patch:P", of a tokenizer whose tokens are patches. */
+const char *oa_patches_name(const struct oa_tokenizer *tok);
+
 #endif

@@ -24,6 +24,11 @@ int oa_utf8_decode(const char *text, size_t length, uint32_t *code)
     return (int)n;
 }
 
+size_t oa_utf8_mark_length(const char *text, size_t length)
+{
+    return length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
 int oa_utf8_encode(uint32_t code, char out[4])
 {
     return (int)utf8proc_encode_char((utf8proc_int32_t)code, (utf8proc_uint8_t *)out);

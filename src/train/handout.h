@@ -2,15 +2,15 @@
  *
  * Gradients go to other ranks while the backward pass still makes others. A bucket of the flat array (tree_sum.h) is
  * handed out after the last node of the tape that touches one of its parameters. Which node that is nobody writes down:
- * a witness (device/witness.h) looks at each pass, and what it saw holds for the next one if its tape has the same
- * nodes. The first pass, and one whose tape differs, hands out nothing. Which bits come out does not depend on any of
- * it.
+ * a witness (device/observers/witness.h) looks at each pass, and what it saw holds for the next one if its tape has the
+ * same nodes. The first pass, and one whose tape differs, hands out nothing. Which bits come out does not depend on any
+ * of it.
  */
 #ifndef ORTHANT_HANDOUT_H
 #define ORTHANT_HANDOUT_H
 
 #include "cluster/tree_sum.h"
-#include "device/witness.h"
+#include "device/observers/witness.h"
 #include "ops/ops.h"
 
 struct oa_handout {

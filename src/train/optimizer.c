@@ -66,6 +66,12 @@ struct update {
 /* Parameters [first, end), whose moments lie from element `at` on. */
 typedef void stretch_rule(const struct update *u, double weight_decay, long first, long end, long at);
 
+/* While the values are at hand; of shards only when all ranks have them. */
+static bool makes_copies(const struct oa_store *s, const struct oa_tree_sum *sum)
+{
+    return s->acts != s->values && !(sum && sum->scattered);
+}
+
 static void adamw_stretch(const struct update *u, double weight_decay, long first, long end, long at)
 {
     const struct oa_options *o = u->o;
@@ -79,8 +85,9 @@ static void adamw_stretch(const struct update *u, double weight_decay, long firs
                           .correction1 = 1 - pow(o->train_beta1, (double)u->step),
                           .correction2 = 1 - pow(o->train_beta2, (double)u->step),
                           .gradient_scale = u->scale };
+    void *copy = makes_copies(s, u->sum) ? oa_act_at(d, s->acts, first) : NULL;
     d->ops->adamw(d, end - first, &h, oa_real_at(d, s->values, first), oa_real_at(d, s->moment1, at),
-                  oa_real_at(d, s->moment2, at), oa_real_at(d, s->gradients, first));
+                  oa_real_at(d, s->moment2, at), oa_real_at(d, s->gradients, first), copy);
 }
 
 static void sgd_stretch(const struct update *u, double weight_decay, long first, long end, long at)
@@ -148,17 +155,17 @@ static void (*const rules[])(const struct update *u) = {
     [OA_OPTIMIZER_ADAFACTOR] = adafactor,
 };
 
-void oa_optimizer_update(struct oa_store *s, const struct oa_tree_sum *sum, const struct oa_options *o, long step,
+long oa_optimizer_update(struct oa_store *s, const struct oa_tree_sum *sum, const struct oa_options *o, long step,
                          double lr, double gradient_scale)
 {
     struct update u = { s, sum, o, step, lr, gradient_scale };
     rules[o->train_optimizer](&u);
+    return o->train_optimizer == OA_OPTIMIZER_ADAMW && makes_copies(s, sum) ? s->updated : 0;
 }
 
 void oa_optimizer_step_at(struct oa_store *s, const struct oa_options *o, long step, double lr, double gradient_scale)
 {
-    oa_optimizer_update(s, NULL, o, step, lr, gradient_scale);
-    oa_store_refresh(s);
+    oa_store_refresh_from(s, oa_optimizer_update(s, NULL, o, step, lr, gradient_scale));
 }
 
 void oa_optimizer_step(struct oa_store *s, const struct oa_options *o, long step, double gradient_scale)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Steps on the real device for their time, and the same steps on the plan device for what they have to do. */
-#include "device/meter.h"
+#include "device/observers/meter.h"
 #include "statistics/statistics.h"
 #include "train/train.h"
 

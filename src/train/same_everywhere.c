@@ -100,32 +100,63 @@ static enum oa_error compare(oa_context *c, const struct papers *first, const st
 /* Another program may even have other options, so their size is compared as well. */
 struct program {
     long size, numbers;
-    char version[VALUE], work[VALUE];
+    char version[VALUE], command[VALUE], folder[OA_PATH], resume[4], overwrite[4], attentions[16];
 };
+
+static enum oa_error same_word(oa_context *c, const char *what, const char *first, const char *here)
+{
+    if (strcmp(first, here) == 0)
+        return OA_OK;
+    return oa_fail(c, OA_ARGUMENT, "%s is \"%.400s\" here, and on rank 0 it is \"%.400s\"; give every rank the same",
+                   what, here, first);
+}
 
 static enum oa_error compare_programs(oa_context *c, const struct program *first, const struct program *here)
 {
-    if (memcmp(first, here, offsetof(struct program, work)) != 0)
+    if (memcmp(first, here, offsetof(struct program, command)) != 0)
         return oa_fail(c, OA_ARGUMENT, "this is another Orthant (%s) than that of rank 0 (%s); %s", here->version,
                        first->version, lines[0].remedy);
-    if (strcmp(first->work, here->work) != 0)
-        return oa_fail(c, OA_ARGUMENT,
-                       "the command is \"%s\" here, and on rank 0 it is \"%s\"; give every rank the same", here->work,
-                       first->work);
-    return OA_OK;
+    OA_TRY(same_word(c, "the command", first->command, here->command));
+    OA_TRY(same_word(c, "--out", first->folder, here->folder));
+    OA_TRY(same_word(c, "--resume", first->resume, here->resume));
+    OA_TRY(same_word(c, "--overwrite", first->overwrite, here->overwrite));
+    return same_word(c, "the number of attentions", first->attentions, here->attentions);
 }
 
-enum oa_error oa_same_program(struct oa_cluster *cluster, const struct oa_options *o, const char *work)
+static void fill_program(const struct oa_work *w, struct program *p)
 {
-    struct program mine = { .size = sizeof(struct papers), .numbers = OA_NUMBERS_VERSION };
+    p->size = sizeof(struct papers);
+    p->numbers = OA_NUMBERS_VERSION;
+    snprintf(p->version, VALUE, "%s", oa_version());
+    snprintf(p->command, VALUE, "%s", w->command);
+    snprintf(p->folder, OA_PATH, "%s", w->folder);
+    snprintf(p->resume, sizeof p->resume, "%s", w->resume ? "on" : "off");
+    snprintf(p->overwrite, sizeof p->overwrite, "%s", w->overwrite ? "on" : "off");
+    snprintf(p->attentions, sizeof p->attentions, "%d", w->count);
+}
+
+static enum oa_error compare_attention(struct oa_cluster *cluster, const char *name)
+{
+    char first[OA_OPTION_TEXT] = "", here[OA_OPTION_TEXT] = "";
+    snprintf(here, sizeof here, "%s", name);
+    memcpy(first, here, sizeof first);
+    OA_TRY(oa_cluster_broadcast(cluster, "its attentions", first, sizeof first));
+    return oa_cluster_agree(cluster, same_word(cluster->context, "--attention", first, here));
+}
+
+enum oa_error oa_same_program(struct oa_cluster *cluster, const struct oa_options *o, const struct oa_work *work)
+{
+    struct program mine = { 0 };
     if (!cluster)
         return OA_OK;
     cluster->patience = o->cluster_patience;
-    snprintf(mine.version, VALUE, "%s", oa_version());
-    snprintf(mine.work, VALUE, "%s", work);
+    fill_program(work, &mine);
     struct program first = mine;
     OA_TRY(oa_cluster_broadcast(cluster, "word that it has begun", &first, sizeof first));
-    return oa_cluster_agree(cluster, compare_programs(cluster->context, &first, &mine));
+    OA_TRY(oa_cluster_agree(cluster, compare_programs(cluster->context, &first, &mine)));
+    for (int i = 0; i < work->count; i++)
+        OA_TRY(compare_attention(cluster, work->attentions[i]));
+    return OA_OK;
 }
 
 enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_options *o, const struct oa_workload *w,

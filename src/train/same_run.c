@@ -57,6 +57,18 @@ static enum oa_error check_row(oa_context *c, const char *folder, const struct o
     return e;
 }
 
+/* With and without a model to start from: one of the two has no name, or no digest. */
+static enum oa_error check_started(oa_context *c, const char *folder, const char *before, const char *now)
+{
+    if (!*before == !*now)
+        return OA_OK;
+    return oa_fail(
+        c, OA_ARGUMENT,
+        "%s was begun %s train.init, and now %s is given: a run goes on as it began; %s, or train into a new "
+        "folder",
+        folder, *before ? "with" : "without", *before ? "none" : "one", *before ? "give it again" : "leave it out");
+}
+
 enum oa_error oa_same_options(oa_context *c, const char *folder, const struct oa_options *before,
                               const struct oa_options *now)
 {
@@ -64,7 +76,7 @@ enum oa_error oa_same_options(oa_context *c, const char *folder, const struct oa
     for (int i = 0; (row = oa_option_at(i)); i++)
         if (!may_change(row))
             OA_TRY(check_row(c, folder, row, before, now));
-    return OA_OK;
+    return check_started(c, folder, before->train_init, now->train_init);
 }
 
 /* ---- texts and tokenizer ---- */
@@ -88,20 +100,11 @@ static enum oa_error check_digest(oa_context *c, const char *folder, const char 
                    folder, what, now->hex, before->hex);
 }
 
-/* With and without a model to start from: one of the two has no digest. */
 static enum oa_error check_start(oa_context *c, const char *folder, const struct oa_digest *before,
                                  const struct oa_digest *now)
 {
-    if (before->hex[0] && now->hex[0])
-        return check_digest(c, folder, "another model to start from (train.init)", before, now);
-    if (!before->hex[0] && !now->hex[0])
-        return OA_OK;
-    return oa_fail(
-        c, OA_ARGUMENT,
-        "%s was begun %s train.init, and now %s is given: a run goes on as it began; %s, or train into a new "
-        "folder",
-        folder, before->hex[0] ? "with" : "without", before->hex[0] ? "none" : "one",
-        before->hex[0] ? "give it again" : "leave it out");
+    OA_TRY(check_started(c, folder, before->hex, now->hex));
+    return check_digest(c, folder, "another model to start from (train.init)", before, now);
 }
 
 enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_origin *before,

@@ -69,9 +69,9 @@ enum oa_error oa_shards_squares(struct oa_shards *k, double *out)
 
 enum oa_error oa_shards_step(struct oa_shards *k, const struct oa_options *o, long step, double lr, double scale)
 {
-    oa_optimizer_update(k->store, k->sum, o, step, lr, scale);
+    long old = oa_optimizer_update(k->store, k->sum, o, step, lr, scale);
     enum oa_error e = oa_tree_spread(k->sum, k->store->values, "the values of parameters");
-    oa_store_refresh(k->store);
+    oa_store_refresh_from(k->store, old);
     return e;
 }
 

@@ -21,10 +21,10 @@ double oa_learning_rate(const struct oa_options *o, long step);
 double oa_learning_rate_at(const struct oa_options *o, long step, double x);
 
 /* One optimiser step on the gradients in the store; gradient_scale is the factor of clipping. oa_optimizer_step_at
- * takes the learning rate from the caller, the other from the options. oa_optimizer_update leaves the copies that
- * products read as they were, and where `sum` is scattered, updates this rank's shards alone. */
+ * takes the learning rate from the caller, the other from the options. Where `sum` is scattered, oa_optimizer_update
+ * updates this rank's shards alone; it returns from which element on the copies that products read are to be made. */
 void oa_optimizer_step_at(struct oa_store *s, const struct oa_options *o, long step, double lr, double gradient_scale);
-void oa_optimizer_update(struct oa_store *s, const struct oa_tree_sum *sum, const struct oa_options *o, long step,
+long oa_optimizer_update(struct oa_store *s, const struct oa_tree_sum *sum, const struct oa_options *o, long step,
                          double lr, double gradient_scale);
 void oa_optimizer_step(struct oa_store *s, const struct oa_options *o, long step, double gradient_scale);
 
@@ -71,7 +71,8 @@ struct oa_train_request {
     bool unjudged;              /* without validations, also at the end: only the steps are wanted */
     bool keep;                  /* keep the last checkpoint after the end (to go on with more steps) */
     const char *title;          /* for progress lines; NULL: there are none of steps */
-    long run, runs;             /* "run 3 of 18" in progress lines; 0 = a single run */
+    long run, runs;             /* "run 3 of 18" in progress lines, of a command that goes on without --resume; 0 = a
+                                 * single run */
     void (*share)(void *argument, double done); /* told with each progress line, 0 to 1 of the steps; or NULL */
     void *share_argument;
 };
@@ -139,9 +140,16 @@ enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_
 /* same_everywhere.c: are these ranks of one program on processors that round alike, and do they have the options and
  * texts of the first? OA_ARGUMENT on every rank when not, with a sentence that names the rank, what differs, both
  * values and the remedy. */
-/* Before anything else that ranks do together: is it one program, and were all given the same command, `work`? Waits
- * are from then on as long as the options say. */
-enum oa_error oa_same_program(struct oa_cluster *cluster, const struct oa_options *o, const char *work);
+/* What a rank was told to do, beside its options. */
+struct oa_work {
+    const char *command, *folder; /* "train", --out */
+    bool resume, overwrite;
+    const char *const *attentions; /* of a contest, as they were given */
+    int count;
+};
+/* Before anything else that ranks do together: is it one program, and were all told to do the same? Waits are from then
+ * on as long as the options say. */
+enum oa_error oa_same_program(struct oa_cluster *cluster, const struct oa_options *o, const struct oa_work *work);
 /* opened: how opening the workload went here. */
 enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_options *o, const struct oa_workload *w,
                                  enum oa_error opened);

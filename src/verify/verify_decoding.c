@@ -62,7 +62,7 @@ static void in_chunks(struct oa_proof *p, const struct decoding *d)
             if (!steps(d, d->state, b, 0, d->a->T, chunks[c]))
                 return;
         }
-        snprintf(how, sizeof how, "%ld token%s at a time", chunks[c], chunks[c] == 1 ? "" : "s");
+        snprintf(how, sizeof how, "%ld token%s at a time", chunks[c], oa_plural(chunks[c]));
         compare(p, d, how);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Laws of features fitted to the data (device/cpu_random_statistics.c), by exact second moments instead of draws:
+ * Laws of features fitted to the data (device/cpu/cpu_random_statistics.c), by exact second moments instead of draws:
  *
  *     log E f² = log det(I − 4A) − ½ log det(I − 8A) + 2uᵀ(I − 8A)^{-1}u − xᵀP_1x − yᵀP_2y,   u = B_1x + B_2y
  *

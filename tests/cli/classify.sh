@@ -82,14 +82,33 @@ awk -F'\t' 'NR == 1 { for (i = 2; i <= NF; i++) name[i] = $i; next }
 gzip -k in
 "$orthant" classify c --data in,in.gz 2>err >twice || fail "two files"
 cat labels labels | cmp -s - twice || fail "two files are not what both are"
+head -c 100 in.gz >cut.gz
+expect 1 classify c --data cut.gz
+says err 'cut.gz: the gzip data is damaged or cut off after [0-9]* bytes of text: unexpected end of file'
 "$orthant" classify c --data test.tsv --columns 2 2>err | cmp -s - labels || fail "column 2"
 { printf 'what\tTEXT\n'; cat test.tsv; } >named.tsv
 "$orthant" classify c --data named.tsv,named.tsv --columns text 2>err | cmp -s - twice || fail "a column by its name"
+for i in in named.tsv; do # a byte order mark
+    { printf '\357\273\277'; cat $i; } >marked.$i
+done
+"$orthant" classify c --data marked.in,marked.in --scores 2>err >out || fail "two marked files"
+{ cat header b; cat b; } | cmp -s - out || fail "a byte order mark is read as text"
+"$orthant" classify c <marked.in 2>err | cmp -s - labels || fail "the mark of the standard input is read as text"
+"$orthant" classify c --data marked.named.tsv --columns TEXT 2>err | cmp -s - labels || fail "a mark before the names of columns"
 expect 2 classify c --data test.tsv --columns text
 says err 'names "text", but test.tsv, line 1 has'
 expect 2 classify c --data test.tsv --columns 1,2
 says err 'has 2 columns, and the model reads single texts'
 expect 1 classify c --data nowhere.txt
+says err 'nowhere.txt.*data.test or --data names it'
+expect 2 classify c --data in,test.tsv
+says err 'data test.tsv is a table, and the model reads one text a line: give --columns'
+[ ! -s out ] || fail "classes before a refusal"
+for end in csv csv.gz jsonl ndjson json; do
+    cp in "in.$end"
+    expect 2 classify c --data "in.$end" --columns 1
+    says err "data in.$end: lines of text are read, or of columns between tabs, and no "
+done
 
 # Bad lines stay lines.
 { sed -n 1p in; printf '\n \t\r\n\377x\na\000b\n'; for i in 1 2 3 4 5 6 7 8; do printf 'so so good bad it was '; done; echo; sed -n 2p in; } >bad
@@ -122,6 +141,10 @@ exec 9>&-
 awk 'BEGIN { srand(3); for (i = 0; i < 200; i++) { a = int(rand() * 4); b = int(rand() * 4);
     printf "%.1f\t%s\t%s\n", (a == b) * 4 + rand(), substr("redbluegreyteal", 4 * a + 1, 3), substr("redbluegreyteal", 4 * b + 1, 3) } }' >similar.tsv
 expect 0 train --task regress --data.train similar.tsv --data.tokenizer char $model --train.steps 100 --out r
+! grep -q 'no correlation is defined' err || fail "different numbers were said to be one"
+sed 's/^[^\t]*/1/; 20q' similar.tsv >constant.tsv
+expect 0 train --task regress --data.train similar.tsv --data.valid constant.tsv --data.tokenizer char $model --train.steps 1 --out constant
+says err 'constant.tsv: all 20 examples have the number 1, with which no correlation is defined: it counts as 0'
 cut -f 2,3 similar.tsv | "$orthant" classify r >numbers 2>err || fail "numbers"
 "$orthant" classify r --data similar.tsv --columns 2,3 2>err | cmp -s - numbers || fail "columns of pairs"
 expect 0 eval r --data similar.tsv
@@ -143,6 +166,10 @@ grep pearson out >straight
 expect 0 eval r --data turned.tsv --columns 3,1,2
 grep pearson out >turned
 same straight turned
+says err 'of the 200 test examples 200 have a text that is among the training examples, 200 with the same label'
+{ printf 'first\tsecond\tdegree\n'; cat turned.tsv; } >titled.tsv
+expect 0 eval r --data titled.tsv --columns degree,first,second
+says err 'of the 200 test examples 200 have a text that is among the training examples, 200 with the same label'
 expect 2 eval r --columns 3,1,2
 says err 'would do nothing: it says which columns of --data are read'
 
@@ -170,6 +197,8 @@ expect 0 classify v --data grey.bin --batch 1
 [ "$(tr -d '\n' <out)" = 010101010101 ] || fail "patches: alone they are of other classes"
 expect 0 eval v --data grey.bin
 says out 'accuracy  *100.00 %'
+expect 0 eval v --data grey.bin --json
+says out '"tokenizer": "patch:8"'
 expect 2 inspect v --text abc --out v.html
 says err 'was trained on pictures'
 expect 2 classify c --data grey.bin
@@ -180,6 +209,8 @@ awk '{ print $0 }' in >text.txt
 expect 0 train --data.train text.txt --data.tokenizer char $model --model.context 8 --train.steps 1 --out lm
 expect 2 classify lm
 says err 'classify takes runs of classify and regress'
+expect 2 generate c --prompt good
+says err 'c was trained for the task "classify", and generate, which goes on from a text, takes runs of lm$'
 
 # A last line that does not end.
 printf 'so so\nbad' >open

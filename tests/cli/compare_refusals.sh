@@ -23,6 +23,10 @@ says out 'failed 2 of 2'
 says out 'softmax did not finish every run and cannot be judged'
 says err 'softmax, seed 2: step 3'
 
+# A measure that the task does not have, before any data are read.
+expect 2 compare $options --attention softmax --data.train nothing.txt --compare.metric bleu --out start
+says err 'compare.metric: the task lm has no measure "bleu"'
+
 # A start that fails leaves no folder, or one that does not stand against the next.
 for wrong in '--model.heads 5' '--data.train nothing.txt' '--data.valid_fraction 0' '--attention softmx'; do
     "$orthant" compare $options --attention softmax $wrong --out start >out 2>err && fail "$wrong was accepted"
@@ -36,6 +40,9 @@ expect 2 compare $options --attention softmax --resume --out nowhere
 says err 'nowhere holds no contest'
 [ ! -e nowhere ] || fail "--resume of nothing made a folder"
 expect 0 compare $options --attention softmax --resume --out start
+! grep -q 'takes no options' err || fail "options that were given are said not to have been"
+expect 1 compare --resume --out start
+says err '^orthant: --resume takes no options from the contest.s folder'
 expect 2 compare $options --attention softmax --model.attention linear --out other
 says err 'model.attention'
 [ ! -e other ] || fail "a refused option left a folder"

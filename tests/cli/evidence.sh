@@ -42,9 +42,10 @@ cp -r experiments longer
 sed -i 's/steps: 40/steps: 400/' longer/tiny.yaml
 "$orthant" evidence tiny --experiments longer --out stopped --page docs/stopped.md --threads 1 >out 2>err &
 pid=$!
-await $pid test -e stopped/tiny/one.json
+await $pid test -e stopped/tiny/four/contest.json
 kill -INT $pid
 ended 130 $pid "the stopped call"
+says err 'stopped by signal 2.*; the same command goes on from here'
 [ ! -e stopped/tiny/four.json ] || fail "it was stopped too late to say anything"
 [ -e stopped/tiny/declared.json ] || fail "nothing was declared"
 expect 0 evidence --no-run --experiments longer --out stopped --page docs/stopped.md
@@ -107,6 +108,38 @@ expect 2 evidence --no-run tiny
 expect 1 evidence --experiments data
 says err 'holds no experiments'
 
+# Speeds come out of the contest's own rounds, whatever they are here; and the order of two contests out of their pairs.
+mkdir timed
+sed 's/text.txt/data\/text.txt/; s/fixed-random better than softmax/softmax @ one faster than fixed-random @ one/
+    s/softmax @ one as good as softmax @ four/ranking @ one same as ranking @ four/' kept >timed/tiny.yaml
+cp text.txt data/
+expect 0 evidence --experiments timed --out timed-runs --page docs/timed.md
+says docs/timed.md '| softmax @ one faster than fixed-random @ one | one | [0-9.]* times as fast ([0-9.]* to [0-9.]*) |'
+says docs/timed.md '| ranking @ one same as ranking @ four | one, four | pairs: 1 alike, 0 opposed, 0 not told in both | the same order | holds here |'
+says docs/timed.json '"pairs": {'
+
 # The project's own experiments can be read.
 expect 0 evidence --list --experiments "$source/experiments"
 [ "$(grep -c ' not run$' out)" = "$(ls "$source/experiments/"*.yaml | wc -l)" ] || fail "not every experiment is listed"
+
+# Pre-training and what follows it in one experiment: each attention goes on from its own runs; these must still be there.
+mkdir starts
+awk 'BEGIN { for (i = 0; i < 120; i++) print (i * 7 % 5 < 2 ? "pos" : "neg") "\tthe word " (i * 7 % 5 < 2 ? "good" : "bad") }' \
+    >data/class.tsv
+sed 's/fixed-random better than softmax/fixed-random @ fine better than softmax @ fine/; /softmax @ one/d; /axis:/d
+    s/{name: one.*/{name: pre, set: {data.task: mlm}}/; s/text.txt/data\/text.txt/
+    s/{name: four.*/{name: fine, from: pre, set: {data.task: classify, data.train: data\/class.tsv, train.seed: 12}}/' kept \
+    >starts/tiny.yaml
+expect 0 evidence --experiments starts --out start-runs --page docs/starts.md
+! grep -q 'not given' err || fail "options are said to be the task's, and an experiment has the plain defaults"
+says err 'of the same attention in start-runs/tiny/pre, and of the same seed where it is there, else of the first one (of 14 from that of 11)'
+says start-runs/tiny/fine.json '"started_from":{"model":"sha256:[0-9a-f]*","run":"start-runs/tiny/pre/runs/attention-02/seed-13","seed":13}'
+says docs/starts.md 'Contests: `pre`: data.task = mlm; `fine`: runs start from those of `pre`, data.task = classify'
+says docs/starts.md '^Scores: `pre`: loss, differences in nats a masked token, less is better; `fine`: accuracy, '
+says docs/starts.json '"from": "pre"'
+expect 0 evidence --experiments starts --out start-runs --page docs/starts.md
+rm -r start-runs/tiny/fine* start-runs/tiny/pre
+expect 1 evidence --experiments starts --out start-runs --page docs/starts.md
+says err 'tiny: the contest fine starts from the runs of pre, and these are not there: .*; remove pre.json'
+rm start-runs/tiny/pre.json
+expect 0 evidence --experiments starts --out start-runs --page docs/starts.md

@@ -35,6 +35,13 @@ says err 'm was trained with model.heads = 4, and here it is 2'
 expect 0 train --config tiny.yaml --init m --train.steps 1 --out l
 says err 'not taken: 17 (there in another stack)$'
 
+# A run that began without one does not go on with one, and that is the reason that is given: the vocabulary of the
+# other one has no digits.
+expect 0 train --config tiny.yaml --train.steps 1 --out letters
+expect 0 train --config tiny.yaml --task classify --data.train class.tsv --data.tokenizer char --train.steps 5 --out own
+expect 2 train --resume --init letters --out own
+says err 'own was begun without train.init, and now one is given'
+
 # A run that was killed goes on with the same bits; without the model it started from, or with another, it does not.
 "$orthant" train $classify --init m --out g --train.steps 400 --train.checkpoint_every 1 >out 2>err &
 pid=$!

@@ -37,6 +37,12 @@ awk '
     NR > 1 && (off($3, 2 * ($1 - 1) / $1 * gradients) || off($2, 8 * $3 / 1e9 + (2 + NR - 1) * 1e-3)) { wrong = 1 }
     END { exit wrong }' rows || fail "what plan says of ranks: $(cat rows)"
 
+# A number of ranks that train would refuse is said to be one.
+expect 0 plan --config tiny.yaml --ranks 7 --train.accumulate 1
+says out '^7 ranks do not: give train.accumulate a multiple of 7'
+expect 0 plan --config tiny.yaml --ranks 7 --train.accumulate 14
+! grep -q 'ranks do not' out || fail "7 ranks do not divide 14 micro-batches"
+
 # With shards the first of four ranks has the moments, 8 bytes a number, of one run of 65,536 numbers; how many all have is
 # in a checkpoint. Of the second bucket, which is shorter than four runs, it has no shard, and so three shards less come in.
 plan="plan --config tiny.yaml --model.width 128 --train.accumulate 4"

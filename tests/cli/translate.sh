@@ -40,6 +40,9 @@ translate other one
 head -n 1 lines | sed 's/$/\r/' >one
 translate other one
 [ "$(cat other)" = "$(head -n 1 all)" ] || fail "a carriage return is read as text"
+{ printf '\357\273\277'; cat lines; } >marked
+translate other marked
+same all other
 
 # ---- scores and lists
 translate scores lines --scores
@@ -83,6 +86,33 @@ says out '"nearest": "pattern(previous)"'
 sed -n 's/.*"deviation": \([^,]*\),*/\1/p' out >deviations
 awk '$1 > 1e-5 { exit 1 }' deviations || fail "the maps do not give what the layers gave"
 
+# ---- alignments (test_inspect has the numbers): behind what is written, in every form; words of the line and of the text
+translate linked lines --alignment
+sed 's/ |||[ 0-9-]*$//' linked >other
+same all other
+paste lines all linked | awk -F'\t' '{ n = split($2, w, " "); m = split($1, v, " "); l = split(substr($3, length($2) + 6), link, " ")
+    if (l != n) exit 1
+    for (i = 1; i <= l; i++) { split(link[i], p, "-"); if (p[1] < 0 || p[1] >= m || p[2] != i - 1) exit 1 } }' ||
+    fail "a word without its word"
+translate list lines --alignment --nbest 2
+[ "$(grep -cE '^[0-9]+ \|\|\| .* \|\|\| -[0-9.]+ \|\|\|( [0-9]+-[0-9]+)*$' list)" -eq 150 ] || fail "a list with alignments has another form"
+awk -F ' [|][|][|]' 'NR % 2 { print substr($2, 2) " |||" $4 }' list >other
+same linked other
+printf '\nab cd\n' >in
+translate scores in --alignment --scores
+[ "$(sed -n 1p scores)" = "$(printf '\t')" ] || fail "an empty line has an alignment"
+translate objects lines --alignment --json
+if command -v python3 >/dev/null; then
+    python3 -c 'import json
+for line, o in zip(open("linked"), map(json.loads, open("objects"))):
+    best = o["hypotheses"][0]
+    assert line == best["text"] + " |||" + "".join(" %d-%d" % tuple(l) for l in best["alignment"]) + "\n"' ||
+        fail "--json has another alignment"
+fi
+expect 0 train --task translate --data.train copy.tsv $model --train.steps 1 --out mapless --model.attention "cross: linformer(rank=4)"
+! "$orthant" translate mapless --alignment <lines >out 2>err || fail "an alignment of no map"
+says err 'an alignment is read from the map of cross-attention, and linformer has no map'
+
 # ---- what cannot write is refused before a step is done, alone and in a contest
 fitted='cross: performer(kernel=favor++)'
 expect 1 train --task translate --data.train copy.tsv $model --train.steps 120 --out f --model.attention "$fitted"
@@ -116,6 +146,9 @@ translate other none
 [ ! -s other ] || fail "something is written for nothing"
 
 # ---- wrong use
+expect 2 generate t --prompt "ab"
+says err 't was trained for the task "translate", .* takes runs of lm; use .orthant translate.'
+[ ! -s out ] || fail "a prompt is printed that nothing can follow"
 expect 2 translate t --nbest 2 --scores
 says err 'leave --scores out'
 expect 2 translate t --nbest 5 --beam 4
@@ -136,6 +169,16 @@ for signal in INT:130 TERM:143; do
     cat all all all | head -n "$(wc -l <cut)" >other
     same cut other
 done
+
+# ---- outputs that do not end are counted; those that do are not
+expect 0 train --task translate --data.train copy.tsv $model --model.context 3 --train.steps 1 --out short
+translate all lines
+! grep -q 'did not end' err || fail "outputs that end are said not to"
+printf 'ab cd\n\ncd ab\n' >in
+"$orthant" translate short --beam 1 --json <in >out 2>err || fail "translate of a run that cannot end"
+cut=$(grep -o '"ended": *false' out | wc -l)
+[ "$cut" -gt 0 ] || fail "all outputs of two tokens end"
+says err "^orthant: $cut of 2 outputs did not end within the 2 tokens that the model writes (model.context)"
 
 # ---- summaries are written by the same command
 expect 0 train --task summarize --data.train copy.tsv $model --train.steps 20 --out s

@@ -39,6 +39,10 @@ wrong 'give --in FILE and --out FILE' attend softmax
 wrong 'only for bash, zsh and fish' completion tcsh
 
 # Options that would do nothing.
+status=0
+cat text.txt | "$orthant" train --config tiny.yaml --data.train /dev/stdin --out x >out 2>err || status=$?
+[ $status -eq 2 ] || fail "a pipe that was read twice ended with $status"
+says err 'of a pipe nothing is left once a vocabulary was made of it: give a file'
 wrong 'train takes one attention' train --config tiny.yaml --attention softmax --attention random
 wrong 'train takes one attention' train --config tiny.yaml --attention softmax --model.attention random
 wrong 'model.attention would do nothing' compare --config tiny.yaml --model.attention softmax

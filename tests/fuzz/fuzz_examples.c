@@ -53,8 +53,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool parallel = answer == OA_ANSWER_TEXT && data[0] % 5 == 4;
     snprintf(list, sizeof list, parallel ? "%s,%s" : "%s", name, name);
     struct oa_example_request r = {
-        list,        data[1] & 1 ? list : "", data[1] & 2 ? list : "", columns[data[1] / 4 % 5], answer, 0.3, data[1],
-        data[1] & 64
+        .train = list,
+        .valid = data[1] & 1 ? list : "",
+        .test = data[1] & 2 ? list : "",
+        .columns = columns[data[1] / 4 % 5],
+        .answer = answer,
+        .valid_fraction = 0.3,
+        .split_seed = data[1],
+        .dialogues = data[1] & 64,
     };
     if (oa_example_texts_open(c, &r, &t) == OA_OK) {
         encode(c, &t);

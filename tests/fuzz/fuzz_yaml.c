@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[64];
     int fd = fuzz_file(data, size, path);
     oa_options_default(&o);
-    enum oa_error e = oa_options_load(c, &o, path);
+    enum oa_error e = oa_options_load(c, &o, path, NULL);
     if (e == OA_OK && (o.model_layers < 1 || o.train_batch < 1 || o.model_dropout < 0))
         abort();
     if (e != OA_OK && oa_status(c) != e)

@@ -5,9 +5,9 @@
  *     alibi   S_ij − m_h |i − j|                   Press, Smith, Lewis, ICLR 2022, arXiv 2108.12409
  *     t5      S_ij + b_h[bucket(j − i)], trained   Raffel et al., JMLR 2020, arXiv 1910.10683
  *
- * Slopes and buckets: device/cpu_relative.c, which makes a table by distance of them. H is the number of heads of the
- * group: the slopes are made to spread over the heads that have them, from a reach of a few tokens to one of hundreds,
- * and other heads of the layer, which look elsewhere, take no part in that.
+ * Slopes and buckets: device/cpu/cpu_relative.c, which makes a table by distance of them. H is the number of heads of
+ * the group: the slopes are made to spread over the heads that have them, from a reach of a few tokens to one of
+ * hundreds, and other heads of the layer, which look elsewhere, take no part in that.
  *
  * Shapes: relative.bias [H, buckets], one a layer (and group); with share=layers, as in T5, layer 0 has it for all.
  */

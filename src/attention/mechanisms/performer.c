@@ -10,12 +10,12 @@
  *     kernel=hyperbolic  φ(x) = (2r_0)^{−½} e^{−|x|²/2} [e^{Ωx}, e^{−Ωx}]     the same mean
  *     kernel=smreg       favor+ with rows of Ω of length √K: not e^{x·y}, but less variance
  *     kernel=favor++, sderf, aderf, saderf   positive features fitted to the queries and keys of each sequence and
- * head, which lowers the variance (device/cpu_random_statistics.c); in causal layers to
+ * head, which lowers the variance (device/cpu/cpu_random_statistics.c); in causal layers to
  * running averages over training steps, which are parameters that move (features.mean, features.square)
  *     kernel=relu        φ(x) = r_0^{−½} relu(Ωx) + 10⁻³
  *
  * Exponents reach hundreds. So each row of features is held relative to its largest; of queries that cancels, and the
- * engine weighs keys against the largest that the row sees (device/cpu_linear_attention.c). Nothing is added to
+ * engine weighs keys against the largest that the row sees (device/cpu/cpu_linear_attention.c). Nothing is added to
  * features, which would make the result depend on that scale. Denominators, relative like that, are clamped at 10⁻³⁰,
  * of trig at ±10⁻⁶. Factors common to all features (r_0^{−½}) cancel and are left out of the exponential ones.
  *

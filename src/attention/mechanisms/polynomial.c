@@ -6,7 +6,7 @@
  *
  * Even powers are ≥ 0, so no exponential is needed; a row whose denominator is exactly 0 is 0. Two forms give the same:
  *
- *     pair by pair, on an engine of its own (device/cpu_polynomial.c): 2(K + V) FLOPs a pair and head
+ *     pair by pair, on an engine of its own (device/cpu/cpu_polynomial.c): 2(K + V) FLOPs a pair and head
  *     p = 2: (q·k)² = φ(q)·φ(k) with the r = K(K + 1)/2 products of the elements of a row, those off the diagonal times
  *     √2, on the engine of linear attention, which makes them chunk by chunk: 4r(V + 1) a row and head, and inside the
  *     chunks of the causal form 64(r + V)

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tiles of plain attention where products run on tiles of the processor: the logits of one product, every row seeing an
+ * interval of keys. The kernels attention_tile and attention_tile_gradient then do a tile in one call each, with the
+ * bits of the separate steps of cpu_logits.c and cpu_logits_gradient.c, which do all the rest.
+ */
+#include "device/cpu/cpu_logits.h"
+#include "kernels/attention_tile.h"
+
+/* In one product: no table, no second part, no bias, nothing by distance, no weight of a mixture. */
+static bool one_product(const struct oa_logits *a)
+{
+    const struct oa_part *p = &a->part[0];
+    const double least = 1e-6; /* as in oa_tiles_logits */
+    return a->parts == 1 && p->kind == OA_PART_DOT && p->scale > least && !p->bias && !a->alpha && !a->distances.table;
+}
+
+bool oa_attention_on_tiles(const struct oa_device *d, const struct oa_logits *a, long key_block)
+{
+    const struct oa_support_functions *f = oa_support_functions(&a->support);
+    bool intervals = !f || f->row || !f->visible;
+    return d->cpu->kernels.attention_tile && one_product(a) && !oa_tables_shared(a) && intervals &&
+           key_block <= OA_ATTENTION_COLS && a->part[0].width <= OA_ATTENTION_WIDTH &&
+           a->shape.value_width <= OA_ATTENTION_WIDTH;
+}
+
+/* Rows of the block at work. */
+static const void *rows_of(const struct oa_tiles *t, const struct oa_packed *x)
+{
+    return oa_act_at(t->d, x->x, (t->rows.begin - x->begin) * x->ld);
+}
+
+static struct oa_attention_keys keys_of(const struct oa_tiles *t, const struct oa_packed *x)
+{
+    return (struct oa_attention_keys){ x->x, t->cols.begin - x->begin, x->rows, x->width, x->ld, x->pair, x->tiles };
+}
+
+static struct oa_attention_tile tile_at_work(const struct oa_tiles *t)
+{
+    struct oa_attention_tile x = { .rows = t->padded_rows,
+                                   .cols = t->padded_cols,
+                                   .scale = t->a->part[0].scale,
+                                   .low = t->tile_low,
+                                   .high = t->tile_high,
+                                   .q = rows_of(t, &t->q[0]),
+                                   .ldq = t->q[0].ld,
+                                   .k = keys_of(t, &t->k[0]),
+                                   .v = keys_of(t, &t->v),
+                                   .keep = t->a->keep,
+                                   .dropout = t->a->dropout };
+    oa_tiles_dropout_blocks(t, &x.block0, &x.blocks_a_row);
+    return x;
+}
+
+void oa_attention_add_tile(struct oa_tiles *t, const struct oa_attention_sums *sums)
+{
+    struct oa_attention_tile x = tile_at_work(t);
+    t->d->cpu->kernels.attention_tile(t->gemm, &t->d->cpu->kernels, &x, sums);
+}
+
+void oa_attention_add_gradient(struct oa_tiles *t, struct oa_attention_gradient *g)
+{
+    struct oa_attention_tile x = tile_at_work(t);
+    g->d_o = rows_of(t, &t->d_o);
+    g->ldo = t->d_o.ld;
+    t->d->cpu->kernels.attention_tile_gradient(t->gemm, &t->d->cpu->kernels, &x, g);
+}
+
+/* Sums of 16 keys from key i on: [width, 16]. */
+static const void *sums_from(const struct oa_tiles *t, const void *sums, long i, long width)
+{
+    return oa_real_at(t->d, sums, i * oa_tile_round(width));
+}
+
+void oa_attention_store(const struct oa_tiles *t, const void *sums, long rows, long width, const void *factor, void *x,
+                        long ld)
+{
+    for (long i = 0; i < rows; i += OA_LANES)
+        t->d->cpu->kernels.lanes_out(oa_min(OA_LANES, rows - i), width, NULL, factor, sums_from(t, sums, i, width),
+                                     oa_act_at(t->d, x, i * ld), ld);
+}
+
+void oa_attention_add(const struct oa_tiles *t, const void *sums, long rows, long width, double factor, void *row,
+                      void *x)
+{
+    for (long i = 0; i < rows; i++) {
+        const void *lane = oa_real_at(t->d, sums_from(t, sums, i / OA_LANES * OA_LANES, width), i % OA_LANES);
+        for (long j = 0; j < width; j++)
+            oa_real_set(t->d, row, j, oa_real_get(t->d, lane, j * OA_LANES));
+        t->d->cpu->kernels.axpy(width, factor, row, oa_real_at(t->d, x, i * width));
+    }
+}

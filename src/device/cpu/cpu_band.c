@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Weights over a band of keys around each query, given by position (hard-coded Gaussian heads: You, Sun, Iyyer 2020)
+ * or by filters (light and dynamic convolutions: Wu et al. 2019). Tap k of row i is key j = i + k − before:
+ *
+ *     O_i = Σ_k w_ik v_{i+k−before} over the taps on real keys,   w_i = softmax of the logits ℓ_i
+ *
+ * over all taps, so that those off the sequence keep their share, or with `renormalise` over the real ones. The logits
+ * of a filter are one row for each head, or one for each token and head. A Gaussian has ℓ_ij = −(j − c)²/2σ² with
+ * c = i + offset, and without `renormalise` w_ij = e^ℓ/(σ√2π).
+ *
+ * How wide is a Gaussian? With j' the visible key nearest to c, at the distance δ, a key m places further on has
+ * ((δ + m)² − δ²)/2σ² ≥ m²/2σ² less of a logit: beyond m = 9.2σ a weight is below 5e-19 of the largest of its row, and
+ * all of them together below what a double resolves. The band lies around j', not c, so this also holds for rows whose
+ * centre is off the sequence.
+ *
+ * Backward, with dw_ik = dO_i·v_j on real keys and 0 off them:
+ *     dv_j = Σ_i w_ij dO_i,      dℓ_ik = w_ik (dw_ik − Σ_l w_il dw_il),
+ * and a row of logits that all tokens share gets Σ_bi dℓ_i: one sum for each (b,h), added in the order of b.
+ *
+ * [B·S, H·V] → [B·T, H·V]; 2·T·taps·V FLOPs a (b,h), which is an item; memory a worker O(S·V).
+ */
+#include "device/cpu/cpu.h"
+
+#include <math.h>
+#include <string.h>
+
+struct band {
+    struct oa_device *d;
+    const struct oa_band *a;
+    double *shared; /* [B, H, taps]: Σ_i dℓ_i; NULL when not wanted */
+};
+
+/* One (b,h), and the row at work: w[k] belongs to key first + k, visible are begin ≤ k < end. */
+struct rows {
+    struct oa_device *d;
+    const struct oa_band *a;
+    long b, h, queries, keys;
+    long first, count, begin, end;
+    double *w, *dw;
+    void *v, *row, *logits, *dv; /* real: [keys, V], [V], [taps], [keys, V] */
+};
+
+static long clamp(long x, long low, long high)
+{
+    return oa_max(low, oa_min(x, high));
+}
+
+/* ---- the weights of a row ------------------------------------------------------------------------------------- */
+
+/* Keys of the band of row i; true when they are those of the row before, shifted by one. */
+static bool place_row(struct rows *r, long i)
+{
+    const struct oa_band *a = r->a;
+    long p = a->shape.first + i, first = p - a->before, count = a->taps;
+    long keys = a->shape.causal ? oa_min(r->keys, p + 1) : r->keys;
+    if (a->taps == 0) {
+        long near = clamp(lround((double)p + a->offset), 0, oa_max(0, keys - 1)), reach = oa_band_reach(a->sigma);
+        first = oa_max(0, near - reach);
+        count = oa_max(0, oa_min(keys, near + reach + 1) - first);
+    }
+    long begin = oa_max(0, -first), end = clamp(keys - first, begin, oa_max(begin, count));
+    bool same = i > 0 && first == r->first + 1 && count == r->count && begin == r->begin && end == r->end;
+    r->first = first;
+    r->count = count;
+    r->begin = begin;
+    r->end = end;
+    return same;
+}
+
+static void read_logits(struct rows *r, long i)
+{
+    const struct oa_band *a = r->a;
+    const void *logits = oa_real_at(r->d, a->logits, r->h * a->taps);
+    for (long k = 0; k < r->count && a->taps == 0; k++) {
+        double z = ((double)(r->first + k - a->shape.first - i) - a->offset) / a->sigma;
+        r->w[k] = -z * z / 2;
+    }
+    if (a->taps > 0 && a->tokens) {
+        long at = (r->b * a->shape.queries + i) * a->ldlogits + r->h * a->taps;
+        r->d->cpu->kernels.real_from_act(a->taps, oa_act_at(r->d, a->logits, at), r->logits);
+        logits = r->logits;
+    }
+    for (long k = 0; k < a->taps; k++)
+        r->w[k] = oa_real_get(r->d, logits, k);
+}
+
+/* e^ℓ over its sum over begin ≤ k < end; nothing elsewhere. */
+static void softmax(double *w, long count, long begin, long end)
+{
+    double top = -INFINITY, sum = 0;
+    for (long k = begin; k < end; k++)
+        top = fmax(top, w[k]);
+    for (long k = 0; k < count; k++) {
+        w[k] = k >= begin && k < end ? exp(w[k] - top) : 0;
+        sum += w[k];
+    }
+    for (long k = begin; k < end; k++)
+        w[k] /= sum;
+}
+
+static void weigh_row(struct rows *r, long i)
+{
+    const struct oa_band *a = r->a;
+    bool same = place_row(r, i);
+    if (same && !a->tokens)
+        return;
+    read_logits(r, i);
+    if (a->renormalise)
+        softmax(r->w, r->count, r->begin, r->end);
+    else if (a->taps > 0)
+        softmax(r->w, r->count, 0, r->count);
+    for (long k = 0; k < r->count && a->taps == 0 && !a->renormalise; k++)
+        r->w[k] = exp(r->w[k]) / (a->sigma * sqrt(2 * acos(-1)));
+}
+
+/* ---- rows of values ------------------------------------------------------------------------------------------- */
+
+static void *act_row(const struct rows *r, const void *x, long ld, long length, long i)
+{
+    return oa_act_at(r->d, x, (r->b * length + i) * ld + r->h * r->a->shape.value_width);
+}
+
+static void *real_row(const struct rows *r, void *x, long j)
+{
+    return oa_real_at(r->d, x, j * r->a->shape.value_width);
+}
+
+static void clear(const struct rows *r, void *x)
+{
+    memset(x, 0, (size_t)r->a->shape.value_width * r->d->numbers.real_size);
+}
+
+static void zero_acts(const struct rows *r, void *x)
+{
+    memset(x, 0, (size_t)r->a->shape.value_width * r->d->numbers.act_size);
+}
+
+static void *take(const struct rows *r, const struct oa_worker *w, long n, bool *failed)
+{
+    void *x = oa_arena_take(w->scratch, (size_t)oa_max(1, n) * r->d->numbers.real_size);
+    *failed |= !x;
+    return x;
+}
+
+static bool open_rows(struct rows *r, const struct band *f, long item, const struct oa_worker *w)
+{
+    const struct oa_band *a = f->a;
+    const struct oa_attention_shape *s = &a->shape;
+    long V = s->value_width, taps = oa_band_taps(a);
+    bool failed = false;
+    *r = (struct rows){ .d = f->d, .a = a, .b = item / s->heads, .h = item % s->heads };
+    r->queries = oa_real_length(s->query_lengths, r->b, s->queries);
+    r->keys = oa_real_length(s->key_lengths, r->b, s->keys);
+    r->w = oa_arena_take(w->scratch, (size_t)oa_max(1, taps) * sizeof *r->w);
+    r->dw = oa_arena_take(w->scratch, (size_t)oa_max(1, taps) * sizeof *r->dw);
+    r->v = take(r, w, r->keys * V, &failed);
+    r->dv = take(r, w, r->keys * V, &failed);
+    r->row = take(r, w, V, &failed);
+    r->logits = take(r, w, taps, &failed);
+    if (failed || !r->w || !r->dw)
+        return false;
+    f->d->cpu->kernels.tile_to_real(r->keys, V, act_row(r, a->v, a->ldv, s->keys, 0), a->ldv, r->v, V);
+    return true;
+}
+
+/* ---- forward -------------------------------------------------------------------------------------------------- */
+
+static void forward_item(void *argument, long item, const struct oa_worker *w)
+{
+    const struct band *f = argument;
+    const struct oa_band *a = f->a;
+    struct rows r;
+    if (!open_rows(&r, f, item, w))
+        return;
+    for (long i = 0; i < r.queries; i++) {
+        weigh_row(&r, i);
+        clear(&r, r.row);
+        for (long k = r.begin; k < r.end; k++)
+            f->d->cpu->kernels.axpy(a->shape.value_width, r.w[k], real_row(&r, r.v, r.first + k), r.row);
+        f->d->cpu->kernels.act_from_real(a->shape.value_width, r.row, act_row(&r, a->o, a->ldo, a->shape.queries, i));
+    }
+    for (long i = r.queries; i < a->shape.queries; i++)
+        zero_acts(&r, act_row(&r, a->o, a->ldo, a->shape.queries, i));
+}
+
+void oa_cpu_band(struct oa_device *d, const struct oa_band *a)
+{
+    struct band f = { .d = d, .a = a };
+    oa_parallel(d->context, a->shape.batch * a->shape.heads, forward_item, &f);
+}
+
+/* ---- backward ------------------------------------------------------------------------------------------------- */
+
+/* dℓ of the row into r->dw. */
+static void logits_gradient(struct rows *r)
+{
+    long V = r->a->shape.value_width;
+    double mean = 0;
+    for (long k = 0; k < r->count; k++) {
+        bool seen = k >= r->begin && k < r->end;
+        r->dw[k] = seen ? r->d->cpu->kernels.dot(V, r->row, real_row(r, r->v, r->first + k)) : 0;
+        mean += r->w[k] * r->dw[k];
+    }
+    for (long k = 0; k < r->count; k++)
+        r->dw[k] = r->w[k] * (r->dw[k] - mean);
+}
+
+static void *token_logits(const struct rows *r, long i)
+{
+    const struct oa_band *a = r->a;
+    return oa_act_at(r->d, a->dlogits, (r->b * a->shape.queries + i) * a->ldlogits + r->h * a->taps);
+}
+
+static void store_logits(struct rows *r, long i, double *shared)
+{
+    logits_gradient(r);
+    for (long k = 0; k < r->count && shared; k++)
+        shared[k] += r->dw[k];
+    if (shared)
+        return;
+    for (long k = 0; k < r->count; k++)
+        oa_real_set(r->d, r->logits, k, r->dw[k]);
+    r->d->cpu->kernels.act_from_real(r->count, r->logits, token_logits(r, i));
+}
+
+static void gradient_rows(struct rows *r, double *shared)
+{
+    const struct oa_band *a = r->a;
+    long V = a->shape.value_width;
+    for (long i = 0; i < r->queries; i++) {
+        weigh_row(r, i);
+        r->d->cpu->kernels.real_from_act(V, act_row(r, a->d_o, a->ldo, a->shape.queries, i), r->row);
+        for (long k = r->begin; k < r->end && a->dv; k++)
+            r->d->cpu->kernels.axpy(V, r->w[k], r->row, real_row(r, r->dv, r->first + k));
+        if (a->dlogits)
+            store_logits(r, i, shared);
+    }
+}
+
+static void gradient_item(void *argument, long item, const struct oa_worker *w)
+{
+    const struct band *f = argument;
+    const struct oa_band *a = f->a;
+    const struct oa_attention_shape *s = &a->shape;
+    struct rows r;
+    if (!open_rows(&r, f, item, w))
+        return;
+    for (long j = 0; j < r.keys; j++)
+        clear(&r, real_row(&r, r.dv, j));
+    gradient_rows(&r, f->shared ? f->shared + item * a->taps : NULL);
+    for (long j = 0; j < r.keys && a->dv; j++)
+        f->d->cpu->kernels.act_from_real(s->value_width, real_row(&r, r.dv, j), act_row(&r, a->dv, a->ldv, s->keys, j));
+    for (long j = r.keys; j < s->keys && a->dv; j++)
+        zero_acts(&r, act_row(&r, a->dv, a->ldv, s->keys, j));
+    for (long i = r.queries; i < s->queries && a->dlogits && a->tokens; i++)
+        memset(token_logits(&r, i), 0, (size_t)a->taps * f->d->numbers.act_size);
+}
+
+static void add_shared(const struct band *f)
+{
+    const struct oa_attention_shape *s = &f->a->shape;
+    long each = s->heads * f->a->taps;
+    for (long at = 0; f->shared && at < each; at++) {
+        double sum = 0;
+        for (long b = 0; b < s->batch; b++)
+            sum += f->shared[b * each + at];
+        oa_real_set(f->d, f->a->dlogits, at, oa_real_get(f->d, f->a->dlogits, at) + sum);
+    }
+}
+
+void oa_cpu_band_gradient(struct oa_device *d, const struct oa_band *a)
+{
+    struct band f = { .d = d, .a = a };
+    size_t mark = oa_arena_mark(&d->scratch), bytes = oa_band_shared_bytes(a);
+    if (bytes)
+        f.shared = oa_arena_take(&d->scratch, bytes);
+    if (f.shared)
+        memset(f.shared, 0, bytes);
+    if ((a->dv || a->dlogits) && (f.shared || !bytes)) {
+        oa_parallel(d->context, a->shape.batch * a->shape.heads, gradient_item, &f);
+        add_shared(&f);
+    }
+    oa_arena_release(&d->scratch, mark);
+}

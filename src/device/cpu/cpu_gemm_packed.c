@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Matrix products for units that read packed operands: all workers pack B, then all make blocks of C from it. A product
+ * that has many columns is made in strips of them, whose B stays in the caches. What is cut, and how, depends on the
+ * shape only; the bits do not even depend on that. */
+#include "device/cpu/cpu.h"
+
+#define ITEM_WORK 20e6 /* multiply-adds worth an item */
+
+enum {
+    STRIP = 8 << 20,       /* bytes of packed B */
+    NARROWEST = 768,       /* columns of a strip, however many bytes */
+    PACK_BYTES = 64 << 10, /* worth an item */
+    PACK_DEPTH = 512,      /* of k in such an item, where the rows of B lie along its columns */
+    ROWS = 256,            /* of an item */
+    LEAST_ROWS = 128,
+    LEAST_COLS = 256,
+    MAX_ITEMS = 16,
+    WORTH = 1 << 20 /* bytes packed again and again without this */
+};
+
+/* Columns of a strip. */
+static long strip(const struct oa_gemm *g)
+{
+    long cols = oa_max(NARROWEST, STRIP / (2 * oa_max(1, g->k)));
+    long strips = oa_blocks(g->n, cols);
+    return oa_round_up(oa_blocks(g->n, strips), OA_PANEL);
+}
+
+static struct oa_gemm strip_of(const struct oa_gemm *g)
+{
+    struct oa_gemm s = *g;
+    s.n = oa_min(g->n, strip(g));
+    return s;
+}
+
+size_t oa_packed_bytes(const struct oa_device *d, const struct oa_gemm *g)
+{
+    if (!d->cpu->kernels.gemm_part || (double)oa_blocks(g->m, ROWS) * (double)g->n * (double)g->k * 2 < WORTH ||
+        g->m <= ROWS)
+        return 0;
+    struct oa_gemm s = strip_of(g);
+    return d->cpu->kernels.gemm_packed_bytes(&s);
+}
+
+struct packed {
+    struct oa_device *d;
+    const struct oa_gemm *g;
+    const void *a, *b;
+    void *c, *packed;
+    long rows, cols, across; /* of a block of one item; blocks from left to right */
+};
+
+static struct oa_gemm_part part_of(const struct packed *t, long item, long rows, long cols)
+{
+    long i = item / t->across * t->rows, j = item % t->across * t->cols;
+    return (struct oa_gemm_part){ i, oa_min(t->rows, rows - i), j, oa_min(t->cols, cols - j), 0 };
+}
+
+static void pack_item(void *argument, long item, const struct oa_worker *worker)
+{
+    const struct packed *t = argument;
+    (void)worker;
+    struct oa_gemm_part part = part_of(t, item, t->g->k, t->g->n);
+    t->d->cpu->kernels.gemm_pack(t->g, &part, t->b, t->packed);
+}
+
+static void multiply_item(void *argument, long item, const struct oa_worker *worker)
+{
+    const struct packed *t = argument;
+    struct oa_gemm_part part = part_of(t, item, t->g->m, t->g->n);
+    t->d->cpu->kernels.gemm_part(t->d->cpu->gemm[worker->index], t->g, &part, t->a, t->b, t->packed, t->c);
+}
+
+static void pack_strip(struct packed *t)
+{
+    const struct oa_gemm *g = t->g;
+    t->rows = g->tb ? oa_round_up(g->k, OA_PANEL) : PACK_DEPTH;
+    t->cols = oa_round_up(oa_max(1, PACK_BYTES / (2 * t->rows)), OA_PANEL);
+    t->across = oa_blocks(g->n, t->cols);
+    oa_parallel(t->d->context, t->across * oa_blocks(g->k, t->rows), pack_item, t);
+}
+
+/* Tall blocks, since a block's rows are what a panel of B is read for; narrower ones until there are enough. */
+static void multiply_strip(struct packed *t)
+{
+    const struct oa_gemm *g = t->g;
+    double wanted = (double)g->m * (double)g->n * (double)g->k / ITEM_WORK;
+    t->rows = oa_min(ROWS, oa_round_up(g->m, OA_PANEL));
+    t->cols = oa_round_up(g->n, OA_PANEL);
+    while (oa_blocks(g->m, t->rows) * oa_blocks(g->n, t->cols) < (wanted < MAX_ITEMS ? wanted : MAX_ITEMS)) {
+        if (t->cols >= 2 * LEAST_COLS)
+            t->cols = oa_round_up(t->cols / 2, OA_PANEL);
+        else if (t->rows > LEAST_ROWS)
+            t->rows = oa_round_up(t->rows / 2, OA_PANEL);
+        else
+            break;
+    }
+    t->across = oa_blocks(g->n, t->cols);
+    oa_parallel(t->d->context, t->across * oa_blocks(g->m, t->rows), multiply_item, t);
+}
+
+void oa_packed_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b, void *c)
+{
+    size_t mark = oa_arena_mark(&d->scratch);
+    struct oa_gemm s = strip_of(g);
+    struct packed t = { .d = d, .g = &s, .a = a, .packed = oa_arena_take(&d->scratch, oa_packed_bytes(d, g)) };
+    long cols = s.n;
+    for (long j = 0; j < g->n && t.packed; j += cols) {
+        s.n = oa_min(cols, g->n - j);
+        t.b = oa_act_at(d, b, g->tb ? j * g->ldb : j);
+        t.c = g->real_out ? oa_real_at(d, c, j) : oa_act_at(d, c, j);
+        pack_strip(&t);
+        multiply_strip(&t);
+    }
+    oa_arena_release(&d->scratch, mark);
+}

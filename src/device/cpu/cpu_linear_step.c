@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Linear attention for one token that has a state, as decoding asks for it: the recurrence itself (Katharopoulos et al.
+ * 2020; the scales are those of cpu_linear_attention.c),
+ *
+ *     c' = max(c, c_j),  S ← e^{c−c'} S + e^{c_j−c'} φ_k vᵀ,  z ← e^{c−c'} z + e^{c_j−c'} φ_k,  c ← c',
+ *     O = φ_qᵀS / (φ_q·z and a policy).
+ *
+ * Chunks of one token would fill the matrix units with zeros. In cross-attention, when the memory has been read, there
+ * is no key and only the last line remains. 4rV FLOPs a head; an item is a (b,h).
+ */
+#include "base/bugs.h"
+#include "device/cpu/cpu.h"
+
+#include <math.h>
+#include <string.h>
+
+struct call {
+    struct oa_device *d;
+    const struct oa_linear_attention *a;
+};
+
+struct token {
+    struct oa_device *d;
+    const struct oa_linear_attention *a;
+    long b, h;
+    void *sums, *z; /* real [r, V], [r]: the state; its scale comes after z */
+    double scale;
+    void *phi, *v, *o; /* real [r], [V], [V] */
+    void *act;         /* act [r] */
+};
+
+static bool open_token(struct token *t, const struct call *f, long item, const struct oa_worker *w)
+{
+    const struct oa_linear_attention *a = f->a;
+    size_t real = f->d->numbers.real_size;
+    long r = a->features, V = a->shape.value_width;
+    *t = (struct token){ .d = f->d, .a = a, .b = item / a->shape.heads, .h = item % a->shape.heads };
+    t->sums = oa_real_at(f->d, a->state, item * (r * V + r + 1));
+    t->z = oa_real_at(f->d, t->sums, r * V);
+    t->phi = oa_arena_take(w->scratch, (size_t)r * real);
+    t->v = oa_arena_take(w->scratch, (size_t)V * real);
+    t->o = oa_arena_take(w->scratch, (size_t)V * real);
+    t->act = oa_arena_take(w->scratch, (size_t)r * f->d->numbers.act_size);
+    if (!t->phi || !t->v || !t->o || !t->act)
+        return false;
+    t->scale = a->begun ? oa_real_get(f->d, t->z, r) : -INFINITY;
+    if (!a->begun)
+        memset(t->sums, 0, (size_t)(r * V + r) * real);
+    return true;
+}
+
+/* The features of the query or key into t->phi. */
+static void read_features(struct token *t, const void *x, long ld)
+{
+    const struct oa_linear_attention *a = t->a;
+    const struct oa_kernels *k = &t->d->cpu->kernels;
+    long width = a->squared_width ? a->squared_width : a->features;
+    const void *row = oa_act_at(t->d, x, t->b * ld + t->h * width);
+    if (a->squared_width) {
+        k->quadratic(1, width, a->squared, row, width, t->act, a->features);
+        row = t->act;
+    }
+    k->real_from_act(a->features, row, t->phi);
+}
+
+static double scale_of(const struct token *t, const void *scales)
+{
+    return scales ? oa_real_get(t->d, scales, t->b * t->a->shape.heads + t->h) : 0;
+}
+
+static void rescale(struct token *t, double to)
+{
+    const struct oa_kernels *k = &t->d->cpu->kernels;
+    long r = t->a->features, V = t->a->shape.value_width;
+    double from = t->scale;
+    t->scale = to;
+    if (from == to || isinf(from)) /* nothing to do; nothing there */
+        return;
+    oa_real_set(t->d, t->v, 0, exp(from - to));
+    k->scale_rows(1, r * V + r, t->v, t->sums, 0);
+}
+
+static void add_key(struct token *t)
+{
+    const struct oa_linear_attention *a = t->a;
+    const struct oa_kernels *k = &t->d->cpu->kernels;
+    long V = a->shape.value_width;
+    double own = scale_of(t, a->key_scale);
+    rescale(t, fmax(t->scale, own));
+    double weight = exp(own - t->scale);
+    read_features(t, a->fk, a->ldfk);
+    k->real_from_act(V, oa_act_at(t->d, a->v, t->b * a->ldv + t->h * V), t->v);
+    k->axpy(a->features, weight, t->phi, t->z);
+    for (long c = 0; c < a->features; c++)
+        k->axpy(V, weight * oa_real_get(t->d, t->phi, c), t->v, oa_real_at(t->d, t->sums, c * V));
+}
+
+static void ask(struct token *t)
+{
+    const struct oa_linear_attention *a = t->a;
+    const struct oa_kernels *k = &t->d->cpu->kernels;
+    long V = a->shape.value_width;
+    double epsilon = a->query_scale ? a->epsilon * exp(-scale_of(t, a->query_scale) - t->scale) : a->epsilon;
+    read_features(t, a->fq, a->ldfq);
+    memset(t->o, 0, (size_t)V * k->real_size);
+    for (long c = 0; c < a->features; c++)
+        k->axpy(V, oa_real_get(t->d, t->phi, c), oa_real_at(t->d, t->sums, c * V), t->o);
+    double den = oa_guarded_denominator(a->policy, epsilon, k->dot(a->features, t->phi, t->z));
+    oa_real_set(t->d, a->den, t->b * a->shape.heads + t->h, den);
+    oa_real_set(t->d, t->v, 0, den == 0 ? 0 : 1 / den);
+    k->scale_rows(1, V, t->v, t->o, 0);
+    k->act_from_real(V, t->o, oa_act_at(t->d, a->o, t->b * a->ldo + t->h * V));
+}
+
+static void step_item(void *argument, long item, const struct oa_worker *w)
+{
+    struct token t;
+    if (!open_token(&t, argument, item, w))
+        return;
+    if (OA_BUG(SUMS_WITHOUT_THE_TOKEN))
+        ask(&t);
+    if (t.a->shape.keys > 0)
+        add_key(&t);
+    if (!OA_BUG(SUMS_WITHOUT_THE_TOKEN))
+        ask(&t);
+    oa_real_set(t.d, t.z, t.a->features, t.scale);
+}
+
+bool oa_linear_step_wanted(const struct oa_linear_attention *a)
+{
+    return a->state && a->shape.queries == 1 && (a->shape.causal || (a->begun && a->shape.keys == 0));
+}
+
+void oa_linear_step(struct oa_device *d, const struct oa_linear_attention *a)
+{
+    struct call f = { d, a };
+    oa_parallel(d->context, a->shape.batch * a->shape.heads, step_item, &f);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The logits engine, forward: S = Σ_c α_c S^c, P = softmax of S over the visible keys, O = P V, without S or P in
+ * memory. Online softmax (Milakov & Gimelshein 2018) over tiles (Rabe & Staats 2021; Dao et al. 2022): with running
+ * maximum m and sum z of a row,
+ *
+ *     m' = max(m, max_j S_ij),  z' = z e^{m−m'} + Σ_j e^{S_ij−m'},  acc' = acc e^{m−m'} + Σ_j e^{S_ij−m'} v_j,
+ *
+ * and at the end O = acc/z, lse = m + log z. A row that sees nothing has z = 0: O = 0, lse = −∞.
+ *
+ * [B·T, H·K] × [B·S, H·K] × [B·S, H·V] → [B·T, H·V]; 2·pairs·(K + V) FLOPs, O(query_block·key_block + S(K + V))
+ * memory a worker. An item is a (b,h); where these are few, a few blocks of queries of one.
+ */
+#include "device/cpu/cpu_logits.h"
+#include "base/bugs.h"
+#include "kernels/attention_tile.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    ENOUGH_ITEMS = 8,  /* (b,h) that are cut no further */
+    BLOCKS_AN_ITEM = 4 /* query blocks of an item when they are: keys are packed once for all of them */
+};
+
+struct forward {
+    struct oa_device *d;
+    const struct oa_logits *a;
+    long cuts, rows; /* items of one (b,h); rows of each */
+};
+
+/* What the query blocks at work gather; where each has met all keys before the next begins, they have one room. */
+struct sums {
+    long begin;                 /* the first row */
+    void *m, *z;                /* real [rows] */
+    void *o;                    /* real [rows, V] */
+    void *rescale, *p;          /* of a tile: real [query_block], act [query_block, key_block] */
+    bool met[OA_PACKED_BLOCKS]; /* of the blocks: a tile was there */
+};
+
+static void take_sums(struct oa_tiles *t, struct sums *s)
+{
+    size_t real = t->d->numbers.real_size;
+    long rows = oa_tiles_rows_at_once(t);
+    s->m = oa_tiles_take(t, rows, real);
+    s->z = oa_tiles_take(t, rows, real);
+    s->o = oa_tiles_take(t, rows * t->a->shape.value_width, real);
+    s->rescale = oa_tiles_take(t, t->query_block, real);
+    s->p = t->on_tiles ? NULL : oa_tiles_take(t, t->query_block * t->key_block, t->d->numbers.act_size);
+}
+
+/* Those of the block at work. */
+static struct sums sums_of_block(const struct oa_tiles *t, const struct sums *s)
+{
+    long row = t->rows.begin - s->begin;
+    return (struct sums){ .m = oa_real_at(t->d, s->m, row),
+                          .z = oa_real_at(t->d, s->z, row),
+                          .o = oa_real_at(t->d, s->o, row * t->a->shape.value_width),
+                          .rescale = s->rescale,
+                          .p = s->p };
+}
+
+static void add_tile(struct oa_tiles *t, struct sums *s, bool first)
+{
+    const struct oa_kernels *k = &t->d->cpu->kernels;
+    if (t->on_tiles) {
+        oa_attention_add_tile(t, &(struct oa_attention_sums){ s->m, s->z, s->rescale, s->o, first });
+        return;
+    }
+    double factor = oa_tiles_logits(t);
+    k->softmax_tile(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, t->s, t->padded_cols, s->m, s->z,
+                    s->rescale);
+    oa_tiles_dropout(t, t->s); /* after z: P is normalised before it is dropped */
+    if (!first)
+        k->scale_rows(t->padded_rows, t->v.width, s->rescale, s->o, t->v.width);
+    oa_tiles_keys_product(t, oa_tiles_act(t, t->s, s->p), t->v, s->o, !first);
+}
+
+static void *output_row(const struct oa_tiles *t, long i)
+{
+    const struct oa_logits *a = t->a;
+    return oa_act_at(t->d, a->o, (t->b * a->shape.queries + i) * a->ldo + t->h * a->shape.value_width);
+}
+
+static void *lse_row(const struct oa_tiles *t, long i)
+{
+    const struct oa_attention_shape *s = &t->a->shape;
+    return oa_real_at(t->d, t->a->lse, (t->b * s->heads + t->h) * s->queries + i);
+}
+
+/* o / z and lse of the rows of the block. */
+static void finish_rows(struct oa_tiles *t, struct sums *s)
+{
+    struct oa_device *d = t->d;
+    long rows = oa_span_length(t->rows), v = t->a->shape.value_width;
+    void *lse = lse_row(t, t->rows.begin);
+    for (long i = 0; i < rows; i++) {
+        double z = oa_real_get(d, s->z, i);
+        oa_real_set(d, lse, i, z == 0 ? -INFINITY : oa_real_get(d, s->m, i) + log(z));
+        oa_real_set(d, s->z, i, z == 0 ? 0 : OA_BUG(RECIPROCAL_MISSING) ? z : 1 / z);
+    }
+    d->cpu->kernels.scale_rows(rows, v, s->z, s->o, v);
+    d->cpu->kernels.tile_to_act(rows, v, s->o, v, output_row(t, t->rows.begin), t->a->ldo);
+}
+
+static void empty_rows(struct oa_tiles *t, long begin, long end)
+{
+    size_t size = t->d->numbers.act_size;
+    if (begin >= end)
+        return;
+    oa_zero_rows(output_row(t, begin), (size_t)t->a->ldo * size, (size_t)t->a->shape.value_width * size, end - begin);
+    oa_real_fill(t->d, end - begin, -INFINITY, lse_row(t, begin));
+}
+
+/* The block at i0 with keys `cols`, which are the last that it may meet or not. */
+static void forward_block(struct oa_tiles *t, struct sums *all, long i0, struct oa_span cols, bool last)
+{
+    long end = oa_min(i0 + t->query_block, t->a->shape.queries);
+    bool *met = &all->met[(i0 - all->begin) / t->query_block], sees = oa_tiles_block(t, i0, cols);
+    struct sums s = sums_of_block(t, all);
+    if (sees && !*met) {
+        oa_real_fill(t->d, t->padded_rows, -INFINITY, s.m);
+        oa_real_fill(t->d, t->padded_rows, 0, s.z);
+    }
+    for (; sees && oa_tiles_next(t); *met = true)
+        add_tile(t, &s, !*met);
+    if (last && *met)
+        finish_rows(t, &s);
+    if (last)
+        empty_rows(t, *met ? t->rows.end : i0, end);
+}
+
+/* Blocks of queries meet keys `cols`; where these are all that there are, each uses the room of the one before. */
+static void forward_blocks(struct oa_tiles *t, struct sums *s, struct oa_span rows, struct oa_span cols, bool all,
+                           bool last)
+{
+    size_t mark = oa_arena_mark(t->scratch);
+    oa_tiles_pack_keys(t, cols, false);
+    for (long i0 = rows.begin; i0 < rows.end && !t->failed; i0 += t->query_block) {
+        if (all)
+            s->begin = i0, s->met[0] = false;
+        forward_block(t, s, i0, cols, last);
+    }
+    oa_arena_release(t->scratch, mark);
+}
+
+/* The packed operands of so many query blocks exist at a time: with a sparse support they stay in the cache. */
+static void forward_rows(struct oa_tiles *t, struct sums *s, struct oa_span rows)
+{
+    size_t mark = oa_arena_mark(t->scratch);
+    struct oa_span seen = oa_tiles_seen(t, rows.begin, oa_max(rows.begin, oa_min(rows.end, t->queries)));
+    long step = oa_tiles_keys_at_once(t, seen), j = seen.begin;
+    bool all = oa_span_length(seen) <= step;
+    s->begin = rows.begin;
+    memset(s->met, 0, sizeof s->met);
+    oa_tiles_pack_queries(t, rows, false);
+    do
+        forward_blocks(t, s, rows, (struct oa_span){ j, oa_min(j + step, seen.end) }, all, j + step >= seen.end);
+    while ((j += step) < seen.end);
+    oa_arena_release(t->scratch, mark);
+}
+
+static void forward_item(void *argument, long item, const struct oa_worker *w)
+{
+    struct forward *f = argument;
+    struct oa_tiles t;
+    struct sums s;
+    long head = item / f->cuts, begin = item % f->cuts * f->rows, end = oa_min(begin + f->rows, f->a->shape.queries);
+    oa_tiles_open(&t, f->d, f->a, w, f->d->cpu->kernels.key_block);
+    take_sums(&t, &s);
+    oa_tiles_head(&t, head / f->a->shape.heads, head % f->a->shape.heads);
+    long step = oa_tiles_rows_at_once(&t);
+    for (long i0 = begin; i0 < end && !t.failed; i0 += step)
+        forward_rows(&t, &s, (struct oa_span){ i0, oa_min(i0 + step, end) });
+}
+
+void oa_cpu_logits(struct oa_device *d, const struct oa_logits *a)
+{
+    if (oa_tables_shared(a)) {
+        oa_tables_forward(d, a);
+        return;
+    }
+    if (oa_pieces_wanted(a)) {
+        oa_pieces_forward(d, a);
+        return;
+    }
+    if (a->shape.queries == 1 && a->keep >= 1) {
+        oa_row_forward(d, a);
+        return;
+    }
+    long heads = a->shape.batch * a->shape.heads;
+    struct forward f = { .d = d, .a = a, .cuts = 1, .rows = a->shape.queries };
+    if (heads < ENOUGH_ITEMS) {
+        f.rows = BLOCKS_AN_ITEM * oa_tiles_query_block(d, a, d->cpu->kernels.key_block);
+        f.cuts = oa_blocks(a->shape.queries, f.rows);
+    }
+    oa_parallel(d->context, heads * f.cuts, forward_item, &f);
+}

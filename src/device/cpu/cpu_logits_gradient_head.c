@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The logits engine, backward: one (b,h) of an item. cpu_logits_gradient.c has the formulas.
+ */
+#include "base/bugs.h"
+#include "device/cpu/cpu_logits_gradient.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- what is wanted ------------------------------------------------------------------------------------------- */
+
+static bool wants_dq(const struct oa_backward *f, int c)
+{
+    const struct oa_part *p = &f->a->part[c];
+    return (f->sides & OA_QUERY_SIDE) && p->kind != OA_PART_TABLE && (p->dq || f->dalpha);
+}
+
+static bool wants_dfold(const struct oa_backward *f, int c)
+{
+    const struct oa_part *p = &f->a->part[c];
+    return (f->sides & OA_QUERY_SIDE) && p->kind == OA_PART_FOLD && (p->dk || f->dalpha);
+}
+
+static bool wants_dk(const struct oa_backward *f, int c)
+{
+    const struct oa_part *p = &f->a->part[c];
+    return (f->sides & OA_KEY_SIDE) && p->kind == OA_PART_DOT && p->dk;
+}
+
+static bool wants_dbias(const struct oa_backward *f, int c)
+{
+    const struct oa_part *p = &f->a->part[c];
+    return (f->sides & OA_KEY_SIDE) && p->kind == OA_PART_DOT && p->bias && p->dbias;
+}
+
+bool oa_wants_dtable(const struct oa_backward *f, int c)
+{
+    const struct oa_part *p = &f->a->part[c];
+    return (f->sides & OA_KEY_SIDE) && p->kind == OA_PART_TABLE && p->dtable;
+}
+
+bool oa_wants_dv(const struct oa_backward *f)
+{
+    return (f->sides & OA_KEY_SIDE) && f->a->dv;
+}
+
+bool oa_wants_logits(const struct oa_backward *f)
+{
+    bool wanted = (f->sides & OA_QUERY_SIDE) && (f->dalpha || f->distances);
+    for (int c = 0; c < f->a->parts; c++)
+        wanted |= wants_dq(f, c) || wants_dfold(f, c) || wants_dk(f, c) || wants_dbias(f, c) || oa_wants_dtable(f, c);
+    return wanted;
+}
+
+/* ---- memory --------------------------------------------------------------------------------------------------- */
+
+static long widest_row(const struct oa_tiles *t)
+{
+    long widest = oa_max(t->key_block, t->a->shape.value_width);
+    for (int c = 0; c < t->a->parts; c++)
+        if (t->a->part[c].kind != OA_PART_TABLE)
+            widest = oa_max(widest, oa_max(t->a->part[c].width, t->a->part[c].folds));
+    return widest;
+}
+
+void oa_gradient_open(struct oa_tiles *t, struct oa_gradients *g, const struct oa_backward *f)
+{
+    size_t real = t->d->numbers.real_size, act = t->d->numbers.act_size;
+    long tile = t->query_block * t->key_block, rows = oa_tiles_rows_at_once(t);
+    *g = (struct oa_gradients){ .f = f, .logits = oa_wants_logits(f) };
+    if (!t->on_tiles) {
+        g->p = oa_tiles_take(t, tile, real); /* D is dropped as reals first */
+        g->dp = oa_tiles_take(t, tile, real);
+        g->ds = oa_tiles_take(t, tile, act);
+    }
+    g->lse = oa_tiles_take(t, t->query_block, real);
+    g->delta = oa_tiles_take(t, t->query_block, real);
+    g->factor = oa_tiles_take(t, t->query_block, real);
+    g->row = oa_tiles_take(t, widest_row(t), real);
+    g->diagonals = f->distances ? oa_tiles_take(t, t->query_block + t->key_block, real) : NULL;
+    for (int c = 0; c < t->a->parts; c++) {
+        if (wants_dq(f, c))
+            g->dq[c] = oa_tiles_take(t, rows * t->a->part[c].width, real);
+        if (wants_dfold(f, c))
+            g->dfold[c] = oa_tiles_take(t, rows * t->a->part[c].folds, real);
+    }
+}
+
+static void *take_zeros(struct oa_tiles *t, long n)
+{
+    void *x = oa_tiles_take(t, n, t->d->numbers.real_size);
+    if (x)
+        memset(x, 0, (size_t)n * t->d->numbers.real_size);
+    return x;
+}
+
+/* What is taken for a (b,h): sums over its queries. */
+static void take_sums(struct oa_tiles *t, struct oa_gradients *g, struct oa_span cols)
+{
+    long rows = oa_tile_round(oa_span_length(cols));
+    g->cols = cols;
+    g->dv = oa_wants_dv(g->f) ? take_zeros(t, rows * oa_gradient_width(t, t->a->shape.value_width)) : NULL;
+    for (int c = 0; c < t->a->parts; c++) {
+        g->dk[c] = wants_dk(g->f, c) ? take_zeros(t, rows * oa_gradient_width(t, t->a->part[c].width)) : NULL;
+        g->dbias[c] = wants_dbias(g->f, c) ? take_zeros(t, rows) : NULL;
+    }
+}
+
+/* ---- one block of queries ------------------------------------------------------------------------------------- */
+
+static long output_at(const struct oa_tiles *t, long i)
+{
+    const struct oa_logits *a = t->a;
+    return (t->b * a->shape.queries + i) * a->ldo + t->h * a->shape.value_width;
+}
+
+static void load_rows(struct oa_tiles *t, struct oa_gradients *g)
+{
+    struct oa_device *d = t->d;
+    const struct oa_logits *a = t->a;
+    long rows = oa_span_length(t->rows), at = output_at(t, t->rows.begin);
+    long row = (t->b * a->shape.heads + t->h) * a->shape.queries + t->rows.begin;
+    oa_real_fill(d, t->padded_rows, -INFINITY, g->lse);
+    oa_real_fill(d, t->padded_rows, 0, g->delta);
+    memcpy(g->lse, oa_real_at(d, a->lse, row), (size_t)rows * d->numbers.real_size);
+    d->cpu->kernels.row_dots(rows, a->shape.value_width, oa_act_at(d, a->d_o, at), a->ldo, oa_act_at(d, a->o, at),
+                             a->ldo, g->delta);
+    if (OA_BUG(SOFTMAX_WITHOUT_DELTA))
+        oa_real_fill(d, t->padded_rows, 0, g->delta);
+}
+
+/* sums · factor, as acts. */
+static void store_rows(const struct oa_tiles *t, const struct oa_gradients *g, long rows, long width, double factor,
+                       void *sums, void *x, long ld)
+{
+    for (long i = 0; i < rows; i += t->query_block) {
+        long n = oa_min(t->query_block, rows - i);
+        void *from = oa_real_at(t->d, sums, i * width);
+        if (factor != 1) {
+            oa_real_fill(t->d, n, factor, g->factor);
+            t->d->cpu->kernels.scale_rows(n, width, g->factor, from, width);
+        }
+        t->d->cpu->kernels.tile_to_act(n, width, from, width, oa_act_at(t->d, x, i * ld), ld);
+    }
+}
+
+static void *part_rows(const struct oa_tiles *t, void *x, long ld, long length, long width, long i)
+{
+    return oa_act_at(t->d, x, (t->b * length + i) * ld + t->h * width);
+}
+
+/* Σ_i x_i·G_i over the rows of the block: x packed rows, G reals. */
+static double rows_dot(const struct oa_tiles *t, const struct oa_gradients *g, struct oa_packed x, const void *sums)
+{
+    double sum = 0;
+    for (long i = 0; i < oa_span_length(t->rows); i++) {
+        const void *row = oa_act_at(t->d, x.x, (t->rows.begin - x.begin + i) * x.width);
+        sum +=
+            t->d->cpu->kernels.dot(x.width, oa_gradient_reals(t, g, x.width, row), oa_real_at(t->d, sums, i * x.width));
+    }
+    return sum;
+}
+
+/* Act rows i0 … end-1 of a side, of which the block has seen the first `rows`. */
+static void store_query_rows(const struct oa_tiles *t, const struct oa_gradients *g, long i0, long rows, long end,
+                             long width, double factor, void *sums, void *x, long ld)
+{
+    void *to = part_rows(t, x, ld, t->a->shape.queries, width, i0);
+    size_t size = t->d->numbers.act_size;
+    store_rows(t, g, rows, width, factor, sums, to, ld);
+    oa_zero_rows(oa_act_at(t->d, to, rows * ld), (size_t)ld * size, (size_t)width * size, end - i0 - rows);
+}
+
+static void finish_fold(struct oa_tiles *t, struct oa_gradients *g, int c, long i0, long rows, long end)
+{
+    const struct oa_part *p = &t->a->part[c];
+    double alpha = oa_tiles_alpha(t, c);
+    void *dq = oa_gradient_block(t, g, g->dq[c], p->width), *dk = oa_gradient_block(t, g, g->dfold[c], p->folds);
+    if (g->f->dalpha && rows)
+        *oa_dalpha_slot(t, g, c) += rows_dot(t, g, t->k[c], dk);
+    if (dq && p->dq)
+        store_query_rows(t, g, i0, rows, end, p->width, alpha, dq, p->dq, p->ldq);
+    if (dk && p->dk)
+        store_query_rows(t, g, i0, rows, end, p->folds, alpha, dk, p->dk, p->ldk);
+}
+
+/* dq of rows i0 … end-1, of which the block has seen the first `rows`; dα of a product is τ Σ_i q_i·G_i. */
+static void finish_query_side(struct oa_tiles *t, struct oa_gradients *g, int c, long i0, long rows, long end)
+{
+    const struct oa_part *p = &t->a->part[c];
+    void *dq = oa_gradient_block(t, g, g->dq[c], p->width);
+    if (p->kind == OA_PART_FOLD && (dq || g->dfold[c]))
+        finish_fold(t, g, c, i0, rows, end);
+    if (p->kind != OA_PART_DOT || !dq)
+        return;
+    double factor = oa_tiles_alpha(t, c) * p->scale;
+    if (g->f->dalpha && rows)
+        *oa_dalpha_slot(t, g, c) += p->scale * rows_dot(t, g, t->q[c], dq);
+    if (p->dq && p->q_table)
+        t->d->cpu->kernels.axpy(rows * p->width, factor, dq,
+                                oa_real_at(t->d, p->dq, t->h * p->q_head_stride + i0 * p->width));
+    else if (p->dq)
+        store_query_rows(t, g, i0, rows, end, p->width, factor, dq, p->dq, p->ldq);
+}
+
+/* The block at i0 with keys `cols`, which are the last that it may meet or not. */
+static void gradient_block(struct oa_tiles *t, struct oa_gradients *g, long i0, struct oa_span cols, bool last)
+{
+    long end = oa_min(i0 + t->query_block, t->a->shape.queries);
+    bool *met = &g->met[(i0 - g->rows.begin) / t->query_block];
+    if (oa_tiles_block(t, i0, cols)) {
+        load_rows(t, g);
+        for (; oa_tiles_next(t); *met = true)
+            oa_gradient_tile(t, g, !*met);
+    }
+    for (int c = 0; last && c < t->a->parts; c++)
+        finish_query_side(t, g, c, i0, *met ? oa_span_length(t->rows) : 0, end);
+}
+
+/* ---- one (b,h) ------------------------------------------------------------------------------------------------ */
+
+/* dk or dv: the real ones of g->cols, then zeros up to `end`. */
+static void store_key_rows(const struct oa_tiles *t, const struct oa_gradients *g, long end, long width, double factor,
+                           void *sums, void *x, long ld)
+{
+    long rows = oa_span_length(g->cols), begin = g->cols.begin;
+    void *to = part_rows(t, x, ld, t->a->shape.keys, width, begin);
+    size_t size = t->d->numbers.act_size;
+    if (t->on_tiles) {
+        oa_real_fill(t->d, width, factor, g->row);
+        oa_attention_store(t, sums, rows, width, g->row, to, ld);
+    } else
+        store_rows(t, g, rows, width, factor, sums, to, ld);
+    oa_zero_rows(oa_act_at(t->d, to, rows * ld), (size_t)ld * size, (size_t)width * size, end - begin - rows);
+}
+
+/* dk to a table that the batch shares. */
+static void add_key_rows(const struct oa_tiles *t, const struct oa_gradients *g, long rows, long width, double factor,
+                         const void *sums, void *x)
+{
+    if (t->on_tiles)
+        oa_attention_add(t, sums, rows, width, factor, g->row, x);
+    else
+        t->d->cpu->kernels.axpy(rows * width, factor, sums, x);
+}
+
+static void finish_key_side(struct oa_tiles *t, struct oa_gradients *g, int c, long end)
+{
+    const struct oa_part *p = &t->a->part[c];
+    const struct oa_kernels *k = &t->d->cpu->kernels;
+    double alpha = oa_tiles_alpha(t, c);
+    long n = oa_span_length(g->cols), begin = g->cols.begin;
+    if (g->dbias[c])
+        k->axpy(n, alpha, g->dbias[c], oa_real_at(t->d, oa_shared_bias(&g->f->shared, t->b, t->h, c), begin));
+    if (g->dk[c] && p->k_table)
+        add_key_rows(t, g, n, p->width, alpha * p->scale, g->dk[c],
+                     oa_real_at(t->d, oa_shared_keys(&g->f->shared, t->b, t->h, c), begin * p->width));
+    else if (g->dk[c])
+        store_key_rows(t, g, end, p->width, alpha * p->scale, g->dk[c], p->dk, p->ldk);
+}
+
+/* Blocks of queries meet keys `cols`; where these are all that there are, each uses the room of the one before. */
+static void gradient_blocks(struct oa_tiles *t, struct oa_gradients *g, struct oa_span rows, struct oa_span cols,
+                            bool all, bool last)
+{
+    size_t mark = oa_arena_mark(t->scratch);
+    oa_tiles_pack_keys(t, cols, true);
+    for (long i0 = rows.begin; i0 < rows.end && !t->failed; i0 += t->query_block) {
+        if (all)
+            g->rows.begin = i0, g->met[0] = false;
+        gradient_block(t, g, i0, cols, last);
+    }
+    oa_arena_release(t->scratch, mark);
+}
+
+/* The packed operands of so many query blocks exist at a time: with a sparse support they stay in the cache. */
+static void gradient_rows(struct oa_tiles *t, struct oa_gradients *g, struct oa_span rows)
+{
+    size_t mark = oa_arena_mark(t->scratch);
+    struct oa_span seen = oa_tiles_seen(t, rows.begin, oa_max(rows.begin, oa_min(rows.end, t->queries)));
+    seen = oa_span_cut(seen, g->cols);
+    long step = oa_tiles_keys_at_once(t, seen), j = seen.begin;
+    bool all = oa_span_length(seen) <= step;
+    g->rows = rows;
+    memset(g->met, 0, sizeof g->met);
+    oa_tiles_pack_queries(t, rows, true);
+    do
+        gradient_blocks(t, g, rows, (struct oa_span){ j, oa_min(j + step, seen.end) }, all, j + step >= seen.end);
+    while ((j += step) < seen.end);
+    oa_arena_release(t->scratch, mark);
+}
+
+void oa_gradient_head(struct oa_tiles *t, struct oa_gradients *g, struct oa_span rows, struct oa_span cols)
+{
+    long step = oa_tiles_rows_at_once(t);
+    size_t mark = oa_arena_mark(t->scratch);
+    take_sums(t, g, (struct oa_span){ cols.begin, oa_max(cols.begin, oa_min(cols.end, t->keys)) });
+    for (long i0 = rows.begin; i0 < rows.end && !t->failed; i0 += step)
+        gradient_rows(t, g, (struct oa_span){ i0, oa_min(i0 + step, rows.end) });
+    if (!t->failed && g->dv)
+        store_key_rows(t, g, cols.end, t->a->shape.value_width, 1, g->dv, t->a->dv, t->a->ldv);
+    for (int c = 0; c < t->a->parts && !t->failed; c++)
+        finish_key_side(t, g, c, cols.end);
+    oa_arena_release(t->scratch, mark);
+}

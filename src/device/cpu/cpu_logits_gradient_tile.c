@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The logits engine, backward: what one tile of S gives. cpu_logits_gradient.c has the formulas.
+ */
+#include "device/cpu/cpu_logits_gradient.h"
+#include "kernels/attention_tile.h"
+
+#include <string.h>
+
+static void *sum_row(const struct oa_tiles *t, const struct oa_gradients *g, void *sums, long width)
+{
+    return oa_real_at(t->d, sums, (t->cols.begin - g->cols.begin) * oa_gradient_width(t, width));
+}
+
+/* t->s holds P. D: P itself, or what dropout leaves of it, in t->part. */
+static const void *dropped(struct oa_tiles *t)
+{
+    if (t->a->keep >= 1)
+        return t->s;
+    memcpy(t->part, t->s, (size_t)(t->padded_rows * t->padded_cols) * t->d->numbers.real_size);
+    oa_tiles_dropout(t, t->part);
+    return t->part;
+}
+
+/* dv += Dᵀ dO. */
+static void add_value_gradient(struct oa_tiles *t, struct oa_gradients *g, const void *p)
+{
+    oa_tiles_rows_product(t, oa_tiles_act(t, p, g->p), t->d_o, sum_row(t, g, g->dv, t->v.width), true);
+}
+
+/* dS into g->ds. What D has lost tells which dP to drop, and P = 0 needs none: random words are made once. */
+static void logits_gradient(struct oa_tiles *t, struct oa_gradients *g, const void *p)
+{
+    const struct oa_kernels *k = &t->d->cpu->kernels;
+    oa_tiles_pair_product(t, t->d_o, t->v, g->dp, false);
+    if (t->a->keep < 1)
+        k->dropout_alike(t->padded_rows * t->padded_cols, t->a->keep, p, g->dp);
+    k->softmax_gradient(t->padded_rows, t->padded_cols, 1, t->s, t->padded_cols, g->dp, t->padded_cols, g->delta, g->ds,
+                        t->padded_cols);
+}
+
+static void add_table_gradient(struct oa_tiles *t, const struct oa_gradients *g, int c)
+{
+    const struct oa_part *p = &t->a->part[c];
+    long n = p->table_length;
+    void *corner = oa_real_at(t->d, p->dtable, (t->h * n + t->rows.begin) * n + t->cols.begin);
+    for (long i = 0; i < oa_span_length(t->rows); i++)
+        t->d->cpu->kernels.add_to_real(oa_span_length(t->cols), oa_tiles_alpha(t, c),
+                                       oa_act_at(t->d, g->ds, i * t->padded_cols), oa_real_at(t->d, corner, i * n));
+}
+
+/* Σ_ij dS_ij x_j or, with a step from row to row, Σ_ij dS_ij x_ij over the visible part of the tile. */
+static double tile_dot(const struct oa_tiles *t, const struct oa_gradients *g, const void *x, long step)
+{
+    double sum = 0;
+    for (long i = 0; i < oa_span_length(t->rows); i++) {
+        long low = t->tile_low[i], n = t->tile_high[i] - low;
+        if (n > 0) {
+            const void *ds = oa_act_at(t->d, g->ds, i * t->padded_cols + low);
+            sum += t->d->cpu->kernels.dot(n, oa_gradient_reals(t, g, n, ds), oa_real_at(t->d, x, i * step + low));
+        }
+    }
+    return sum;
+}
+
+/* dα but for the products, see finish_query_side. */
+static void add_alpha_gradient(const struct oa_tiles *t, const struct oa_gradients *g, int c)
+{
+    const struct oa_part *p = &t->a->part[c];
+    long n = p->table_length;
+    if (p->kind == OA_PART_TABLE)
+        *oa_dalpha_slot(t, g, c) +=
+            tile_dot(t, g, oa_real_at(t->d, p->table, (t->h * n + t->rows.begin) * n + t->cols.begin), n);
+    else if (p->bias)
+        *oa_dalpha_slot(t, g, c) +=
+            tile_dot(t, g, oa_real_at(t->d, p->bias, t->h * p->bias_head_stride + t->cols.begin), 0);
+}
+
+static void add_fold_gradient(struct oa_tiles *t, struct oa_gradients *g, int c, bool first)
+{
+    struct oa_device *d = t->d;
+    const struct oa_kernels *k = &d->cpu->kernels;
+    long a = t->a->part[c].width, b = t->a->part[c].folds;
+    void *all_dq = oa_gradient_block(t, g, g->dq[c], a), *all_dk = oa_gradient_block(t, g, g->dfold[c], b);
+    for (long i = 0; i < oa_span_length(t->rows); i++) {
+        const void *ds = oa_gradient_reals(t, g, oa_span_length(t->cols), oa_act_at(d, g->ds, i * t->padded_cols));
+        void *dq = oa_real_at(d, all_dq, i * a), *dk = oa_real_at(d, all_dk, i * b);
+        if (first && dq)
+            memset(dq, 0, (size_t)a * k->real_size);
+        if (first && dk)
+            memset(dk, 0, (size_t)b * k->real_size);
+        oa_tiles_fold_row(t, c, i);
+        for (struct oa_fold_run run = { 0 }; oa_tiles_fold_next(t, c, &run);) {
+            const void *piece = oa_real_at(d, ds, run.j - t->cols.begin);
+            if (dq)
+                k->axpy(run.n, oa_real_get(d, t->fold, a + run.fold), piece, oa_real_at(d, dq, run.first));
+            if (dk)
+                oa_real_set(d, dk, run.fold,
+                            oa_real_get(d, dk, run.fold) + k->dot(run.n, piece, oa_real_at(d, t->fold, run.first)));
+        }
+    }
+}
+
+static void add_part_gradient(struct oa_tiles *t, struct oa_gradients *g, int c, bool first)
+{
+    const struct oa_backward *f = g->f;
+    if (t->a->part[c].kind == OA_PART_FOLD && (g->dq[c] || g->dfold[c]))
+        add_fold_gradient(t, g, c, first);
+    else if (g->dq[c])
+        oa_tiles_keys_product(t, g->ds, t->k[c], oa_gradient_block(t, g, g->dq[c], t->k[c].width), !first);
+    if (g->dk[c])
+        oa_tiles_rows_product(t, g->ds, t->q[c], sum_row(t, g, g->dk[c], t->q[c].width), true);
+    if (g->dbias[c])
+        t->d->cpu->kernels.column_sums(oa_span_length(t->rows), oa_span_length(t->cols), g->ds, t->padded_cols,
+                                       sum_row(t, g, g->dbias[c], 1));
+    if (oa_wants_dtable(f, c))
+        add_table_gradient(t, g, c);
+    if (f->dalpha && (f->sides & OA_QUERY_SIDE))
+        add_alpha_gradient(t, g, c);
+}
+
+static void gradient_on_tiles(struct oa_tiles *t, struct oa_gradients *g, bool first)
+{
+    struct oa_attention_gradient x = { .lse = g->lse, .delta = g->delta, .first = first };
+    x.dq = oa_gradient_block(t, g, g->dq[0], t->k[0].width);
+    x.dv = g->dv ? sum_row(t, g, g->dv, t->v.width) : NULL;
+    x.dk = g->dk[0] ? sum_row(t, g, g->dk[0], t->k[0].width) : NULL;
+    oa_attention_add_gradient(t, &x);
+}
+
+void oa_gradient_tile(struct oa_tiles *t, struct oa_gradients *g, bool first)
+{
+    if (t->on_tiles) {
+        gradient_on_tiles(t, g, first);
+        return;
+    }
+    double factor = oa_tiles_logits(t);
+    t->d->cpu->kernels.softmax_again(t->padded_rows, t->padded_cols, factor, t->tile_low, t->tile_high, g->lse, t->s,
+                                     t->padded_cols);
+    const void *p = dropped(t);
+    if (g->dv)
+        add_value_gradient(t, g, p);
+    if (!g->logits)
+        return;
+    logits_gradient(t, g, p);
+    for (int c = 0; c < t->a->parts; c++)
+        add_part_gradient(t, g, c, first);
+    if (g->diagonals && (g->f->sides & OA_QUERY_SIDE))
+        oa_tiles_distance_gradient(t, g->ds, g->diagonals, g->f->distances);
+}

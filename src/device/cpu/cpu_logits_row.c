@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The logits engine for one query, as decoding asks for it: a product of a row with a matrix, which memory feeds, not
+ * the matrix units. Keys and values are read where they lie, once, a block of them at a time with the online softmax of
+ * cpu_logits.c; nothing is packed, and the scratch does not grow with the keys. Blocks that the support leaves empty
+ * are skipped.
+ *
+ * An item is a (b,h). 2·(K + V) FLOPs a visible key.
+ */
+#include "device/cpu/cpu.h"
+#include "device/cpu/cpu_logits.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { KEYS = 64 }; /* of a block */
+
+struct call {
+    struct oa_device *d;
+    const struct oa_logits *a;
+};
+
+struct row {
+    struct oa_device *d;
+    const struct oa_logits *a;
+    long b, h;
+    long begin, end;             /* the block of keys */
+    void *s, *part;              /* real [KEYS] */
+    void *o;                     /* real [V] */
+    void *m, *z, *rescale;       /* real, one each */
+    void *fold_query, *fold_key; /* real: both sides of a FOLD */
+};
+
+/* ---- logits -------------------------------------------------------------------------------------------------------
+ */
+
+static const void *query_of(const struct row *r, const struct oa_part *p)
+{
+    const struct oa_attention_shape *s = &r->a->shape;
+    long at = p->q_table ? r->h * p->q_head_stride + s->first * p->width : r->b * p->ldq + r->h * p->width;
+    return oa_act_at(r->d, p->q, at);
+}
+
+static const void *keys_of(const struct row *r, const struct oa_part *p)
+{
+    if (p->k_table)
+        return oa_act_at(r->d, p->k, r->h * p->k_head_stride + r->begin * p->ldk);
+    return oa_act_at(r->d, p->k, (r->b * r->a->shape.keys + r->begin) * p->ldk + r->h * p->width);
+}
+
+static void add_dots(struct row *r, const struct oa_part *p, double alpha)
+{
+    const struct oa_kernels *k = &r->d->cpu->kernels;
+    long n = r->end - r->begin;
+    k->row_dots(n, p->width, keys_of(r, p), p->ldk, query_of(r, p), 0, r->part);
+    k->axpy(n, alpha * p->scale, r->part, r->s);
+    if (p->bias)
+        k->axpy(n, alpha, oa_real_at(r->d, p->bias, r->h * p->bias_head_stride + r->begin), r->s);
+}
+
+static void add_table(struct row *r, const struct oa_part *p, double alpha)
+{
+    long n = p->table_length, row = r->h * n + r->a->shape.first;
+    r->d->cpu->kernels.axpy(r->end - r->begin, alpha, oa_real_at(r->d, p->table, row * n + r->begin), r->s);
+}
+
+/* S_j = q[j mod width]·k[⌊j/width⌋], both of the query's token. */
+static void add_fold(struct row *r, const struct oa_part *p, double alpha)
+{
+    const struct oa_kernels *k = &r->d->cpu->kernels;
+    k->real_from_act(p->width, oa_act_at(r->d, p->q, r->b * p->ldq + r->h * p->width), r->fold_query);
+    k->real_from_act(p->folds, oa_act_at(r->d, p->k, r->b * p->ldk + r->h * p->folds), r->fold_key);
+    for (long j = r->begin, next; j < r->end; j = next) {
+        next = oa_min((j / p->width + 1) * p->width, r->end);
+        k->axpy(next - j, alpha * oa_real_get(r->d, r->fold_key, j / p->width),
+                oa_real_at(r->d, r->fold_query, j % p->width), oa_real_at(r->d, r->s, j - r->begin));
+    }
+}
+
+static void fill_logits(struct row *r)
+{
+    const struct oa_logits *a = r->a;
+    memset(r->s, 0, KEYS * r->d->numbers.real_size);
+    for (int c = 0; c < a->parts; c++) {
+        double alpha = a->alpha ? oa_real_get(r->d, a->alpha, r->h * a->parts + c) : 1;
+        if (a->part[c].kind == OA_PART_DOT)
+            add_dots(r, &a->part[c], alpha);
+        else if (a->part[c].kind == OA_PART_TABLE)
+            add_table(r, &a->part[c], alpha);
+        else
+            add_fold(r, &a->part[c], alpha);
+    }
+    if (a->distances.table)
+        oa_distances_add(r->d, a, r->h, 0, r->begin, r->end - r->begin, 1, r->s);
+}
+
+/* ---- what is visible ------------------------------------------------------------------------------------------------
+ */
+
+static struct oa_span sees(const struct row *r)
+{
+    const struct oa_support_functions *f = oa_support_functions(&r->a->support);
+    const struct oa_attention_shape *shape = &r->a->shape;
+    long keys = oa_real_length(shape->key_lengths, r->b, shape->keys);
+    struct oa_span all = { 0, shape->causal ? oa_min(keys, shape->first + 1) : keys }, range = all;
+    if (oa_real_length(shape->query_lengths, r->b, 1) == 0)
+        return (struct oa_span){ 0, 0 };
+    if (f)
+        f->range(&r->a->support, shape, r->h, shape->first, shape->first + 1, &range.begin, &range.end);
+    return oa_span_cut(all, range);
+}
+
+static bool is_empty(const struct row *r)
+{
+    const struct oa_support_functions *f = oa_support_functions(&r->a->support);
+    long i = r->a->shape.first;
+    return f && f->empty && f->empty(&r->a->support, &r->a->shape, r->h, i, i + 1, r->begin, r->end);
+}
+
+static void hide_invisible(struct row *r)
+{
+    const struct oa_support_functions *f = oa_support_functions(&r->a->support);
+    if (!f || f->row || !f->visible)
+        return;
+    for (long j = r->begin; j < r->end; j++)
+        if (!f->visible(&r->a->support, &r->a->shape, r->h, r->a->shape.first, j))
+            oa_real_set(r->d, r->s, j - r->begin, -INFINITY);
+}
+
+/* ---- one row --------------------------------------------------------------------------------------------------------
+ */
+
+static void add_block(struct row *r)
+{
+    static const int32_t none = 0;
+    const struct oa_kernels *k = &r->d->cpu->kernels;
+    const struct oa_logits *a = r->a;
+    int32_t all = (int32_t)(r->end - r->begin);
+    long V = a->shape.value_width;
+    const void *v = oa_act_at(r->d, a->v, (r->b * a->shape.keys + r->begin) * a->ldv + r->h * V);
+    fill_logits(r);
+    hide_invisible(r);
+    k->softmax_tile(1, all, 1, &none, &all, r->s, KEYS, r->m, r->z, r->rescale);
+    k->scale_rows(1, V, r->rescale, r->o, V);
+    for (long j = 0; j < all; j++) {
+        double weight = oa_real_get(r->d, r->s, j);
+        if (weight != 0)
+            k->add_to_real(V, weight, oa_act_at(r->d, v, j * a->ldv), r->o);
+    }
+}
+
+static void finish(struct row *r)
+{
+    const struct oa_logits *a = r->a;
+    long V = a->shape.value_width;
+    double z = oa_real_get(r->d, r->z, 0);
+    oa_real_set(r->d, a->lse, r->b * a->shape.heads + r->h, z == 0 ? -INFINITY : oa_real_get(r->d, r->m, 0) + log(z));
+    oa_real_set(r->d, r->z, 0, z == 0 ? 0 : 1 / z);
+    r->d->cpu->kernels.scale_rows(1, V, r->z, r->o, V);
+    r->d->cpu->kernels.act_from_real(V, r->o, oa_act_at(r->d, a->o, r->b * a->ldo + r->h * V));
+}
+
+static void *take(const struct row *r, const struct oa_worker *w, long n, bool *failed)
+{
+    void *x = oa_arena_take(w->scratch, (size_t)n * r->d->numbers.real_size);
+    *failed |= !x;
+    return x;
+}
+
+static bool open_row(struct row *r, const struct call *f, long item, const struct oa_worker *w)
+{
+    const struct oa_logits *a = f->a;
+    long V = a->shape.value_width, width = 1, folds = 1;
+    bool failed = false;
+    for (int c = 0; c < a->parts; c++) {
+        bool fold = a->part[c].kind == OA_PART_FOLD;
+        width = fold ? oa_max(width, a->part[c].width) : width;
+        folds = fold ? oa_max(folds, a->part[c].folds) : folds;
+    }
+    *r = (struct row){ .d = f->d, .a = a, .b = item / a->shape.heads, .h = item % a->shape.heads };
+    r->s = take(r, w, KEYS, &failed);
+    r->part = take(r, w, KEYS, &failed);
+    r->o = take(r, w, V, &failed);
+    r->m = take(r, w, 1, &failed);
+    r->z = take(r, w, 1, &failed);
+    r->rescale = take(r, w, 1, &failed);
+    r->fold_query = take(r, w, width, &failed);
+    r->fold_key = take(r, w, folds, &failed);
+    if (failed)
+        return false;
+    oa_real_fill(r->d, V, 0, r->o);
+    oa_real_fill(r->d, 1, -INFINITY, r->m);
+    oa_real_fill(r->d, 1, 0, r->z);
+    return true;
+}
+
+static void row_item(void *argument, long item, const struct oa_worker *w)
+{
+    struct row r;
+    if (!open_row(&r, argument, item, w))
+        return;
+    struct oa_span seen = sees(&r);
+    for (r.begin = seen.begin; r.begin < seen.end; r.begin = r.end) {
+        r.end = oa_min(r.begin / KEYS * KEYS + KEYS, seen.end);
+        if (!is_empty(&r))
+            add_block(&r);
+    }
+    finish(&r);
+}
+
+void oa_row_forward(struct oa_device *d, const struct oa_logits *a)
+{
+    struct call f = { d, a };
+    oa_parallel(d->context, a->shape.batch * a->shape.heads, row_item, &f);
+}

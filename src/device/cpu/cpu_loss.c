@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Output layer and loss in one: the logits of a block of rows exist in scratch memory only, so the vocabulary times the
+ * batch never does. With dlogits = softmax − q, or 2 (logit − value) of a squared error, times scale:
+ *
+ *     dx = dlogits·W        dW += dlogitsᵀ·x        dbias += column sums of dlogits
+ *
+ * A block is as tall as oa_loss_rows allows: dW is read and written once a block, logits once each way. */
+#include "base/bugs.h"
+#include "device/cpu/cpu.h"
+
+#include <math.h>
+#include <string.h>
+
+struct rows {
+    struct oa_device *d;
+    const struct oa_linear_loss *a;
+    long first;    /* row of the input where the block starts */
+    void *logits;  /* real [rows, vocabulary] */
+    void *dlogits; /* act, NULL without gradient */
+    double *loss;  /* [rows] */
+};
+
+/* A row of one logit; act_from_real rounds the gradient as it does everything else. */
+static double squared_error(const struct rows *r, long i, void *logit, void *dlogit)
+{
+    double error = oa_real_get(r->d, logit, 0) - r->a->value[r->first + i];
+    oa_real_set(r->d, logit, 0, 2 * r->a->scale * error);
+    if (dlogit)
+        r->d->cpu->kernels.act_from_real(1, logit, dlogit);
+    return error * error;
+}
+
+static double row_loss(const struct rows *r, long i, int32_t target, void *logits, void *dlogits)
+{
+    const struct oa_linear_loss *a = r->a;
+    if (a->bias)
+        r->d->cpu->kernels.axpy(a->vocabulary, 1, a->bias, logits);
+    if (a->value)
+        return squared_error(r, i, logits, dlogits);
+    return r->d->cpu->kernels.cross_entropy(a->vocabulary, logits, target, a->smoothing, a->scale, dlogits);
+}
+
+static void one_row(void *argument, long i, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct rows *r = argument;
+    const struct oa_linear_loss *a = r->a;
+    int32_t target = a->value ? 0 : a->target[r->first + i];
+    if (OA_BUG(SMOOTHING_ON_PADDING) && a->smoothing > 0)
+        target = target < 0 ? 0 : target;
+    void *dlogits = r->dlogits ? oa_act_at(r->d, r->dlogits, i * a->vocabulary) : NULL;
+    if (target < 0) {
+        r->loss[i] = 0;
+        if (dlogits)
+            memset(dlogits, 0, (size_t)a->vocabulary * r->d->numbers.act_size);
+        return;
+    }
+    r->loss[i] = row_loss(r, i, target, oa_real_at(r->d, r->logits, i * a->vocabulary), dlogits);
+}
+
+static double block(struct oa_device *d, const struct oa_linear_loss *a, long first, long rows)
+{
+    struct oa_arena *scratch = &d->scratch;
+    size_t cells = (size_t)(rows * a->vocabulary);
+    void *logits = oa_arena_take(scratch, cells * d->numbers.real_size);
+    void *dlogits = a->dx ? oa_arena_take(scratch, cells * d->numbers.act_size) : NULL;
+    double *loss = oa_arena_take(scratch, (size_t)rows * sizeof *loss);
+    if (!logits || !loss || (a->dx && !dlogits))
+        return NAN;
+    const void *x = oa_act_at(d, a->x, first * a->width);
+    long v = a->vocabulary, w = a->width;
+    oa_cpu_gemm(
+        d, &(struct oa_gemm){ .m = rows, .n = v, .k = w, .lda = w, .ldb = w, .ldc = v, .tb = true, .real_out = true },
+        x, a->w, logits);
+    struct rows r = { d, a, first, logits, dlogits, loss };
+    oa_parallel(d->context, rows, one_row, &r);
+    if (dlogits) {
+        oa_cpu_gemm(d, &(struct oa_gemm){ .m = rows, .n = w, .k = v, .lda = v, .ldb = w, .ldc = w }, dlogits, a->w,
+                    oa_act_at(d, a->dx, first * w));
+        oa_cpu_gemm(d,
+                    &(struct oa_gemm){ .m = v,
+                                       .n = w,
+                                       .k = rows,
+                                       .lda = v,
+                                       .ldb = w,
+                                       .ldc = w,
+                                       .ta = true,
+                                       .real_out = true,
+                                       .accumulate = true },
+                    dlogits, x, a->dw);
+        if (a->dbias)
+            oa_cpu_column_sums(d, rows, v, dlogits, v, a->dbias);
+    }
+    double sum = 0;
+    for (long i = 0; i < rows; i++)
+        sum += loss[i];
+    return sum;
+}
+
+double oa_cpu_linear_loss(struct oa_device *d, const struct oa_linear_loss *a)
+{
+    long rows = oa_loss_rows(a);
+    double sum = 0;
+    for (long first = 0; first < a->rows; first += rows) {
+        size_t mark = oa_arena_mark(&d->scratch);
+        sum += block(d, a, first, oa_min(rows, a->rows - first));
+        oa_arena_release(&d->scratch, mark);
+    }
+    return sum;
+}
+
+/* ---- rows of logits alone ---- */
+
+struct log_sums {
+    struct oa_device *d;
+    long cols;
+    const void *x;
+    double *sums;
+};
+
+static void log_sum(void *argument, long i, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct log_sums *l = argument;
+    l->sums[i] = l->d->cpu->kernels.log_sum(l->cols, oa_real_at(l->d, l->x, i * l->cols));
+}
+
+void oa_cpu_log_sums(struct oa_device *d, long rows, long cols, const void *x, double *sums)
+{
+    struct log_sums l = { d, cols, x, sums };
+    oa_parallel(d->context, rows, log_sum, &l);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The causal token mixer (ops/mixer_op.c), one token after the other. Hidden unit u has the time t(u) = ⌊uN/D_S⌋, hears
+ * the tokens p ≤ t(u), and speaks to the tokens p ≥ t(u). With low(p) = ⌈pD_S/N⌉, the first unit whose time is not
+ * before p, token p of channel c does
+ *
+ *     U_cu += W1[u, p] x_pc for u ≥ low(p),   A_cu = gelu(U_cu + b1[u]) for low(p) ≤ u < low(p + 1), whose time it is,
+ *     y_pc = Σ_{u < low(p+1)} W2[p, u] A_cu + b2[p].
+ *
+ * A unit is either still listening, and its U is kept, or done, and its A is: one number each, D_S a channel. About
+ * 2·D_S FLOPs a token and channel, half of the parallel form's products. An item is a block of channels.
+ */
+#include "device/cpu/cpu.h"
+
+struct call {
+    struct oa_device *d;
+    const struct oa_mixer_steps *a;
+    long block; /* channels an item */
+};
+
+struct work {
+    struct oa_device *d;
+    const struct oa_mixer_steps *a;
+    long channel, channels;
+    void *in, *out; /* real [D_S]: column p of W1, row p of W2 */
+    void *x;        /* real [channels] */
+    void *act;      /* act [D_S] */
+};
+
+static long first_unit(const struct oa_mixer_steps *a, long position)
+{
+    return oa_min(a->units, oa_blocks(position * a->units, a->length));
+}
+
+static bool open_work(struct work *w, const struct call *f, long item, const struct oa_worker *worker)
+{
+    size_t real = f->d->numbers.real_size, units = (size_t)f->a->units;
+    *w = (struct work){ .d = f->d, .a = f->a, .channel = item * f->block };
+    w->channels = oa_min(f->block, f->a->channels - w->channel);
+    w->in = oa_arena_take(worker->scratch, units * real);
+    w->out = oa_arena_take(worker->scratch, units * real);
+    w->x = oa_arena_take(worker->scratch, (size_t)f->block * real);
+    w->act = oa_arena_take(worker->scratch, units * f->d->numbers.act_size);
+    return w->in && w->out && w->x && w->act;
+}
+
+static void read_weights(struct work *w, long position, long low, long high)
+{
+    const struct oa_mixer_steps *a = w->a;
+    for (long u = low; u < a->units; u++)
+        w->d->cpu->kernels.real_from_act(1, oa_act_at(w->d, a->in_weight, u * a->length + position),
+                                         oa_real_at(w->d, w->in, u));
+    w->d->cpu->kernels.real_from_act(high, oa_act_at(w->d, a->out_weight, position * a->units), w->out);
+}
+
+/* Units low … high−1 of a channel have heard all they are to hear. */
+static void finish_units(struct work *w, long low, long high, void *units)
+{
+    void *u = oa_real_at(w->d, units, low);
+    w->d->cpu->kernels.axpy(high - low, 1, oa_real_at(w->d, w->a->in_bias, low), u);
+    w->d->cpu->kernels.act_from_real(high - low, u, w->act);
+    w->d->cpu->kernels.gelu_exact(high - low, w->act, w->act);
+    w->d->cpu->kernels.real_from_act(high - low, w->act, u);
+}
+
+static void step(struct work *w, long token)
+{
+    const struct oa_mixer_steps *a = w->a;
+    const struct oa_kernels *k = &w->d->cpu->kernels;
+    long position = a->first + token, low = first_unit(a, position), high = first_unit(a, position + 1);
+    double bias = oa_real_get(w->d, a->out_bias, position);
+    read_weights(w, position, low, high);
+    k->real_from_act(w->channels, oa_act_at(w->d, a->x, token * a->ldx + w->channel), w->x);
+    for (long c = 0; c < w->channels; c++) {
+        void *units = oa_real_at(w->d, a->state, (w->channel + c) * a->units);
+        k->axpy(a->units - low, oa_real_get(w->d, w->x, c), oa_real_at(w->d, w->in, low), oa_real_at(w->d, units, low));
+        finish_units(w, low, high, units);
+        oa_real_set(w->d, w->x, c, k->dot(high, w->out, units) + bias);
+    }
+    k->act_from_real(w->channels, w->x, oa_act_at(w->d, a->y, token * a->ldy + w->channel));
+}
+
+static void steps_item(void *argument, long item, const struct oa_worker *worker)
+{
+    struct work w;
+    if (!open_work(&w, argument, item, worker))
+        return;
+    for (long token = 0; token < w.a->tokens; token++)
+        step(&w, token);
+}
+
+void oa_cpu_mixer_steps(struct oa_device *d, const struct oa_mixer_steps *a)
+{
+    struct call f = { .d = d, .a = a, .block = oa_item_rows(a->units) };
+    oa_parallel(d->context, oa_blocks(a->channels, f.block), steps_item, &f);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Operations on rows of a matrix. Items are blocks of rows; what sums over rows is cut by columns instead, so that no
+ * two items add to the same place. */
+#include "base/bugs.h"
+#include "device/cpu/cpu.h"
+
+#include <string.h>
+
+enum { COLUMN_BLOCK = 64 }; /* columns an item sums: one or more cache lines of every type */
+
+struct rows {
+    struct oa_device *d;
+    long rows, cols, block; /* block: rows an item */
+    const void *x, *y, *factor;
+    long ldx, ldy, ldout, length, heads;
+    void *out;
+    const int32_t *lengths, *index;
+    bool back; /* rows go to their index, not from there */
+    const void *cosine, *sine;
+    double sign;
+    enum oa_feature feature;
+    int degree;
+};
+
+/* Runs `task` on blocks of rows. */
+static void by_rows(struct rows *r, oa_task *task)
+{
+    r->block = oa_item_rows(r->cols);
+    oa_parallel(r->d->context, oa_blocks(r->rows, r->block), task, r);
+}
+
+static void by_columns(struct rows *r, oa_task *task)
+{
+    oa_parallel(r->d->context, oa_blocks(r->cols, COLUMN_BLOCK), task, r);
+}
+
+static void add_bias(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct rows *r = argument;
+    long first = item * r->block;
+    r->d->cpu->kernels.add_bias(oa_min(r->block, r->rows - first), r->cols, r->factor,
+                                oa_act_at(r->d, r->out, first * r->ldout), r->ldout);
+}
+
+void oa_cpu_add_bias(struct oa_device *d, long rows, long cols, const void *bias, void *y, long ldy)
+{
+    struct rows r = { .d = d, .rows = rows, .cols = cols, .factor = bias, .out = y, .ldout = ldy };
+    by_rows(&r, add_bias);
+}
+
+static void column_sums(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct rows *r = argument;
+    long first = item * COLUMN_BLOCK;
+    r->d->cpu->kernels.column_sums(r->rows, oa_min(COLUMN_BLOCK, r->cols - first), oa_act_at(r->d, r->x, first), r->ldx,
+                                   oa_real_at(r->d, r->out, first));
+}
+
+void oa_cpu_column_sums(struct oa_device *d, long rows, long cols, const void *x, long ldx, void *sums)
+{
+    struct rows r = { .d = d, .rows = rows, .cols = cols, .x = x, .ldx = ldx, .out = sums };
+    by_columns(&r, column_sums);
+}
+
+static void feature(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct rows *r = argument;
+    long first = item * r->block;
+    r->d->cpu->kernels.feature(r->feature, r->degree, oa_min(r->block, r->rows - first), r->cols,
+                               oa_act_at(r->d, r->x, first * r->ldx), r->ldx, oa_act_at(r->d, r->out, first * r->ldout),
+                               r->ldout);
+}
+
+void oa_cpu_feature(struct oa_device *d, enum oa_feature f, int degree, long rows, long width, const void *x, long ldx,
+                    void *y, long ldy)
+{
+    struct rows r = {
+        .d = d, .rows = rows, .cols = width, .x = x, .ldx = ldx, .out = y, .ldout = ldy, .feature = f, .degree = degree
+    };
+    by_rows(&r, feature);
+}
+
+static void feature_gradient(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct rows *r = argument;
+    long first = item * r->block;
+    r->d->cpu->kernels.feature_gradient(
+        r->feature, r->degree, oa_min(r->block, r->rows - first), r->cols, oa_act_at(r->d, r->x, first * r->ldx),
+        r->ldx, oa_act_at(r->d, r->y, first * r->ldy), r->ldy, oa_act_at(r->d, r->out, first * r->ldout), r->ldout);
+}
+
+void oa_cpu_feature_gradient(struct oa_device *d, enum oa_feature f, int degree, long rows, long width, const void *x,
+                             long ldx, const void *dy, long lddy, void *dx, long lddx)
+{
+    struct rows r = { .d = d,
+                      .rows = rows,
+                      .cols = width,
+                      .x = x,
+                      .ldx = ldx,
+                      .y = dy,
+                      .ldy = lddy,
+                      .out = dx,
+                      .ldout = lddx,
+                      .feature = f,
+                      .degree = degree };
+    by_rows(&r, feature_gradient);
+}
+
+static bool is_real(const struct rows *r, long i)
+{
+    return !r->lengths || i % r->length < r->lengths[i / r->length];
+}
+
+static void select_rows(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct rows *r = argument;
+    size_t bytes = (size_t)r->cols * r->d->numbers.act_size;
+    for (long i = item * r->block; i < oa_min(r->rows, (item + 1) * r->block); i++) {
+        void *out = oa_act_at(r->d, r->out, i * r->ldout);
+        if (is_real(r, i))
+            memcpy(out, oa_act_at(r->d, r->x, i * r->ldx), bytes);
+        else
+            memset(out, 0, bytes);
+        if (OA_BUG(MASK_BY_MULTIPLICATION) && !is_real(r, i) && bytes >= r->cols * sizeof(double))
+            r->d->cpu->kernels.multiply(r->cols, out, oa_act_at(r->d, r->x, i * r->ldx), out);
+    }
+}
+
+void oa_cpu_select_rows(struct oa_device *d, long rows, long cols, long length, const int32_t *lengths, const void *x,
+                        long ldx, void *y, long ldy)
+{
+    struct rows r = { .d = d,
+                      .rows = rows,
+                      .cols = cols,
+                      .length = length,
+                      .lengths = lengths,
+                      .x = x,
+                      .ldx = ldx,
+                      .out = y,
+                      .ldout = ldy };
+    by_rows(&r, select_rows);
+}
+
+/* ---- rows of a sequence ---- */
+
+static void choose(void *argument, long i, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct rows *r = argument;
+    size_t bytes = (size_t)r->cols * r->d->numbers.act_size;
+    long from = r->back ? i : r->index[i], to = r->back ? r->index[i] : i;
+    memcpy(oa_act_at(r->d, r->out, to * r->cols), oa_act_at(r->d, r->x, from * r->cols), bytes);
+}
+
+void oa_cpu_choose_rows(struct oa_device *d, const struct oa_row_choice *a)
+{
+    struct rows r = { .d = d, .cols = a->cols, .x = a->x, .out = a->y, .index = a->index };
+    oa_parallel(d->context, a->count, choose, &r);
+}
+
+void oa_cpu_choose_rows_gradient(struct oa_device *d, const struct oa_row_choice *a)
+{
+    struct rows r = { .d = d, .cols = a->cols, .x = a->dy, .out = a->dx, .index = a->index, .back = true };
+    oa_cpu_zero(d, (size_t)(a->rows * a->cols) * d->numbers.act_size, a->dx);
+    oa_parallel(d->context, a->count, choose, &r);
+}
+
+static void scale_columns(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct rows *r = argument;
+    for (long i = item * r->block; i < oa_min(r->rows, (item + 1) * r->block); i++)
+        r->d->cpu->kernels.multiply(r->cols, r->factor, oa_act_at(r->d, r->x, i * r->ldx),
+                                    oa_act_at(r->d, r->out, i * r->ldout));
+}
+
+void oa_cpu_scale_columns(struct oa_device *d, long rows, long cols, const void *factor, const void *x, long ldx,
+                          void *y, long ldy)
+{
+    struct rows r = {
+        .d = d, .rows = rows, .cols = cols, .factor = factor, .x = x, .ldx = ldx, .out = y, .ldout = ldy
+    };
+    by_rows(&r, scale_columns);
+}
+
+static void scale_columns_gradient(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct rows *r = argument;
+    long first = item * COLUMN_BLOCK, n = oa_min(COLUMN_BLOCK, r->cols - first);
+    for (long i = 0; i < r->rows; i++)
+        r->d->cpu->kernels.multiply_gradient(n, oa_act_at(r->d, r->x, i * r->ldx + first),
+                                             oa_act_at(r->d, r->y, i * r->ldy + first),
+                                             oa_real_at(r->d, r->out, first));
+}
+
+void oa_cpu_scale_columns_gradient(struct oa_device *d, long rows, long cols, const void *x, long ldx, const void *dy,
+                                   long lddy, void *dfactor)
+{
+    struct rows r = { .d = d, .rows = rows, .cols = cols, .x = x, .ldx = ldx, .y = dy, .ldy = lddy, .out = dfactor };
+    by_columns(&r, scale_columns_gradient);
+}
+
+static void rotate(void *argument, long item, const struct oa_worker *worker)
+{
+    (void)worker;
+    const struct rows *r = argument;
+    long width = r->cols / r->heads;
+    for (long i = item * r->block; i < oa_min(r->rows, (item + 1) * r->block); i++) {
+        long position = i % r->length * (width / 2);
+        r->d->cpu->kernels.rotate(r->heads, width, oa_real_at(r->d, r->cosine, position),
+                                  oa_real_at(r->d, r->sine, position), OA_BUG(ROTARY_GRADIENT_TURNS_ON) ? 1 : r->sign,
+                                  oa_act_at(r->d, r->out, i * r->ldout));
+    }
+}
+
+void oa_cpu_rotate(struct oa_device *d, long tokens, long length, long heads, long width, const void *cosine,
+                   const void *sine, double sign, void *x, long ldx)
+{
+    struct rows r = { .d = d,
+                      .rows = tokens,
+                      .cols = heads * width,
+                      .length = length,
+                      .heads = heads,
+                      .cosine = cosine,
+                      .sine = sine,
+                      .sign = sign,
+                      .out = x,
+                      .ldout = ldx };
+    by_rows(&r, rotate);
+}

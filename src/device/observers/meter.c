@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/observers/meter.h"
+
+#include <string.h>
+
+static bool equal(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* Those beyond the room go to the last row. */
+static struct oa_metered *find(struct oa_meter *m, const char *op)
+{
+    for (int i = 0; i < m->rows; i++) {
+        struct oa_metered *r = &m->row[i];
+        if (r->backward == m->backward && equal(r->op, op) && equal(r->place, m->place) && equal(r->stack, m->stack))
+            return r;
+    }
+    struct oa_metered *r = &m->row[m->rows < OA_METERED ? m->rows++ : OA_METERED - 1];
+    *r = (struct oa_metered){ .op = op, .stack = m->stack, .place = m->place, .backward = m->backward };
+    return r;
+}
+
+struct reading {
+    double seconds, flops, computed, bytes;
+};
+
+static struct reading read_meter(const struct oa_device *d)
+{
+    return (struct reading){ d->meter->clock(), d->flops, d->computed, d->bytes };
+}
+
+static void add(struct oa_device *d, const char *op, const struct reading *before)
+{
+    struct oa_metered *r = find(d->meter, op);
+    d->meter->base->sync(d);
+    struct reading now = read_meter(d);
+    r->calls++;
+    r->seconds += now.seconds - before->seconds;
+    r->flops += now.flops - before->flops;
+    r->computed += now.computed - before->computed;
+    r->bytes += now.bytes - before->bytes;
+}
+
+/* ---- the table: every operation, between two looks at the clock ---- */
+
+#define AT(x) x
+#define OF(type, a) a
+#define OA_DO(name, parameters, arguments)                                                                             \
+    static void metered_##name parameters                                                                              \
+    {                                                                                                                  \
+        struct reading before = read_meter(d);                                                                         \
+        d->meter->base->name arguments;                                                                                \
+        add(d, #name, &before);                                                                                        \
+    }
+#define OA_ASK(type, name, parameters, arguments)                                                                      \
+    static type metered_##name parameters                                                                              \
+    {                                                                                                                  \
+        struct reading before = read_meter(d);                                                                         \
+        type answer = d->meter->base->name arguments;                                                                  \
+        add(d, #name, &before);                                                                                        \
+        return answer;                                                                                                 \
+    }
+#include "device/operations.def"
+#undef OA_DO
+#undef OA_ASK
+
+static struct oa_device_ops metered(const struct oa_device_ops *base)
+{
+    struct oa_device_ops ops = *base;
+#define OA_DO(name, parameters, arguments) ops.name = metered_##name;
+#define OA_ASK(type, name, parameters, arguments) ops.name = metered_##name;
+#include "device/operations.def"
+#undef OA_DO
+#undef OA_ASK
+    return ops;
+}
+
+void oa_meter_open(struct oa_meter *m, struct oa_device *d, double (*clock)(void))
+{
+    m->device = d;
+    m->base = d->ops;
+    m->ops = metered(d->ops);
+    m->clock = clock;
+    m->stack = m->place = NULL;
+    m->backward = false;
+    m->rows = 0;
+    d->ops = &m->ops;
+    d->meter = m;
+}
+
+void oa_meter_close(struct oa_meter *m)
+{
+    m->device->ops = m->base;
+    m->device->meter = NULL;
+}
+
+void oa_meter_clear(struct oa_meter *m)
+{
+    for (int i = 0; i < m->rows; i++) {
+        struct oa_metered *r = &m->row[i];
+        r->calls = 0;
+        r->seconds = r->flops = r->computed = r->bytes = 0;
+    }
+}
+
+void oa_meter_at(struct oa_device *d, const char *stack, const char *place, bool backward)
+{
+    if (!d->meter)
+        return;
+    d->meter->stack = stack;
+    d->meter->place = place;
+    d->meter->backward = backward;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whose a record is. A seal says that a file is whole, and nothing of what it is about: a record that was copied from
+ * another variant, another experiment or another declaration would be shown under a wrong name. So a record says which
+ * variant it is of and has the SHA-256 of the declared.json that it was made under, and the options of its contest are
+ * held against those that were declared.
+ */
+#include "base/seal.h"
+#include "evidence/reading.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char remedy[] =
+    "put the right file in its place, or remove it, so that the contest's own files make it again";
+
+/* ---- options ---- */
+
+/* {"model": {"layers": 4, …}, …} */
+static json_t *sections_of(oa_context *c, const struct oa_options *o)
+{
+    struct oa_text text;
+    oa_text_init(&text, c);
+    oa_options_json(o, &text);
+    json_t *sections = text.s ? json_loads(text.s, 0, NULL) : NULL;
+    oa_text_free(&text);
+    return sections;
+}
+
+static const json_t *option_in(const json_t *sections, const struct oa_option_row *row)
+{
+    return json_object_get(json_object_get(sections, row->section), row->name);
+}
+
+/* Is the path, or each of several with commas between, that name in some folder? */
+static bool ends_with_names(const char *paths, const char *names)
+{
+    for (;;) {
+        size_t path = strcspn(paths, ","), name = strcspn(names, ",");
+        bool whole = path == name || (path > name && paths[path - name - 1] == '/');
+        if (!whole || strncmp(paths + path - name, names, name) != 0)
+            return false;
+        if (!paths[path] || !names[name])
+            return paths[path] == names[name];
+        paths += path + 1;
+        names += name + 1;
+    }
+}
+
+static bool same_value(const json_t *recorded, const json_t *declared)
+{
+    if (json_is_string(recorded) && json_is_string(declared))
+        return ends_with_names(json_string_value(recorded), json_string_value(declared));
+    if (json_is_number(recorded) && json_is_number(declared))
+        return !(json_number_value(recorded) < json_number_value(declared) ||
+                 json_number_value(recorded) > json_number_value(declared));
+    return json_equal(recorded, declared);
+}
+
+/* What each attention has a value of its own of is in no record. */
+static bool tuned(const struct oa_variant *v, const char *key)
+{
+    const char *at = strstr(v->options.compare_tune, key);
+    return at && at[strlen(key)] == '=';
+}
+
+struct three {
+    const json_t *recorded;
+    json_t *declared, *usual; /* what an older program did not record did what its default does */
+};
+
+static bool differs(const struct oa_variant *v, const struct three *s, const struct oa_option_row *row)
+{
+    char key[96];
+    snprintf(key, sizeof key, "%s.%s", row->section, row->name);
+    if (oa_declared_free(key) || tuned(v, key))
+        return false;
+    const json_t *recorded = option_in(s->recorded, row);
+    return !same_value(recorded ? recorded : option_in(s->usual, row), option_in(s->declared, row));
+}
+
+/* With the contest that it starts from in the place of a run. */
+static struct oa_options declared_options(const struct oa_experiment *e, const struct oa_variant *v)
+{
+    struct oa_options o = v->options;
+    if (v->from >= 0)
+        snprintf(o.train_init, sizeof o.train_init, "%s", e->variants[v->from].name);
+    return o;
+}
+
+static enum oa_error check_options(oa_context *c, const struct oa_experiment *e, const struct oa_variant *v,
+                                   const char *path, const json_t *record)
+{
+    const struct oa_option_row *row, *other = NULL;
+    struct oa_options said = declared_options(e, v), plain;
+    oa_options_default(&plain);
+    struct three s = { json_object_get(record, "options"), sections_of(c, &said), sections_of(c, &plain) };
+    for (int i = 0; (row = oa_option_at(i)) && !other; i++)
+        other = differs(v, &s, row) ? row : NULL;
+    json_decref(s.declared);
+    json_decref(s.usual);
+    OA_TRY(oa_status(c));
+    return !other ? OA_OK
+                  : oa_fail(c, OA_FORMAT, "%s is of a contest with another %s.%s than was declared; %s", path,
+                            other->section, other->name, remedy);
+}
+
+/* ---- the declaration ---- */
+
+static enum oa_error declaration_digest(oa_context *c, const char *folder, char out[80])
+{
+    char path[OA_PATH];
+    struct oa_digest digest;
+    OA_TRY(oa_path(c, path, folder, "declared.json"));
+    OA_TRY(oa_digest_of_file(c, path, &digest));
+    snprintf(out, 80, "sha256:%s", digest.hex);
+    return OA_OK;
+}
+
+/* Records of versions that did not say their declaration have a date, and declarations of that time no digests. */
+static bool may_be_older(const json_t *record, const json_t *declared)
+{
+    const char *day = json_string_value(json_object_get(declared, "date"));
+    const char *made = json_string_value(json_object_get(json_object_get(record, "machine"), "date"));
+    return !json_object_get(declared, "data") && day && made && strncmp(made, day, strlen(day)) >= 0;
+}
+
+static enum oa_error check_older(oa_context *c, const char *folder, const json_t *record, bool *good)
+{
+    char path[OA_PATH];
+    json_t *declared;
+    OA_TRY(oa_path(c, path, folder, "declared.json"));
+    OA_TRY(oa_sealed_read(c, path, "remove the folder to run the experiment anew", &declared));
+    *good = may_be_older(record, declared);
+    json_decref(declared);
+    return OA_OK;
+}
+
+static enum oa_error check_declaration(oa_context *c, const char *folder, const char *path, const json_t *record)
+{
+    const char *said = json_string_value(json_object_get(record, "declared"));
+    char is[80];
+    bool good;
+    OA_TRY(declaration_digest(c, folder, is));
+    if (said)
+        good = strcmp(said, is) == 0;
+    else
+        OA_TRY(check_older(c, folder, record, &good));
+    return good ? OA_OK
+                : oa_fail(c, OA_FORMAT,
+                          "%s was not made under the declared.json beside it: either of them comes from elsewhere, or "
+                          "was made anew after the runs; put back the right ones, or give another --out, so that all "
+                          "of it is run anew",
+                          path);
+}
+
+/* ---- both ---- */
+
+enum oa_error oa_record_claim(oa_context *c, const char *folder, const struct oa_variant *v, json_t *record)
+{
+    char digest[80];
+    OA_TRY(declaration_digest(c, folder, digest));
+    json_object_set_new(record, "declared", json_string(digest));
+    json_object_set_new(record, "variant", json_string(v->name));
+    return OA_OK;
+}
+
+enum oa_error oa_record_check(oa_context *c, const char *folder, const struct oa_experiment *e,
+                              const struct oa_variant *v, const char *path, const json_t *record)
+{
+    const char *of = json_string_value(json_object_get(record, "variant"));
+    OA_TRY(oa_declared_at_all(c, e, folder, path));
+    if (of && strcmp(of, v->name) != 0)
+        return oa_fail(c, OA_FORMAT, "%s is of the contest %s; %s", path, of, remedy);
+    OA_TRY(check_options(c, e, v, path, record));
+    return check_declaration(c, folder, path, record);
+}

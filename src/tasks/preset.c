@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The options that suit a task where nobody chose others. */
+#include "tasks/tasks.h"
+
+#include <string.h>
+
+static bool given(const struct oa_given *g, const char *key)
+{
+    return key && g->option[oa_option_number(key)];
+}
+
+/* Those of the table that hold: NULL where the caller chose the option, or the one that stands for it. */
+static const struct oa_preset *holding(const struct oa_preset *p, const struct oa_given *g)
+{
+    return given(g, p->key) || given(g, p->unless) ? NULL : p;
+}
+
+static void set(oa_context *c, struct oa_options *o, const struct oa_option_row *r, const char *value)
+{
+    char key[128];
+    snprintf(key, sizeof key, "%s.%s", r->section, r->name);
+    oa_options_set(c, o, key, value);
+}
+
+static enum oa_error set_fallbacks(oa_context *c, struct oa_options *o, const struct oa_given *g)
+{
+    const struct oa_option_row *r;
+    for (int i = 0; (r = oa_option_at(i)); i++)
+        if (!g->option[i])
+            set(c, o, r, r->fallback);
+    return oa_status(c);
+}
+
+enum oa_error oa_task_preset(oa_context *c, const struct oa_given *g, struct oa_options *o)
+{
+    OA_TRY(set_fallbacks(c, o, g));
+    const struct oa_task *task = oa_task_find(o->data_task);
+    for (const struct oa_preset *p = task ? task->preset : NULL; p && p->key; p++)
+        if (holding(p, g))
+            OA_TRY(oa_options_set(c, o, p->key, p->value));
+    return OA_OK;
+}
+
+void oa_task_print_preset(const struct oa_task *task, const struct oa_given *g, struct oa_text *out)
+{
+    for (const struct oa_preset *p = task->preset; p && p->key; p++)
+        if (holding(p, g))
+            oa_text_printf(out, "%s%s %s", out->length ? ", " : "", p->key, p->value);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * GELU by look-up: of every number that bf16 has, the bits of the version that computes. That this is right is for
+ * test_kernels.
+ */
+#include "testing.h"
+
+#include "kernels/kernels.h"
+
+#include <math.h>
+
+enum { NUMBERS = 1 << 16, GRADIENTS = 7 };
+
+struct fixture {
+    oa_context *context;
+    struct oa_kernels computed, looked_up;
+    uint16_t x[NUMBERS], dy[NUMBERS], out[2][NUMBERS];
+};
+
+static bool has_amx(const struct fixture *f)
+{
+    return oa_cpu_isa(oa_context_cpu(f->context)) == OA_ISA_AMX;
+}
+
+static int set_up(void **state)
+{
+    static struct fixture f;
+    f.context = oa_open(NULL);
+    const struct oa_cpu *cpu = oa_context_cpu(f.context);
+    if (has_amx(&f)) { /* the table is filled by its instructions */
+        oa_kernels_without_amx(&f.computed, OA_PRECISION_BF16, OA_ISA_AMX, cpu);
+        oa_kernels_init(&f.looked_up, OA_PRECISION_BF16, OA_ISA_AMX, cpu);
+    }
+    for (int i = 0; i < NUMBERS; i++)
+        f.x[i] = (uint16_t)i;
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    oa_close(((struct fixture *)*state)->context);
+    return 0;
+}
+
+static void need_amx(const struct fixture *f)
+{
+    if (!has_amx(f))
+        skip();
+    assert_ptr_not_equal(f->computed.gelu, f->looked_up.gelu);
+    assert_ptr_not_equal(f->computed.gelu_gradient, f->looked_up.gelu_gradient);
+}
+
+static void test_values(void **state)
+{
+    struct fixture *f = *state;
+    need_amx(f);
+    f->computed.gelu(NUMBERS, f->x, f->out[0]);
+    f->looked_up.gelu(NUMBERS, f->x, f->out[1]);
+    assert_memory_equal(f->out[0], f->out[1], sizeof f->out[0]);
+}
+
+/* Gradients of both signs, that round up and down, and that make denormals, infinities and NaN. */
+static void test_gradients(void **state)
+{
+    static const float gradients[GRADIENTS] = { 1, -0.77f, 3.1e-39f, -1.7e38f, 0, (float)INFINITY, (float)NAN };
+    struct fixture *f = *state;
+    need_amx(f);
+    for (int g = 0; g < GRADIENTS; g++) {
+        for (int i = 0; i < NUMBERS; i++)
+            f->dy[i] = oa_float_to_bf16(gradients[g]);
+        f->computed.gelu_gradient(NUMBERS, f->x, f->dy, f->out[0]);
+        f->looked_up.gelu_gradient(NUMBERS, f->x, f->dy, f->out[1]);
+        assert_memory_equal(f->out[0], f->out[1], sizeof f->out[0]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_gradients),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
