@@ -57,18 +57,21 @@ static void assert_reasons(const struct oa_proof *p)
     }
 }
 
+/* Which attentions a subject looks at in a short form. */
+enum share { NONE, BARE_NAMES, EVERY_SPEC };
+
 struct expected {
     const char *subject;
     long checks[2], unjudged[2]; /* in full, quick */
-    bool threads;                /* runs loops that several threads share */
-    bool memory;                 /* reads or writes memory of the device in a way of its own */
+    bool shared;                 /* several threads have enough to do */
+    enum share threads, memory;  /* in these forms */
 };
 
 /* A subject over the registry: as many checks as there are, each with a bound that an error can be beyond. */
 static void prove(const struct expected *e)
 {
     struct oa_proof p;
-    oa_proof_make(e->threads ? context : alone, NULL, short_form(), e->subject, &p);
+    oa_proof_make(e->shared ? context : alone, NULL, short_form(), e->subject, &p);
     assert_holds(&p);
     assert_reasons(&p);
     if (p.checks != e->checks[short_form()] || p.unjudgeds != e->unjudged[short_form()])
@@ -78,36 +81,55 @@ static void prove(const struct expected *e)
     oa_proof_free(&p);
 }
 
-/* What a user can prove as well (`orthant verify`). A new mechanism, option or check changes the numbers. The subjects
- * that are marked run every loop of an attention that several threads share, or touch memory of the device otherwise
- * than by a run; the others run the same again. Differences are many runs for one gradient: see below. */
+/* A subject of every mechanism with its defaults alone. */
+static void prove_bare_names(const char *name)
+{
+    static const struct oa_subject *const subjects[] = { &oa_subject_decoding, &oa_subject_oracles, &oa_subject_beams };
+    struct oa_proof p = { .context = context, .subject = name, .quick = true };
+    assert_int_equal(oa_proof_collect(&p), OA_OK);
+    for (size_t s = 0; s < sizeof subjects / sizeof *subjects; s++)
+        for (int i = 0; strcmp(subjects[s]->name, name) == 0 && i < p.spec_count; i++)
+            if (oa_mechanism_find(p.specs[i]))
+                subjects[s]->each(&p, p.specs[i]);
+    assert_true(p.checks > 100);
+    assert_holds(&p);
+    oa_proof_free(&p);
+}
+
+/* What a user can prove as well (`orthant verify`). A new mechanism, option or check changes the numbers. In the short
+ * forms every attention runs below, in all precisions; subjects that run it in the same way again are left out, and
+ * what options of a mechanism do not change is looked at once a mechanism. */
 static void what_the_user_can_prove(void **state)
 {
     static const struct expected subjects[] = {
-        { "gradients", { 24108, 12402 }, { 0, 0 }, false, false },
-        { "causality", { 2610, 1770 }, { 0, 0 }, false, false },
-        { "padding", { 11746, 7856 }, { 0, 0 }, false, true },
-        { "batches", { 1150, 770 }, { 0, 0 }, false, true },
-        { "oracles", { 14503, 9783 }, { 40, 40 }, false, true },
-        { "decoding", { 24209, 8960 }, { 33, 20 }, true, true },
-        { "lengths", { 2057, 1397 }, { 0, 0 }, false, true },
-        { "order", { 360, 260 }, { 0, 0 }, false, true },
-        { "threads", { 3170, 1540 }, { 0, 0 }, true, true },
-        { "models", { 9793, 6603 }, { 0, 0 }, false, false },
-        { "beams", { 7035, 1827 }, { 7, 1 }, false, true },
-        { "targets", { 4, 4 }, { 0, 0 }, false, true },
-        { "claims", { 3051, 2181 }, { 0, 0 }, false, true },
-        { "identities", { 88, 88 }, { 0, 0 }, false, true },
-        { "counts", { 404, 284 }, { 0, 0 }, false, true },
-        { "features", { 19, 19 }, { 0, 0 }, false, false },
-        { "fits", { 94, 94 }, { 0, 0 }, false, true },
-        { "projections", { 36, 36 }, { 0, 0 }, false, false },
-        { "estimates", { 16, 16 }, { 0, 0 }, false, false },
+        { "gradients", { 24108, 12402 }, { 0, 0 }, false, NONE, NONE },
+        { "causality", { 2610, 1770 }, { 0, 0 }, false, NONE, NONE },
+        { "padding", { 11746, 7856 }, { 0, 0 }, false, NONE, NONE },
+        { "batches", { 1150, 770 }, { 0, 0 }, false, NONE, NONE },
+        { "oracles", { 14503, 9783 }, { 40, 40 }, false, NONE, BARE_NAMES },
+        { "decoding", { 24209, 8960 }, { 33, 20 }, true, BARE_NAMES, EVERY_SPEC },
+        { "lengths", { 2057, 1397 }, { 0, 0 }, false, NONE, EVERY_SPEC },
+        { "order", { 360, 260 }, { 0, 0 }, false, NONE, EVERY_SPEC },
+        { "threads", { 3170, 1540 }, { 0, 0 }, true, NONE, NONE },
+        { "models", { 9793, 6603 }, { 0, 0 }, false, NONE, NONE },
+        { "beams", { 7035, 1827 }, { 7, 1 }, false, NONE, BARE_NAMES },
+        { "targets", { 4, 4 }, { 0, 0 }, false, NONE, EVERY_SPEC },
+        { "claims", { 3051, 2181 }, { 0, 0 }, false, NONE, EVERY_SPEC },
+        { "identities", { 88, 88 }, { 0, 0 }, false, NONE, EVERY_SPEC },
+        { "counts", { 404, 284 }, { 0, 0 }, false, NONE, EVERY_SPEC },
+        { "features", { 19, 19 }, { 0, 0 }, false, NONE, NONE },
+        { "fits", { 94, 94 }, { 0, 0 }, false, NONE, EVERY_SPEC },
+        { "projections", { 36, 36 }, { 0, 0 }, false, NONE, NONE },
+        { "estimates", { 16, 16 }, { 0, 0 }, false, NONE, NONE },
     };
     (void)state;
-    for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++)
-        if ((subjects[i].threads || !only_threads()) && (subjects[i].memory || !only_memory()))
+    for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
+        enum share share = only_threads() ? subjects[i].threads : only_memory() ? subjects[i].memory : EVERY_SPEC;
+        if (share == EVERY_SPEC)
             prove(&subjects[i]);
+        else if (share == BARE_NAMES)
+            prove_bare_names(subjects[i].subject);
+    }
 }
 
 static void run(struct oa_proof *p, struct oa_case *a)
@@ -115,7 +137,8 @@ static void run(struct oa_proof *p, struct oa_case *a)
     oa_proof_run(p, a);
 }
 
-/* What gradients are compared of, forward and backward and no differences: with biases, turned, and of one token. */
+/* Forward and backward and no differences: with biases, turned, of one token; and so long that every engine has several
+ * items of work for its threads. */
 static void every_attention_runs(void **state)
 {
     (void)state;
@@ -123,6 +146,8 @@ static void every_attention_runs(void **state)
         { .precision = OA_PRECISION_F64, .bias = true, .padding = true, .batch = 3 },
         { .precision = OA_PRECISION_F64, .rotary = true, .padding = true },
         { .precision = OA_PRECISION_F64, .queries = 1, .keys = 1 },
+        { .precision = OA_PRECISION_F32, .padding = true, .batch = 3, .queries = 70, .keys = 66, .length = 70 },
+        { .precision = OA_PRECISION_BF16, .padding = true, .batch = 3, .queries = 38, .keys = 35, .length = 38 },
     };
     struct oa_proof p = { .context = context, .subject = "runs", .quick = true };
     if (!only_threads() && !only_memory())

@@ -12,13 +12,14 @@
 /* From 7 rounds on an interval of ratios is shorter than their range (statistics/rounds.c); more are made as long as
  * they take no more than a twentieth of what the training took. */
 enum { LEAST_ROUNDS = 7, ENOUGH_ROUNDS = 24, LEAST_STEPS = 3, MOST_STEPS = 64 };
-static const double slot_seconds = 0.05;  /* that a slot's steps should take, as far as their numbers allow */
+static const double slot_seconds = 0.05;  /* that a slot's steps take at most, as far as their numbers allow */
 static const double share_of_time = 0.05; /* of the runs' training time */
 
 struct measuring {
     struct contest *t;
     struct oa_bar bar;
     double began, budget; /* clock; seconds for all rounds */
+    double slot;          /* seconds that its steps should take */
     double *rounds;       /* [ENOUGH_ROUNDS][entries] seconds a step */
     int count;            /* rounds that are whole */
 };
@@ -53,12 +54,19 @@ static double training_time(const struct oa_contest *k)
     return sum;
 }
 
+/* Where training took moments, the steps of all slots that there must be take no longer. */
+static double slot_of(const struct oa_contest *k, double training)
+{
+    return fmin(slot_seconds, training / (LEAST_ROUNDS * k->count));
+}
+
 /* ---- a slot ---- */
 
-static struct oa_options slot_options(const struct contest *t, int entry, int round)
+static struct oa_options slot_options(const struct measuring *m, int entry, int round)
 {
+    const struct contest *t = m->t;
     struct oa_options o = oa_contest_options(t, entry, round % t->out->seeds);
-    double steps = ceil(slot_seconds / step_in_runs(&t->out->entries[entry], t->out->seeds));
+    double steps = ceil(m->slot / step_in_runs(&t->out->entries[entry], t->out->seeds));
     o.train_steps = 1 + (long)fmax(LEAST_STEPS, fmin(MOST_STEPS, steps));
     o.train_seconds = 0;
     o.train_average = 0;
@@ -71,7 +79,7 @@ static enum oa_error time_steps(struct measuring *m, int entry, int round, doubl
 {
     struct oa_run run;
     oa_context *c = m->t->c;
-    struct oa_options o = slot_options(m->t, entry, round);
+    struct oa_options o = slot_options(m, entry, round);
     struct oa_train_request r = { .options = &o, .workload = &m->t->workload, .unjudged = true };
     enum oa_error e = oa_train_run(c, &r, &run);
     *seconds = e == OA_OK ? run.seconds_per_step : (double)NAN;
@@ -139,9 +147,11 @@ static enum oa_error keep(struct measuring *m)
 
 static enum oa_error measure(struct contest *t)
 {
-    struct measuring m = { .t = t, .began = oa_clock() };
+    double training = training_time(t->out);
+    struct measuring m = {
+        .t = t, .began = oa_clock(), .budget = share_of_time * training, .slot = slot_of(t->out, training)
+    };
     size_t numbers = (size_t)ENOUGH_ROUNDS * (size_t)t->out->count;
-    m.budget = share_of_time * training_time(t->out);
     m.rounds = oa_alloc(t->c, numbers * sizeof *m.rounds);
     oa_bar_open(&m.bar, t->c, "measuring speeds");
     enum oa_error e = m.rounds ? OA_OK : OA_NO_MEMORY;
