@@ -19,6 +19,12 @@ static int make_text(void **state)
     return write_foxes(text_file, 200);
 }
 
+/* Under a sanitizer runs are long that are short elsewhere, and nothing is compared. */
+static bool sanitized(void)
+{
+    return only_threads() || only_memory();
+}
+
 static struct oa_options options(void)
 {
     struct oa_options o = small_model(text_file, 12);
@@ -102,7 +108,7 @@ static void same_bits(void **state)
 {
     (void)state;
     static const int ways[][2] = { { 1, 1 }, { 1, 3 }, { 2, 2 }, { 3, 3 }, { 2, 3 }, { 3, 5 } };
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    for (size_t i = sanitized() ? 4 : 0; i < sizeof ways / sizeof *ways; i++) {
         struct oa_options o = options();
         struct listener l = { 0 };
         char folder[64];
@@ -112,9 +118,11 @@ static void same_bits(void **state)
         assert_int_equal(contest(&o, ways[i][1], folder, &l, NULL), OA_OK);
         assert_string_equal(l.notice, "");
         assert_true((l.progress > 0) == (ways[i][0] > 1));
-        if (i > 0)
+        if (i > 0 && !sanitized())
             assert_same_folders("test_jobs_1_1", folder, "");
     }
+    if (sanitized())
+        return;
     shell("grep -q ', ref, 1 of 2 threads' test_jobs_2_2/runs/attention-01/seed-1/result.json");
     shell("grep -q ', ref, 3 threads' test_jobs_1_3/runs/attention-01/seed-1/result.json");
 }
@@ -158,7 +166,7 @@ static void same_bits_after_a_stop(void **state)
     struct oa_options o = options();
     struct listener whole = { 0 }, rest = { 0 };
     char sentence[512];
-    for (o.train_steps = 150; !stopped_amid(&o, sentence); o.train_steps *= 2)
+    for (o.train_steps = sanitized() ? 40 : 150; !stopped_amid(&o, sentence); o.train_steps *= 2)
         assert_true(o.train_steps < 10000);
     assert_non_null(strstr(sentence, "stopped by signal 2 after step "));
     o.compare_jobs = 1;
@@ -432,5 +440,6 @@ int main(void)
         cmocka_unit_test(how_many),
     };
     threads_only("same_bits*");
+    memory_without("threads_are_shared_out"); /* contests again, until one is seen to have shares of all sizes */
     return cmocka_run_group_tests(tests, make_text, NULL);
 }

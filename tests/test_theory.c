@@ -317,5 +317,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(numbers_are_readable),           cmocka_unit_test(impossible_shapes_are_refused),
     };
     threads_only("bytes_do_not_depend_on_threads");
+    memory_without("generators_lie_on_the_law"); /* the same measurements at another width */
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -72,7 +72,8 @@ compile() { # FILE FOLDER: objects of the altered copy FOLDER/FILE
         command=$(sed -n "s|^ *\"command\": \"\(.*\) -o CMakeFiles/[^ ]*\.dir/$unit\.o -c .*|\1|p" \
             "$build/compile_commands.json" | head -n 1)
         [ -n "$command" ] || { echo "nothing is known of how $unit is compiled"; return 1; }
-        (cd "$build" && $command -iquote "$2/src" -w -o "$object" -c "$input") || return 1
+        (cd "$build" && $command -iquote "$2/src" -iquote "$root/$(dirname "$unit")" -w -o "$object" -c "$input") ||
+            return 1
     done
 }
 

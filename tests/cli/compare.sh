@@ -15,7 +15,7 @@ expect 0 compare $options --attention softmax --attention 'random + softmax' --o
 says out '"valid_loss"'
 
 # Stopped in the middle, by a request and by force, and started again: the same losses, and what was done is kept.
-longer="--config tiny.yaml --seeds 2 --train.steps 150 --quiet --attention softmax"
+longer="--config tiny.yaml --seeds 2 --train.steps $([ -n "$slow" ] && echo 40 || echo 150) --quiet --attention softmax"
 losses() {
     grep -o '"valid_loss": *[0-9.e+-]*' "$1/results.json"
 }

@@ -3,6 +3,8 @@
 # command line (train.average).
 . "$2/tests/cli/common"
 text 30000
+steps=400 more_steps=900
+[ -z "$slow" ] || steps=80 more_steps=120
 awk 'BEGIN { split("good bad fine poor", n, " "); for (i = 0; i < 120; i++) {
     w = n[1 + int(i * 7 / 3) % 4]; print ((w == "good" || w == "fine") ? "pos" : "neg") "\tthe " w " thing " i % 5 } }' >class.tsv
 tr -d '0-9' <class.tsv >plain.tsv
@@ -43,7 +45,7 @@ expect 2 train --resume --init letters --out own
 says err 'own was begun without train.init, and now one is given'
 
 # A run that was killed goes on with the same bits; without the model it started from, or with another, it does not.
-"$orthant" train $classify --init m --out g --train.steps 400 --train.checkpoint_every 1 >out 2>err &
+"$orthant" train $classify --init m --out g --train.steps $steps --train.checkpoint_every 1 >out 2>err &
 pid=$!
 checkpointed() {
     ls g/checkpoint-*.safetensors >/dev/null 2>&1
@@ -62,7 +64,7 @@ same before g/config.json
 rm -r m
 expect 0 train --resume --init kept --out g --train.checkpoint_every 0 # at another place
 mv kept m
-expect 0 train $classify --init m --out whole --train.steps 400
+expect 0 train $classify --init m --out whole --train.steps $steps
 same g/model.safetensors whole/model.safetensors
 
 # A contest: every attention starts from the run, which is said once for each; it goes on with no other.
@@ -119,7 +121,7 @@ expect 2 train --resume --out j --train.steps 40
 says err 'j/average-000000020.safetensors is missing'
 expect 0 train $average --out a --overwrite
 rm a/model.safetensors
-"$orthant" train $average --out k --train.checkpoint_every 1 --train.steps 900 --train.schedule constant >out 2>err &
+"$orthant" train $average --out k --train.checkpoint_every 1 --train.steps $more_steps --train.schedule constant >out 2>err &
 pid=$!
 reached() {
     [ -e k/average-000000030.safetensors ]
@@ -127,6 +129,6 @@ reached() {
 await $pid reached
 kill -KILL $pid
 ended 137 $pid "a run after SIGKILL"
-expect 0 train --resume --out k --train.steps 900 --train.checkpoint_every 0
-expect 0 train $average --out o --train.steps 900 --train.schedule constant
+expect 0 train --resume --out k --train.steps $more_steps --train.checkpoint_every 0
+expect 0 train $average --out o --train.steps $more_steps --train.schedule constant
 same k/model.safetensors o/model.safetensors

@@ -49,7 +49,7 @@ expect 2 compare $options --compare.jobs -1 --out four
 says err 'jobs'
 
 # Stopped, all are saved in the middle of their runs; then on to the same end.
-longer="--config tiny.yaml --seeds 2 --train.steps 400 $pair --threads 2 --quiet"
+longer="--config tiny.yaml --seeds 2 --train.steps $([ -n "$slow" ] && echo 80 || echo 400) $pair --threads 2 --quiet"
 expect 0 compare $longer --compare.jobs 1 --out whole
 "$orthant" compare $longer --compare.jobs 2 --out parts >out 2>err &
 pid=$!

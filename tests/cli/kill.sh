@@ -4,6 +4,8 @@
 text 30000
 rounds=${quick:+1}
 rounds=${rounds:-3}
+steps=200 precisions="f32 bf16"
+[ -z "$slow" ] || { steps=80 precisions=bf16; } # whose files hold numbers of both types
 
 # The step of the newest checkpoint in $folder; its name has nine digits.
 reached() {
@@ -41,8 +43,8 @@ sitting() { # STEP
     wait $pid || status=$?
 }
 
-for precision in f32 bf16; do
-    options="--config tiny.yaml --train.precision $precision --train.checkpoint_every 1 --train.steps 200 --quiet"
+for precision in $precisions; do
+    options="--config tiny.yaml --train.precision $precision --train.checkpoint_every 1 --train.steps $steps --quiet"
     expect 0 train $options --out whole-$precision
     kills=0 halves=0 round=0
     # A busy machine lets a run come far between two looks: then there are more rounds.

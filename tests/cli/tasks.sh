@@ -14,15 +14,17 @@ awk 'BEGIN { srand(3); for (i = 0; i < 600; i++) { n = 2 + int(rand() * 3); s = 
     print s "\t" t } }' >copy.tsv
 model="--model.layers 1 --model.width 32 --model.heads 4 --model.context 32 --train.batch 16 --train.warmup 10"
 model="$model --train.eval_every 0 --train.lr 3e-3 --data.tokenizer char --model.dropout 0 --model.pool cls --train.label_smoothing 0"
-expect 0 train --task classify --data.train class.tsv $model --train.steps 100 --out c
+steps=100 more_steps=300 # in which it is learnt
+[ -z "$slow" ] || steps=10 more_steps=10
+expect 0 train --task classify --data.train class.tsv $model --train.steps $steps --out c
 says out '^loss .* nats an example$'
 ! grep -q perplexity out || fail "classes have no perplexity"
 expect 0 eval c
 says out ', 40 examples$'
-awk '/^accuracy/ { ok = $2 > 90 } END { exit !ok }' out || fail "the keyword is not learnt"
+[ -n "$slow" ] || awk '/^accuracy/ { ok = $2 > 90 } END { exit !ok }' out || fail "the keyword is not learnt"
 # By words: as in training, so in eval, classify and inspect. Running text has none.
 words="pattern(start, unit=word):2 | softmax:2"
-expect 0 train --task classify --data.train class.tsv $model --train.steps 60 --model.attention "$words" --out w --quiet
+expect 0 train --task classify --data.train class.tsv $model --train.steps $((steps / 2)) --model.attention "$words" --out w --quiet
 expect 0 eval w --data class.tsv
 accuracy=$(awk '/^accuracy/ { print $2 }' out)
 cut -f 2 class.tsv >in
@@ -42,15 +44,15 @@ for task in mlm span; do
     says out '^bits/character  none: the loss is of hidden tokens, not of the text$'
 done
 
-expect 0 train --task translate --data.train copy.tsv $model --train.steps 300 --out t
-awk '/^bleu/ { ok = $2 > 50 } END { exit !ok }' out || fail "copying is not learnt"
+expect 0 train --task translate --data.train copy.tsv $model --train.steps $more_steps --out t
+[ -n "$slow" ] || awk '/^bleu/ { ok = $2 > 50 } END { exit !ok }' out || fail "copying is not learnt"
 printf 'ab cd\n\n\377x\nzz ab\ncc\n' >in
 "$orthant" translate t <in >out 2>err || fail "translate"
 [ "$(wc -l <out)" -eq 5 ] || fail "not a line for each"
-[ "$(sed -n 1p out)" = "AB CD" ] || fail "the first line"
+[ -n "$slow" ] || [ "$(sed -n 1p out)" = "AB CD" ] || fail "the first line"
 says err 'line 3 is not UTF-8'
 "$orthant" translate t --nbest 2 <in >out 2>err || fail "nbest"
-says out '^0 ||| AB CD ||| -'
+[ -n "$slow" ] || says out '^0 ||| AB CD ||| -'
 expect 2 translate c
 says err 'takes runs of'
 

@@ -51,7 +51,7 @@ LIST
 same made wanted
 
 # Stopped in the middle of the tuning, by a request and by force: the same losses, and what was done is kept.
-longer="--config tiny.yaml --seeds 1 --train.steps 150 --quiet --attention softmax --attention random"
+longer="--config tiny.yaml --seeds 1 --train.steps $([ -n "$slow" ] && echo 40 || echo 150) --quiet --attention softmax --attention random"
 losses() {
     sed -n 's/^ *\("valid_loss": [0-9.e+-]*\|"chosen": [0-9]*\|"loss": [0-9.e+-]*\),$/\1/p' "$1/results.json"
 }
