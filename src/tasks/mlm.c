@@ -30,6 +30,8 @@ static void shape(const struct oa_options *o, const struct oa_workload *w, struc
 {
     (void)w;
     *out = oa_language_model_shape(o);
+    out->typical.planned_targets = o->train_batch * oa_masked_targets(o->data_mask_share, o->model_context);
+    out->largest = out->typical;
 }
 
 static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a masked token", 4, false },
