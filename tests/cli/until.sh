@@ -60,23 +60,26 @@ go_on() { # until it is done; in $round sittings
         [ $round -lt 60 ] || fail "never ends"
     done
 }
-tries=0 round=0
-while [ $round -le 2 ]; do # one of each, at least; a busy machine lets a contest come far between two looks
-    tries=$((tries + 1))
-    [ $tries -lt 10 ] || fail "killed only $((round - 1)) times"
-    rm -rf killed
-    go_on
-done
-echo "killed or stopped $((round - 1)) times"
-runs most >one
-runs killed >two
-same one two
-for name in one two; do
-    [ $name = one ] && folder=most || folder=killed
-    awk '/"(step|speed)": \{/ { timed = 1 } !timed; /}/ { timed = 0 }' $folder/results.json |
-        grep -o '"\(valid_loss\|weights\|low\|high\|mean\|verdict\|ending\|seeds_needed_low\)": [^[]*$' >$name
-done
-same one two
+killed_again_and_again() {
+    tries=0 round=0
+    while [ $round -le 2 ]; do # one of each, at least; a busy machine lets a contest come far between two looks
+        tries=$((tries + 1))
+        [ $tries -lt 10 ] || fail "killed only $((round - 1)) times"
+        rm -rf killed
+        go_on
+    done
+    echo "killed or stopped $((round - 1)) times"
+    runs most >one
+    runs killed >two
+    same one two
+    for name in one two; do
+        [ $name = one ] && folder=most || folder=killed
+        awk '/"(step|speed)": \{/ { timed = 1 } !timed; /}/ { timed = 0 }' $folder/results.json |
+            grep -o '"\(valid_loss\|weights\|low\|high\|mean\|verdict\|ending\|seeds_needed_low\)": [^[]*$' >$name
+    done
+    same one two
+}
+[ -n "$slow" ] || killed_again_and_again # compare.sh has a stop and a kill there
 
 # A budget that is used up: the first round is made in any case. What was spent is kept, and more of it goes on.
 expect 0 compare $options $three --until-resolved --baseline softmax --margin 0.000001 --budget 0.001s --out budget
