@@ -44,10 +44,17 @@ static const struct oa_batches_kind counted_kind = { .cover = counted_cover, .wi
 
 struct validation {
     long tokens;         /* of the text; 0: all */
-    int stopped;         /* a rank that is asked to stop with its second batch; -1: none */
+    bool scored;         /* by the accuracy of a masked model, too: every rank then makes all batches again */
+    int stopped;         /* a rank that is asked to stop with its second batch, of the scores if there are; -1: none */
     double loss;         /* of one rank alone */
     long batches, *made; /* of each rank */
 };
+
+/* Those of a rank, of the loss. */
+static long share_of(const struct validation *v, int size, int rank)
+{
+    return v->batches / size + (rank < v->batches % size);
+}
 
 static double validate(oa_context *c, struct oa_cluster *cluster, struct validation *v)
 {
@@ -57,8 +64,12 @@ static double validate(oa_context *c, struct oa_cluster *cluster, struct validat
     struct oa_model *m;
     oa_tape tape;
     struct oa_run run = { 0 };
-    struct counted k = { .c = c, .ask = v->stopped == oa_rank_of(cluster) ? 2 : 0 };
+    struct counted k = { .c = c };
     struct oa_batches batches = { .kind = &counted_kind, .self = &k };
+    if (v->stopped == oa_rank_of(cluster))
+        k.ask = 2 + (v->scored ? share_of(v, oa_rank_count(cluster), v->stopped) : 0);
+    if (v->scored)
+        set_option(&o, "data.task", "mlm");
     o.train_batch = 2;
     assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
     assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
@@ -71,6 +82,7 @@ static double validate(oa_context *c, struct oa_cluster *cluster, struct validat
                                .workload = &w,
                                .side = OA_VALIDATION,
                                .batches = &batches,
+                               .judged = v->scored,
                                .title = "test" };
     assert_int_equal(oa_batches_cover(&batches, w.tokenizer, (uint64_t)v->tokens, &e.cover), OA_OK);
     oa_context_hold_stop(c, cluster != NULL);
@@ -112,7 +124,7 @@ static void test_a_validation_is_shared_out(void **state)
             on_ranks(size, 60, validate_body, &v, ranks);
             for (int r = 0; r < size; r++) {
                 assert_true(ranks[r].result == v.loss);
-                assert_int_equal(made[r], v.batches / size + (r < v.batches % size));
+                assert_int_equal(made[r], share_of(&v, size, r));
             }
         }
 }
@@ -127,6 +139,26 @@ static void test_a_stop_in_a_validation_is_one_of_all(void **state)
         for (int r = 0; r < 3; r++) {
             assert_true(isnan(ranks[r].result));
             assert_int_equal(made[r], 8); /* a round */
+        }
+    }
+}
+
+/* All after the same batch, so that none waits for another. */
+static void test_a_stop_in_scores_is_one_of_all(void **state)
+{
+    (void)state;
+    long made[MOST] = { 0 };
+    struct validation v = { .scored = true, .stopped = -1, .made = made };
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
+    v.loss = validate(c, NULL, &v);
+    oa_close(c);
+    assert_true(isfinite(v.loss) && v.batches > 40 && made[0] == 2 * v.batches);
+    for (v.stopped = -1; v.stopped < 3; v.stopped++) {
+        struct rank ranks[MOST];
+        on_ranks(3, 60, validate_body, &v, ranks);
+        for (int r = 0; r < 3; r++) {
+            assert_true(v.stopped < 0 ? ranks[r].result == v.loss : isnan(ranks[r].result));
+            assert_int_equal(made[r], share_of(&v, 3, r) + (v.stopped < 0 ? v.batches : 2));
         }
     }
 }
@@ -253,6 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_validation_is_shared_out),
         cmocka_unit_test(test_a_stop_in_a_validation_is_one_of_all),
+        cmocka_unit_test(test_a_stop_in_scores_is_one_of_all),
         cmocka_unit_test(test_a_run_has_the_same_bits),
         cmocka_unit_test(test_ranks_are_told_the_same),
     };
