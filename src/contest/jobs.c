@@ -251,9 +251,12 @@ static void init(struct jobs *j)
     j->began = oa_clock();
 }
 
+/* Of a stop that a rank of this one's group was asked for the run alone knows. */
 static void fail_as_others(struct jobs *j)
 {
     bool stopped = j->failed && oa_status(j->failed) == OA_INTERRUPTED;
+    if (stopped && !oa_stop_requested(j->c))
+        oa_stop(j->c, oa_stop_requested(j->failed));
     if ((!j->failed || stopped) && j->first_stopped[0])
         oa_fail(j->c, OA_INTERRUPTED, "%s", j->first_stopped);
     else if (j->failed)

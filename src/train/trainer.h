@@ -48,7 +48,8 @@ struct trainer {
     struct oa_plan plan;
     double started, said; /* clock: of this sitting, of the last progress line */
     double saved, cost;   /* clock of the newest checkpoint of this sitting (or its start); seconds it took */
-    long first;           /* step at which this sitting began */
+    long first;           /* step at which this sitting began, and what there was then: */
+    double first_tokens, first_seconds;
     char title[OA_OPTION_TEXT + 64]; /* of progress lines: "[3/18] softmax" */
     double times[OA_TIMES];
     double loss, norm;      /* of the newest step */
