@@ -357,25 +357,26 @@ pid=$!
 await $pid results_above held 0
 gives_up 0 held 'orthant: rank [1-3] on .*rank 0'
 
-part "a rank of a contest is asked to stop: one with a run, one in the tuning, one that has none"
+part "a rank of a contest is asked to stop: one with a run, one in the tuning, one that has none, one that helps the first"
 begun() { # FOLDER COUNT: that many runs are under way
     [ "$(find "$1" -name log.jsonl 2>/dev/null | wc -l)" -ge "$2" ]
 }
-asked() { # FOLDER COUNT SENTENCE WORD...: the third of three ranks, when that many runs are under way
-    folder=$1 count=$2 sentence=$3
-    shift 3
-    mpirun --oversubscribe -n 3 "$orthant" "$@" --train.steps 2000 --out "$folder" >out 2>err </dev/null &
+asked() { # RANKS FOLDER COUNT SENTENCE WORD...: the last of these ranks, when that many runs are under way
+    n=$1 folder=$2 count=$3 sentence=$4
+    shift 4
+    mpirun --oversubscribe -n "$n" "$orthant" "$@" --train.steps 2000 --out "$folder" >out 2>err </dev/null &
     pid=$!
     await $pid begun "$folder" "$count"
-    kill -TERM "$(workers | sed -n 3p)"
+    kill -TERM "$(workers | sed -n "${n}p")"
     ended 143 $pid "a contest of which a rank was asked to stop"
-    says err "^orthant: rank 2 on .*: stopped by signal 15$sentence"
+    says err "^orthant: ${sentence}"
     [ "$(results "$folder")" -lt 2 ] || fail "$folder: a contest whose rank was asked to stop went on"
 }
-asked asked 3 ' after step' $contest
-asked asked-tuning 3 ' after step' $contest --compare.tune train.lr=1e-3,3e-3
-asked asked-idle 2 '; the same command' compare --config tiny.yaml --attention softmax --seeds 2 --compare.floor off \
-    --train.accumulate 2 $quickly
+asked 3 asked 3 'rank 2 on .*: stopped by signal 15 after step' $contest
+asked 3 asked-tuning 3 'rank 2 on .*: stopped by signal 15 after step' $contest --compare.tune train.lr=1e-3,3e-3
+asked 3 asked-idle 2 'rank 2 on .*: stopped by signal 15; the same command' compare --config tiny.yaml --attention softmax \
+    --seeds 2 --compare.floor off --train.accumulate 2 $quickly
+asked 2 asked-group 1 '.*stopped by signal 15' $contest --compare.ranks 2
 
 part "contests that are refused"
 mkdir elsewhere

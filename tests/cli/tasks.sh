@@ -43,6 +43,10 @@ for task in mlm span; do
 done
 
 expect 0 train --task translate --data.train copy.tsv $model --train.steps 300 --out t
+awk '/^steps/ { print $3 / $2 }' out >read
+"$orthant" plan --task translate --data.train copy.tsv $model --train.steps 300 --json >planned
+awk -F'[:,]' '/tokens_per_step/ { plan = $2 } FNR == NR { real = $1 } END { x = plan / real; exit x < 0.99 || x > 1.01 }' read planned ||
+    fail "a plan has other tokens a step than the run: $(cat read), $(grep tokens_per planned)"
 awk '/^bleu/ { ok = $2 > 50 } END { exit !ok }' out || fail "copying is not learnt"
 printf 'ab cd\n\n\377x\nzz ab\ncc\n' >in
 "$orthant" translate t <in >out 2>err || fail "translate"
