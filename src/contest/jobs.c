@@ -57,6 +57,13 @@ long oa_jobs_take(struct worker *w)
     return order;
 }
 
+static void note_lost(struct jobs *j)
+{
+    pthread_mutex_lock(&j->lock);
+    j->lost = true;
+    pthread_mutex_unlock(&j->lock);
+}
+
 static enum oa_error carry_out(struct worker *w, long order, struct oa_run *run)
 {
     struct oa_run_order mine = *w->order;
@@ -65,8 +72,8 @@ static enum oa_error carry_out(struct worker *w, long order, struct oa_run *run)
     enum oa_error e = oa_ranks_share(w, &mine);
     if (e == OA_OK)
         e = oa_run_order_train(w->c, &mine, w->all->r->place, run);
-    if (e != OA_OK && mine.group)
-        oa_cluster_all_failed(mine.group);
+    if (e != OA_OK && mine.group && !oa_cluster_all_failed(mine.group))
+        note_lost(w->all);
     if (e == OA_OK)
         oa_jobs_tell(w->all, &(struct news){ .order = order, .run = *run });
     return e;
