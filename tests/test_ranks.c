@@ -228,6 +228,52 @@ static void test_a_run_has_the_same_bits(void **state)
     }
 }
 
+/* ---- the log ---- */
+
+/* A rank that is slow in validations, and in nothing else. */
+static void dawdle(void *argument, int level, const char *line)
+{
+    (void)argument;
+    if (level == 1 && strstr(line, "validation"))
+        usleep(200000);
+}
+
+static void *dawdling_body(void *argument)
+{
+    struct rank *r = argument;
+    struct outcome mine;
+    oa_context *quick = r->cluster.context;
+    if (r->cluster.rank == 1)
+        r->cluster.context = oa_open(&(struct oa_settings){ .threads = 1, .log = dawdle });
+    train(r->cluster.context, &r->cluster, "slow", &mine);
+    if (r->cluster.rank == 1)
+        oa_close(r->cluster.context);
+    r->cluster.context = quick;
+    return NULL;
+}
+
+/* Of the time of steps: who waited in a validation has not waited in them. */
+static void test_communication_is_a_share_of_the_steps(void **state)
+{
+    (void)state;
+    struct rank ranks[MOST];
+    char *text;
+    size_t length;
+    double share;
+    on_ranks(2, 60, dawdling_body, NULL, ranks);
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
+    assert_int_equal(oa_file_read(c, "slow/log.jsonl", &text, &length), OA_OK);
+    int lines = 0;
+    for (const char *at = text; (at = strstr(at, "\"communication\": ")); at++, lines++) {
+        assert_int_equal(sscanf(at, "\"communication\": %lf", &share), 1);
+        assert_true(share >= 0 && share <= 1);
+    }
+    assert_int_equal(lines, STEPS / EVERY);
+    oa_free(text);
+    oa_close(c);
+    remove_folder("slow");
+}
+
 /* ---- what ranks were told ---- */
 
 static void *told_body(void *argument)
@@ -287,6 +333,7 @@ int main(void)
         cmocka_unit_test(test_a_stop_in_a_validation_is_one_of_all),
         cmocka_unit_test(test_a_stop_in_scores_is_one_of_all),
         cmocka_unit_test(test_a_run_has_the_same_bits),
+        cmocka_unit_test(test_communication_is_a_share_of_the_steps),
         cmocka_unit_test(test_ranks_are_told_the_same),
     };
     char *folder = enter_own_folder();

@@ -259,7 +259,7 @@ static enum oa_error loop(struct trainer *t)
     t->first_seconds = t->p.seconds;
     t->started = t->saved = oa_clock();
     for (long step = t->p.step + 1; !ended(t, step - 1); step++) {
-        double start = oa_clock(), processor = oa_context_clock(t->c);
+        double start = oa_clock(), processor = oa_context_clock(t->c), waited = oa_cluster_waited(t->r->cluster);
         OA_TRY(one_step(t, step));
         if (step == t->first + 1)
             settle(t);
@@ -270,7 +270,7 @@ static enum oa_error loop(struct trainer *t)
         t->p.seconds += seconds;
         t->p.processor += oa_context_clock(t->c) - processor;
         t->p.tokens += t->amount.tokens;
-        OA_TRY(oa_ranks_after_step(t));
+        OA_TRY(oa_ranks_after_step(t, waited));
         oa_pace_advance(&t->pace, step, oa_trainer_used(t));
         OA_TRY(after_step(t, step));
     }
