@@ -46,6 +46,7 @@ struct validation {
     long tokens;         /* of the text; 0: all */
     bool scored;         /* by the accuracy of a masked model, too: every rank then makes all batches again */
     int stopped;         /* a rank that is asked to stop with its second batch, of the scores if there are; -1: none */
+    bool late;           /* with its last batch instead */
     double loss;         /* of one rank alone */
     long batches, *made; /* of each rank */
 };
@@ -67,7 +68,7 @@ static double validate(oa_context *c, struct oa_cluster *cluster, struct validat
     struct counted k = { .c = c };
     struct oa_batches batches = { .kind = &counted_kind, .self = &k };
     if (v->stopped == oa_rank_of(cluster))
-        k.ask = 2 + (v->scored ? share_of(v, oa_rank_count(cluster), v->stopped) : 0);
+        k.ask = (v->late ? v->batches : 2) + (v->scored ? share_of(v, oa_rank_count(cluster), v->stopped) : 0);
     if (v->scored)
         set_option(&o, "data.task", "mlm");
     o.train_batch = 2;
@@ -161,6 +162,23 @@ static void test_a_stop_in_scores_is_one_of_all(void **state)
             assert_int_equal(made[r], share_of(&v, 3, r) + (v.stopped < 0 ? v.batches : 2));
         }
     }
+}
+
+/* Nothing is left to be stopped: what was asked for too late changes nothing. */
+static void test_a_stop_after_the_last_batch_is_none(void **state)
+{
+    (void)state;
+    long made[MOST] = { 0 };
+    struct rank ranks[MOST];
+    struct validation v = { .scored = true, .stopped = -1, .made = made };
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
+    v.loss = validate(c, NULL, &v);
+    oa_close(c);
+    v.late = true;
+    v.stopped = 1;
+    on_ranks(2, 60, validate_body, &v, ranks);
+    for (int r = 0; r < 2; r++)
+        assert_true(ranks[r].result == v.loss && made[r] == share_of(&v, 2, r) + v.batches);
 }
 
 /* ---- a run ---- */
@@ -332,6 +350,7 @@ int main(void)
         cmocka_unit_test(test_a_validation_is_shared_out),
         cmocka_unit_test(test_a_stop_in_a_validation_is_one_of_all),
         cmocka_unit_test(test_a_stop_in_scores_is_one_of_all),
+        cmocka_unit_test(test_a_stop_after_the_last_batch_is_none),
         cmocka_unit_test(test_a_run_has_the_same_bits),
         cmocka_unit_test(test_communication_is_a_share_of_the_steps),
         cmocka_unit_test(test_ranks_are_told_the_same),
