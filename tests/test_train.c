@@ -305,6 +305,23 @@ static void test_statistics_move_once_a_step(void **state)
     oa_close(c);
 }
 
+static void check_plan(const struct oa_options *o)
+{
+    struct oa_plan plan;
+    oa_context *c = oa_open(NULL);
+    struct oa_workload w;
+    assert_int_equal(oa_workload_open(c, o, &w), OA_OK);
+    assert_int_equal(oa_plan_workload(c, o, &w, &plan), OA_OK);
+    oa_workload_close(&w);
+    oa_close(c);
+    struct outcome real = train(o, 1, NULL, false);
+    assert_int_equal(real.error, OA_OK);
+    double planned = plan.memory_parameters + plan.memory_activations + plan.memory_scratch;
+    if (real.run.peak_memory != planned)
+        fail_msg("%s %s, precision %d: planned %.0f bytes, took %.0f", o->data_task, o->model_attention,
+                 (int)o->train_precision, planned, real.run.peak_memory);
+}
+
 static void test_plan_is_exact(void **state)
 {
     (void)state;
@@ -312,20 +329,30 @@ static void test_plan_is_exact(void **state)
     for (int i = 0; spec_of(i); i++)
         for (int p = 0; p < 2; p++) {
             struct oa_options o = options(spec_of(i), precisions[p], 2);
-            struct oa_plan plan;
-            oa_context *c = oa_open(NULL);
-            struct oa_workload w;
-            assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
-            assert_int_equal(oa_plan_workload(c, &o, &w, &plan), OA_OK);
-            oa_workload_close(&w);
-            oa_close(c);
-            struct outcome real = train(&o, 1, NULL, false);
-            assert_int_equal(real.error, OA_OK);
-            double planned = plan.memory_parameters + plan.memory_activations + plan.memory_scratch;
-            if (real.run.peak_memory != planned)
-                fail_msg("%s %s: planned %.0f bytes, took %.0f", spec_of(i), precisions[p], planned,
-                         real.run.peak_memory);
+            check_plan(&o);
         }
+}
+
+/* Of masked text the output layer sees hidden tokens alone: here 4 rows of round(0.15 · 22). */
+static void test_plan_of_masked_text_is_exact(void **state)
+{
+    (void)state;
+    struct oa_options o = options("softmax", "f32", 2), few = o;
+    struct oa_plan plan[2];
+    snprintf(o.data_task, sizeof o.data_task, "mlm");
+    check_plan(&o);
+    few = o;
+    few.data_mask_share = 0.05;
+    for (int i = 0; i < 2; i++) {
+        struct oa_workload w;
+        oa_context *c = oa_open(NULL);
+        assert_int_equal(oa_workload_open(c, i ? &few : &o, &w), OA_OK);
+        assert_int_equal(oa_plan_workload(c, i ? &few : &o, &w, &plan[i]), OA_OK);
+        oa_workload_close(&w);
+        oa_close(c);
+    }
+    /* round(0.05 · 22) are two less a row: three products over the width, and five operations a logit of the softmax */
+    assert_true(plan[0].flops - plan[1].flops == (3 * 2 * 32 + 5) * (2.0 * 4) * plan[0].vocabulary);
 }
 
 /* ---- learning: a task that attention is needed for, and what is reached without it ---- */
@@ -615,6 +642,7 @@ int main(void)
         cmocka_unit_test(test_micro_batches_add_up_to_a_batch),
         cmocka_unit_test(test_shared_tensors_start_equal),
         cmocka_unit_test(test_plan_is_exact),
+        cmocka_unit_test(test_plan_of_masked_text_is_exact),
         cmocka_unit_test(test_nothing_allocates_in_the_loop),
         cmocka_unit_test(test_statistics_move_once_a_step),
         cmocka_unit_test(test_threads_give_the_same_bits),

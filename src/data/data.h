@@ -81,6 +81,7 @@ struct oa_batch {
     const uint8_t *pixels;         /* [rows, length, P·P] of tokens that are patches (patches.c); NULL: none are */
     const int32_t *label;          /* [rows] class, from 0; NULL: none */
     const double *value;           /* [rows] number; NULL: none */
+    long planned_targets;          /* without arrays, for the plan device: places that have a target; 0: all have */
 };
 
 /* What an optimiser step has, all its micro-batches together. */

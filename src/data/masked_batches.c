@@ -23,6 +23,11 @@ long oa_masked_count(double share, long tokens)
     return oa_max(1, (long)nearbyint(share * (double)tokens));
 }
 
+long oa_masked_targets(double share, long length)
+{
+    return oa_masked_count(share, length - AROUND);
+}
+
 static const struct masked_batches *of(const struct oa_crops *crops)
 {
     return (const struct masked_batches *)crops;

@@ -67,6 +67,8 @@ struct oa_masking {
     const struct oa_tokenizer *tokenizer; /* has the three special tokens */
 };
 long oa_masked_count(double share, long tokens); /* round(share·n), ties to even, at least 1 */
+/* Hidden tokens of a whole row of that length, "[CLS]" and "[SEP]" in it. */
+long oa_masked_targets(double share, long length);
 /* Fewer than 3 tokens in a row, and a tokenizer without the special tokens, are refused. The tokens are borrowed. */
 enum oa_error oa_masked_batches_open(oa_context *c, const struct oa_tokens *tokens, const struct oa_masking *how,
                                      struct oa_batches **out);

@@ -192,8 +192,8 @@ static double token_loss(oa_tape *t, struct oa_model *m, const struct oa_batch *
     targets->id = b->target;
     if (m->form.encoder && b->target)
         hidden = rows_with_targets(t, hidden, b->target, &targets->id);
-    else if (m->form.encoder) /* the plan device: as if all had one */
-        hidden = oa_choose_rows(t, hidden, NULL, hidden->rows);
+    else if (m->form.encoder) /* the plan device */
+        hidden = oa_choose_rows(t, hidden, NULL, b->planned_targets ? b->planned_targets : hidden->rows);
     return oa_linear_loss_op(t, hidden, m->embedding, NULL, targets);
 }
 

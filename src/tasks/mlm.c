@@ -31,6 +31,8 @@ static enum oa_error shape(oa_context *c, const struct oa_options *o, const stru
 {
     (void)w;
     *out = oa_language_model_shape(o);
+    out->typical.planned_targets = o->train_batch * oa_masked_targets(o->data_mask_share, o->model_context);
+    out->largest = out->typical;
     return oa_status(c);
 }
 
