@@ -318,7 +318,7 @@ done
 
 part "a contest whose ranks are killed"
 contest="compare --config tiny.yaml --attention softmax --attention random --seeds 3 --threads 1 --quiet \
-    --train.steps 150 --train.accumulate 2 --train.batch 2 --train.checkpoint_every 20"
+    --train.steps 600 --train.accumulate 2 --train.batch 2 --train.checkpoint_every 20"
 expect 0 $contest --out alone-long
 for n in 3 2; do
     before=$(results killed-contest)
@@ -354,21 +354,22 @@ says err 'compare.ranks = 2 does not divide the 3 ranks into groups'
 part "no room for the model of a group: the first one, and another"
 small="compare --config tiny.yaml --attention softmax --attention random --seeds 1 --compare.ranks 2 --train.accumulate 2 \
     --train.batch 1 --train.steps 1 --model.layers 4 --model.width 256 $quickly" # of 12 MB: MPI has files of its own
-full() { # RANK: of four ranks, that one cannot write more than 8 MiB into a file
-    rank=$1
+full() { # RANKS RANK: of so many, that one cannot write more than 8 MiB into a file
+    rank=$2
     cat >limited <<'END'
 [ "$OMPI_COMM_WORLD_RANK" != "$limited" ] || ulimit -f 16384
 exec "$@"
 END
     status=0 began_writing=$(date +%s)
-    limited=$rank mpirun --oversubscribe -n 4 sh limited "$orthant" $small --out full-group >out 2>err </dev/null || status=$?
+    limited=$rank mpirun --oversubscribe -n "$1" sh limited "$orthant" $small --out full-group >out 2>err </dev/null || status=$?
     [ $status -eq 1 ] || fail "no room on rank $rank of a contest in groups ended it with $status"
     says err "^orthant: rank $rank on [^:]*: cannot write full-group/.*model.safetensors"
     [ $(($(date +%s) - began_writing)) -le 100 ] || fail "no room on rank $rank held up the others"
     rm -r full-group
 }
-full 0
-full 2
+full 2 0 # there is no other group
+full 4 0
+full 4 2
 
 part "the rank that holds a contest stands still"
 mpirun --oversubscribe -n 4 "$orthant" $contest --compare.ranks 2 --cluster.patience 5 --out held >out 2>err </dev/null &

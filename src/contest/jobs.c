@@ -57,10 +57,11 @@ long oa_jobs_take(struct worker *w)
     return order;
 }
 
+/* A rank of this one's group failed alone: no other is heard any more. */
 static void note_lost(struct jobs *j)
 {
     pthread_mutex_lock(&j->lock);
-    j->lost = true;
+    j->r->cluster->lost = true;
     pthread_mutex_unlock(&j->lock);
 }
 

@@ -46,7 +46,6 @@ struct jobs {
     struct news *first, **last;
     oa_context *failed;         /* of the worker whose failure is the result */
     bool stopping, interrupted; /* interrupted: another rank was stopped before its run had ended */
-    bool lost;                  /* a rank of this one's group failed alone: no other is heard any more */
     char first_stopped[1280];   /* what it said, if that came before all were told to stop; "": it did not */
 };
 

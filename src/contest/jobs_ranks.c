@@ -181,10 +181,8 @@ static enum oa_error look_after(struct worker *w)
 static bool lost(struct jobs *j)
 {
     pthread_mutex_lock(&j->lock);
-    bool lost = j->lost;
+    bool lost = j->r->cluster && j->r->cluster->lost;
     pthread_mutex_unlock(&j->lock);
-    if (lost)
-        j->r->cluster->lost = true;
     for (int i = 0; lost && i < j->distant; i++)
         if (!j->others[i].gone)
             oa_jobs_leave(&j->others[i], NULL);
