@@ -318,7 +318,7 @@ done
 
 part "a contest whose ranks are killed"
 contest="compare --config tiny.yaml --attention softmax --attention random --seeds 3 --threads 1 --quiet \
-    --train.steps 150 --train.accumulate 2 --train.batch 2 --train.checkpoint_every 20"
+    --train.steps 600 --train.accumulate 2 --train.batch 2 --train.checkpoint_every 20"
 expect 0 $contest --out alone-long
 for n in 3 2; do
     before=$(results killed-contest)
@@ -351,31 +351,52 @@ ranks 3 2 $contest --compare.ranks 2 --out refused-groups
 says err 'compare.ranks = 2 does not divide the 3 ranks into groups'
 [ "$(grep -c '^orthant: ' err)" -eq 1 ] || fail "more than one rank refused groups"
 
+part "no room for the model of a group: the first one, and another"
+small="compare --config tiny.yaml --attention softmax --attention random --seeds 1 --compare.ranks 2 --train.accumulate 2 \
+    --train.batch 1 --train.steps 1 --model.layers 4 --model.width 256 $quickly" # of 12 MB: MPI has files of its own
+full() { # RANKS RANK: of so many, that one cannot write more than 8 MiB into a file
+    rank=$2
+    cat >limited <<'END'
+[ "$OMPI_COMM_WORLD_RANK" != "$limited" ] || ulimit -f 16384
+exec "$@"
+END
+    status=0 began_writing=$(date +%s)
+    limited=$rank mpirun --oversubscribe -n "$1" sh limited "$orthant" $small --out full-group >out 2>err </dev/null || status=$?
+    [ $status -eq 1 ] || fail "no room on rank $rank of a contest in groups ended it with $status"
+    says err "^orthant: rank $rank on [^:]*: cannot write full-group/.*model.safetensors"
+    [ $(($(date +%s) - began_writing)) -le 100 ] || fail "no room on rank $rank held up the others"
+    rm -r full-group
+}
+full 2 0 # there is no other group
+full 4 0
+full 4 2
+
 part "the rank that holds a contest stands still"
 mpirun --oversubscribe -n 4 "$orthant" $contest --compare.ranks 2 --cluster.patience 5 --out held >out 2>err </dev/null &
 pid=$!
 await $pid results_above held 0
 gives_up 0 held 'orthant: rank [1-3] on .*rank 0'
 
-part "a rank of a contest is asked to stop: one with a run, one in the tuning, one that has none"
+part "a rank of a contest is asked to stop: one with a run, one in the tuning, one that has none, one that helps the first"
 begun() { # FOLDER COUNT: that many runs are under way
     [ "$(find "$1" -name log.jsonl 2>/dev/null | wc -l)" -ge "$2" ]
 }
-asked() { # FOLDER COUNT SENTENCE WORD...: the third of three ranks, when that many runs are under way
-    folder=$1 count=$2 sentence=$3
-    shift 3
-    mpirun --oversubscribe -n 3 "$orthant" "$@" --train.steps 2000 --out "$folder" >out 2>err </dev/null &
+asked() { # RANKS FOLDER COUNT SENTENCE WORD...: the last of these ranks, when that many runs are under way
+    n=$1 folder=$2 count=$3 sentence=$4
+    shift 4
+    mpirun --oversubscribe -n "$n" "$orthant" "$@" --train.steps 2000 --out "$folder" >out 2>err </dev/null &
     pid=$!
     await $pid begun "$folder" "$count"
-    kill -TERM "$(workers | sed -n 3p)"
+    kill -TERM "$(workers | sed -n "${n}p")"
     ended 143 $pid "a contest of which a rank was asked to stop"
-    says err "^orthant: rank 2 on .*: stopped by signal 15$sentence"
+    says err "^orthant: ${sentence}"
     [ "$(results "$folder")" -lt 2 ] || fail "$folder: a contest whose rank was asked to stop went on"
 }
-asked asked 3 ' after step' $contest
-asked asked-tuning 3 ' after step' $contest --compare.tune train.lr=1e-3,3e-3
-asked asked-idle 2 '; the same command' compare --config tiny.yaml --attention softmax --seeds 2 --compare.floor off \
-    --train.accumulate 2 $quickly
+asked 3 asked 3 'rank 2 on .*: stopped by signal 15 after step' $contest
+asked 3 asked-tuning 3 'rank 2 on .*: stopped by signal 15 after step' $contest --compare.tune train.lr=1e-3,3e-3
+asked 3 asked-idle 2 'rank 2 on .*: stopped by signal 15; the same command' compare --config tiny.yaml --attention softmax \
+    --seeds 2 --compare.floor off --train.accumulate 2 $quickly
+asked 2 asked-group 1 '.*stopped by signal 15' $contest --compare.ranks 2
 
 part "contests that are refused"
 mkdir elsewhere

@@ -3,6 +3,7 @@
  * alone. */
 #include "examples_setup.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- batches --------------------------------------------------------------------------------------------------- */
@@ -86,6 +87,22 @@ static long check_epoch(struct oa_example_batches *b, const struct oa_examples *
     return batches;
 }
 
+/* What plans are made of is what an epoch of so many batches has. */
+static void check_mean(struct oa_example_batches *b, const struct oa_examples *e, struct oa_example_batching how,
+                       long batches)
+{
+    struct oa_example_mean mean;
+    struct oa_amount one;
+    double tokens = 0;
+    for (long step = 1; step <= batches; step++) {
+        oa_example_batches_kind.amount(b, (uint64_t)step, 1, &one);
+        tokens += one.tokens;
+    }
+    assert_int_equal(oa_example_batches_mean(context, e, &how, &mean), OA_OK);
+    assert_true(fabs(mean.tokens * (double)batches - tokens) < 1e-9 * tokens);
+    assert_true(fabs(mean.rows * (double)batches - PAIRS) < 1e-9 * PAIRS);
+}
+
 static void check_training(const struct oa_examples *e, struct oa_example_batching how)
 {
     struct oa_example_batches *a, *b;
@@ -97,6 +114,7 @@ static void check_training(const struct oa_examples *e, struct oa_example_batchi
     long second = check_epoch(a, e, &how, first, &padding);
     long third = check_epoch(a, e, &how, first + second, &all);
     assert_true(padding == oa_example_batches_padding(b, 1));
+    check_mean(b, e, how, first);
     if (!how.tokens)
         assert_int_equal(first, (PAIRS + how.rows - 1) / how.rows);
     /* A fresh one that begins later, and another cut into steps and micro-batches, give the same. */

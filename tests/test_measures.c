@@ -23,10 +23,12 @@ static const struct oa_measure measures[] = { { "loss", "valid loss", "nats", 4,
                                               { "accuracy", "accuracy", "%", 2, true },
                                               { "errors", "errors", "%", 2, false },
                                               { .name = NULL } };
-static void shape(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out)
+static enum oa_error shape(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                           struct oa_step_shape *out)
 {
     (void)w;
     *out = oa_language_model_shape(o);
+    return oa_status(c);
 }
 
 static const struct oa_task task = { .name = "made-up", .measures = measures, .metric = "accuracy", .shape = shape };

@@ -44,10 +44,18 @@ static const struct oa_batches_kind counted_kind = { .cover = counted_cover, .wi
 
 struct validation {
     long tokens;         /* of the text; 0: all */
-    int stopped;         /* a rank that is asked to stop with its second batch; -1: none */
+    bool scored;         /* by the accuracy of a masked model, too: every rank then makes all batches again */
+    int stopped;         /* a rank that is asked to stop with its second batch, of the scores if there are; -1: none */
+    bool late;           /* with its last batch instead */
     double loss;         /* of one rank alone */
     long batches, *made; /* of each rank */
 };
+
+/* Those of a rank, of the loss. */
+static long share_of(const struct validation *v, int size, int rank)
+{
+    return v->batches / size + (rank < v->batches % size);
+}
 
 static double validate(oa_context *c, struct oa_cluster *cluster, struct validation *v)
 {
@@ -57,8 +65,12 @@ static double validate(oa_context *c, struct oa_cluster *cluster, struct validat
     struct oa_model *m;
     oa_tape tape;
     struct oa_run run = { 0 };
-    struct counted k = { .c = c, .ask = v->stopped == oa_rank_of(cluster) ? 2 : 0 };
+    struct counted k = { .c = c };
     struct oa_batches batches = { .kind = &counted_kind, .self = &k };
+    if (v->stopped == oa_rank_of(cluster))
+        k.ask = (v->late ? v->batches : 2) + (v->scored ? share_of(v, oa_rank_count(cluster), v->stopped) : 0);
+    if (v->scored)
+        set_option(&o, "data.task", "mlm");
     o.train_batch = 2;
     assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
     assert_int_equal(oa_device_open(c, OA_PRECISION_F32, false, &d), OA_OK);
@@ -71,6 +83,7 @@ static double validate(oa_context *c, struct oa_cluster *cluster, struct validat
                                .workload = &w,
                                .side = OA_VALIDATION,
                                .batches = &batches,
+                               .judged = v->scored,
                                .title = "test" };
     assert_int_equal(oa_batches_cover(&batches, w.tokenizer, (uint64_t)v->tokens, &e.cover), OA_OK);
     oa_context_hold_stop(c, cluster != NULL);
@@ -112,7 +125,7 @@ static void test_a_validation_is_shared_out(void **state)
             on_ranks(size, 60, validate_body, &v, ranks);
             for (int r = 0; r < size; r++) {
                 assert_true(ranks[r].result == v.loss);
-                assert_int_equal(made[r], v.batches / size + (r < v.batches % size));
+                assert_int_equal(made[r], share_of(&v, size, r));
             }
         }
 }
@@ -129,6 +142,43 @@ static void test_a_stop_in_a_validation_is_one_of_all(void **state)
             assert_int_equal(made[r], 8); /* a round */
         }
     }
+}
+
+/* All after the same batch, so that none waits for another. */
+static void test_a_stop_in_scores_is_one_of_all(void **state)
+{
+    (void)state;
+    long made[MOST] = { 0 };
+    struct validation v = { .scored = true, .stopped = -1, .made = made };
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
+    v.loss = validate(c, NULL, &v);
+    oa_close(c);
+    assert_true(isfinite(v.loss) && v.batches > 40 && made[0] == 2 * v.batches);
+    for (v.stopped = -1; v.stopped < 3; v.stopped++) {
+        struct rank ranks[MOST];
+        on_ranks(3, 60, validate_body, &v, ranks);
+        for (int r = 0; r < 3; r++) {
+            assert_true(v.stopped < 0 ? ranks[r].result == v.loss : isnan(ranks[r].result));
+            assert_int_equal(made[r], share_of(&v, 3, r) + (v.stopped < 0 ? v.batches : 2));
+        }
+    }
+}
+
+/* Nothing is left to be stopped: what was asked for too late changes nothing. */
+static void test_a_stop_after_the_last_batch_is_none(void **state)
+{
+    (void)state;
+    long made[MOST] = { 0 };
+    struct rank ranks[MOST];
+    struct validation v = { .scored = true, .stopped = -1, .made = made };
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
+    v.loss = validate(c, NULL, &v);
+    oa_close(c);
+    v.late = true;
+    v.stopped = 1;
+    on_ranks(2, 60, validate_body, &v, ranks);
+    for (int r = 0; r < 2; r++)
+        assert_true(ranks[r].result == v.loss && made[r] == share_of(&v, 2, r) + v.batches);
 }
 
 /* ---- a run ---- */
@@ -196,6 +246,52 @@ static void test_a_run_has_the_same_bits(void **state)
     }
 }
 
+/* ---- the log ---- */
+
+/* A rank that is slow in validations, and in nothing else. */
+static void dawdle(void *argument, int level, const char *line)
+{
+    (void)argument;
+    if (level == 1 && strstr(line, "validation"))
+        usleep(200000);
+}
+
+static void *dawdling_body(void *argument)
+{
+    struct rank *r = argument;
+    struct outcome mine;
+    oa_context *quick = r->cluster.context;
+    if (r->cluster.rank == 1)
+        r->cluster.context = oa_open(&(struct oa_settings){ .threads = 1, .log = dawdle });
+    train(r->cluster.context, &r->cluster, "slow", &mine);
+    if (r->cluster.rank == 1)
+        oa_close(r->cluster.context);
+    r->cluster.context = quick;
+    return NULL;
+}
+
+/* Of the time of steps: who waited in a validation has not waited in them. */
+static void test_communication_is_a_share_of_the_steps(void **state)
+{
+    (void)state;
+    struct rank ranks[MOST];
+    char *text;
+    size_t length;
+    double share;
+    on_ranks(2, 60, dawdling_body, NULL, ranks);
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
+    assert_int_equal(oa_file_read(c, "slow/log.jsonl", &text, &length), OA_OK);
+    int lines = 0;
+    for (const char *at = text; (at = strstr(at, "\"communication\": ")); at++, lines++) {
+        assert_int_equal(sscanf(at, "\"communication\": %lf", &share), 1);
+        assert_true(share >= 0 && share <= 1);
+    }
+    assert_int_equal(lines, STEPS / EVERY);
+    oa_free(text);
+    oa_close(c);
+    remove_folder("slow");
+}
+
 /* ---- what ranks were told ---- */
 
 static void *told_body(void *argument)
@@ -253,7 +349,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_validation_is_shared_out),
         cmocka_unit_test(test_a_stop_in_a_validation_is_one_of_all),
+        cmocka_unit_test(test_a_stop_in_scores_is_one_of_all),
+        cmocka_unit_test(test_a_stop_after_the_last_batch_is_none),
         cmocka_unit_test(test_a_run_has_the_same_bits),
+        cmocka_unit_test(test_communication_is_a_share_of_the_steps),
         cmocka_unit_test(test_ranks_are_told_the_same),
     };
     char *folder = enter_own_folder();

@@ -76,15 +76,18 @@ struct outcome {
     oa_context *c;
     int lines;        /* progress lines: the first comes after step 1, the last after the last step */
     long first, last; /* allocations at these two */
+    double rate;      /* tokens/s of the newest */
     char sentence[512];
 };
 
-static void count_allocations(void *argument, int level, const char *line)
+static void note_line(void *argument, int level, const char *line)
 {
-    (void)line;
     struct outcome *out = argument;
     if (level != 1 || !out->c)
         return;
+    const char *loss = strstr(line, "loss ");
+    if (loss)
+        sscanf(loss, "loss %*f, %lf tokens/s", &out->rate);
     out->last = oa_allocations(out->c);
     if (out->lines++ == 0)
         out->first = out->last;
@@ -94,8 +97,7 @@ static struct outcome train(const struct oa_options *o, int threads, const char 
 {
     struct outcome out = { 0 };
     struct oa_workload w;
-    oa_context *c =
-        oa_open(&(struct oa_settings){ .threads = threads, .log = count_allocations, .log_argument = &out });
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = threads, .log = note_line, .log_argument = &out });
     assert_int_equal(oa_workload_open(c, o, &w), OA_OK);
     out.c = c;
     struct oa_train_request r = {
@@ -180,6 +182,29 @@ static void test_going_on_gives_the_same_bits(void **state)
 }
 
 /* A damaged checkpoint is passed over for the one before; two damaged ones are an error that names the file. */
+/* Of the steps that this sitting took, whatever those before a stop took. */
+static void test_speed_is_of_this_sitting(void **state)
+{
+    (void)state;
+    struct oa_options o = small_model(text_file, 40);
+    struct oa_run run = { 0 };
+    remove_folder("speed");
+    o.train_log_every = 1;
+    assert_int_equal(train(&o, 1, "speed", false).error, OA_OK);
+    o.train_steps = 60;
+    struct outcome later = train(&o, 1, "speed", true);
+    assert_int_equal(later.error, OA_OK);
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
+    assert_int_equal(oa_log_read(c, "speed", oa_task_find("lm")->measures, &run), OA_OK);
+    assert_int_equal(run.points, 60);
+    const struct oa_curve_point *end = &run.curve[59], *stop = &run.curve[39];
+    double rate = (end->tokens - stop->tokens) / (end->seconds - stop->seconds);
+    assert_true(fabs(later.rate - rate) <= 2e-3 * rate);
+    oa_run_free(&run);
+    oa_close(c);
+    remove_folder("speed");
+}
+
 static void test_damaged_checkpoints(void **state)
 {
     (void)state;
@@ -625,6 +650,7 @@ int main(void)
         cmocka_unit_test(test_threads_give_the_same_bits),
         cmocka_unit_test(test_threads_share_long_arrays),
         cmocka_unit_test(test_going_on_gives_the_same_bits),
+        cmocka_unit_test(test_speed_is_of_this_sitting),
         cmocka_unit_test(test_damaged_checkpoints),
         cmocka_unit_test(test_divergence_is_named),
         cmocka_unit_test(test_advice_fits_the_options),

@@ -216,6 +216,8 @@ static json_t *plan_json(const struct planning *p)
 enum oa_error oa_plan(const oa_config *config, const char *const *attentions, int count, const struct oa_output *out)
 {
     struct planning p = { .c = config->context, .options = config->options };
+    if (p.options.compare_ranks > 1) /* of a contest: each of its runs has so many */
+        p.options.cluster_ranks = p.options.compare_ranks;
     const char *own = config->options.model_attention;
     struct oa_text t;
     OA_TRY(oa_status(p.c));

@@ -33,6 +33,10 @@ static const struct flag flags[] = {
       .argument = "N",
       .key = "cluster.ranks",
       .help = "also for 2 … N processes that train together, as many as divide train.accumulate" },
+    { .name = "compare.ranks",
+      .argument = "N",
+      .key = "compare.ranks",
+      .help = "the same for a contest, of which each run is trained by N processes" },
     { .name = NULL },
 };
 

@@ -14,6 +14,11 @@ int oa_rank_count(const struct oa_cluster *cl)
     return cl ? cl->size : 1;
 }
 
+double oa_cluster_waited(const struct oa_cluster *cl)
+{
+    return cl ? cl->waited : 0;
+}
+
 /* ---- waiting ---- */
 
 enum { WAITS = 32766 }; /* tag: the largest that every MPI has, but one */

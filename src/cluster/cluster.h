@@ -85,8 +85,9 @@ double oa_wait_look(struct oa_wait *w); /* seconds */
 
 /* ---- cluster.c ---- */
 
-int oa_rank_of(const struct oa_cluster *cl);    /* 0: alone, too */
-int oa_rank_count(const struct oa_cluster *cl); /* 1: alone */
+int oa_rank_of(const struct oa_cluster *cl);           /* 0: alone, too */
+int oa_rank_count(const struct oa_cluster *cl);        /* 1: alone */
+double oa_cluster_waited(const struct oa_cluster *cl); /* seconds that were spent in waits; 0: alone */
 /* Until all have arrived, but not longer than the cluster's patience: OA_IO then, with a sentence that names who is
  * missed and `what` was waited for. */
 enum oa_error oa_messages_wait(struct oa_cluster *cl, struct oa_messages *m, const char *what);

@@ -55,7 +55,7 @@ void oa_farm_hear_stops(struct oa_cluster *cl)
 
 void oa_farm_dismiss(struct oa_cluster *cl)
 {
-    for (int r = 1; r < oa_rank_count(cl); r++) {
+    for (int r = 1; r < oa_rank_count(cl) && !cl->lost; r++) {
         struct oa_farm_order *leave = oa_alloc(cl->context, sizeof *leave);
         if (!leave)
             return;

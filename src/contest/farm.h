@@ -43,7 +43,7 @@ enum oa_error oa_farm_tell(struct oa_cluster *cl, const struct oa_farm_news *new
 bool oa_farm_hear_news(struct oa_cluster *cl, struct oa_farm_news *out);
 void oa_farm_hear_stops(struct oa_cluster *cl); /* on the first rank, while no other has a run: theirs become its own */
 
-/* On the first rank, whatever became of the contest: the others may go. */
+/* On the first rank, whatever became of the contest: the others may go, unless they are lost. */
 void oa_farm_dismiss(struct oa_cluster *cl);
 /* On the others, with the options that they were given: are they, and the texts, those of the first? Then carries out
  * orders until it may go; failures in these are the first rank's to tell. */

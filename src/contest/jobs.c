@@ -57,6 +57,14 @@ long oa_jobs_take(struct worker *w)
     return order;
 }
 
+/* A rank of this one's group failed alone: no other is heard any more. */
+static void note_lost(struct jobs *j)
+{
+    pthread_mutex_lock(&j->lock);
+    j->r->cluster->lost = true;
+    pthread_mutex_unlock(&j->lock);
+}
+
 static enum oa_error carry_out(struct worker *w, long order, struct oa_run *run)
 {
     struct oa_run_order mine = *w->order;
@@ -65,8 +73,8 @@ static enum oa_error carry_out(struct worker *w, long order, struct oa_run *run)
     enum oa_error e = oa_ranks_share(w, &mine);
     if (e == OA_OK)
         e = oa_run_order_train(w->c, &mine, w->all->r->place, run);
-    if (e != OA_OK && mine.group)
-        oa_cluster_all_failed(mine.group);
+    if (e != OA_OK && mine.group && !oa_cluster_all_failed(mine.group))
+        note_lost(w->all);
     if (e == OA_OK)
         oa_jobs_tell(w->all, &(struct news){ .order = order, .run = *run });
     return e;
@@ -251,9 +259,12 @@ static void init(struct jobs *j)
     j->began = oa_clock();
 }
 
+/* Of a stop that a rank of this one's group was asked for the run alone knows. */
 static void fail_as_others(struct jobs *j)
 {
     bool stopped = j->failed && oa_status(j->failed) == OA_INTERRUPTED;
+    if (stopped && !oa_stop_requested(j->c))
+        oa_stop(j->c, oa_stop_requested(j->failed));
     if ((!j->failed || stopped) && j->first_stopped[0])
         oa_fail(j->c, OA_INTERRUPTED, "%s", j->first_stopped);
     else if (j->failed)

@@ -177,10 +177,24 @@ static enum oa_error look_after(struct worker *w)
     return w->order || w->gone ? OA_OK : give_order(w);
 }
 
+/* After a wait that was given up none of them is heard any more, nor told anything: the end of this rank is theirs. */
+static bool lost(struct jobs *j)
+{
+    pthread_mutex_lock(&j->lock);
+    bool lost = j->r->cluster && j->r->cluster->lost;
+    pthread_mutex_unlock(&j->lock);
+    for (int i = 0; lost && i < j->distant; i++)
+        if (!j->others[i].gone)
+            oa_jobs_leave(&j->others[i], NULL);
+    return lost;
+}
+
 /* After a failure whoever is still there is heard to its end; it was told to stop. */
 enum oa_error oa_ranks_attend(struct jobs *j)
 {
     struct oa_farm_news n;
+    if (lost(j))
+        return oa_status(j->c);
     while (j->r->cluster && oa_farm_hear_news(j->r->cluster, &n))
         take_in(j, &n);
     for (int i = 0; i < j->distant; i++)
@@ -191,7 +205,7 @@ enum oa_error oa_ranks_attend(struct jobs *j)
 
 void oa_ranks_stop(struct jobs *j)
 {
-    struct oa_farm_order *stop = j->distant ? oa_alloc(j->c, sizeof *stop) : NULL;
+    struct oa_farm_order *stop = j->distant && !lost(j) ? oa_alloc(j->c, sizeof *stop) : NULL;
     if (!stop)
         return;
     stop->what = OA_FARM_STOP;

@@ -45,7 +45,7 @@ static enum oa_error check_tokens(const struct reading *r, const struct oa_optio
     OA_TRY(not_negative(r, "tokens", run->tokens));
     if (task->layout)
         return OA_OK;
-    task->shape(o, NULL, &step);
+    OA_TRY(task->shape(r->c, o, NULL, &step));
     OA_TRY(equal(r, "tokens", run->tokens, step.tokens * (double)run->steps));
     return run->seconds_per_step > 0
                ? close_to(r, "tokens_per_second", run->tokens_per_second, step.tokens / run->seconds_per_step)

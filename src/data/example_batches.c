@@ -262,6 +262,25 @@ static void amount(void *self, uint64_t step, long accumulate, struct oa_amount 
     }
 }
 
+enum oa_error oa_example_batches_mean(oa_context *c, const struct oa_examples *e, const struct oa_example_batching *how,
+                                      struct oa_example_mean *out)
+{
+    struct oa_epochs epochs;
+    *out = (struct oa_example_mean){ 0 };
+    if (e->count == 0)
+        return OA_OK;
+    OA_TRY(check(c, e, how));
+    enum oa_error error = oa_epochs_open(c, e, how, &epochs);
+    if (error == OA_OK) {
+        double batches = (double)oa_epochs_at(&epochs, 0)->batches;
+        out->rows = (double)e->count / batches;
+        for (size_t row = 0; row < e->count; row++)
+            out->tokens += (double)tokens_of(e, row) / batches;
+    }
+    oa_epochs_close(&epochs);
+    return error;
+}
+
 static enum oa_error random_batch(void *self, uint64_t step, long accumulate, long micro, struct oa_batch *out)
 {
     struct oa_example_batches *b = self;

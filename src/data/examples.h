@@ -197,6 +197,13 @@ struct oa_example_extent {
     size_t places, source_places; /* rows × length */
 };
 struct oa_example_extent oa_example_batches_extent(const struct oa_example_batches *b);
+/* What a batch of the first epoch has on average: rows, and tokens that are read, padding apart. Nothing of what cannot
+ * be batches. */
+struct oa_example_mean {
+    double rows, tokens;
+};
+enum oa_error oa_example_batches_mean(oa_context *c, const struct oa_examples *e, const struct oa_example_batching *how,
+                                      struct oa_example_mean *out);
 /* The share of the positions of an epoch, from 0, of both sides, that are padding. */
 double oa_example_batches_padding(struct oa_example_batches *b, uint64_t epoch);
 

@@ -118,10 +118,15 @@ enum oa_error oa_example_task_hold_out(const struct oa_workload *w, double fract
 
 /* ---- batches ---- */
 
+static struct oa_example_batching batching(const struct oa_options *o, uint64_t seed)
+{
+    return (struct oa_example_batching){ .rows = o->train_batch, .tokens = o->train_batch_tokens, .seed = seed };
+}
+
 enum oa_error oa_example_task_batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
                                       enum oa_side side, uint64_t seed, struct oa_batches **out)
 {
-    struct oa_example_batching how = { .rows = o->train_batch, .tokens = o->train_batch_tokens, .seed = seed };
+    struct oa_example_batching how = batching(o, seed);
     struct oa_example_batches *b;
     OA_TRY(oa_example_batches_open(c, oa_workload_examples(w, side), &how, &b));
     return oa_batches_wrap(c, &oa_example_batches_kind, b, out);
@@ -134,28 +139,33 @@ static double mean_length(const struct oa_id_lists *x, size_t count)
 
 static struct oa_batch batch_of(bool writes, double rows, double source, double target)
 {
-    struct oa_batch b = { .rows = (int)fmax(1, rows) };
+    struct oa_batch b = { .rows = (int)fmax(1, round(rows)) };
     b.length = (int)ceil(writes ? target : source);
     b.source_length = writes ? (int)ceil(source) : 0;
     return b;
 }
 
-/* Rows that a budget of padded tokens has, at these lengths. */
-static double rows_of(const struct oa_options *o, double source, double target)
+/* Rows of the batch that takes the most memory. */
+static double most_rows(const struct oa_options *o, double source, double target)
 {
     return o->train_batch_tokens ? floor((double)o->train_batch_tokens / fmax(source, target)) : (double)o->train_batch;
 }
 
-void oa_example_task_shape(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out)
+/* By the batches of an epoch, which are as those of the others but for rows whose lengths are nearly the same. */
+enum oa_error oa_example_task_shape(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                                    struct oa_step_shape *out)
 {
     const struct oa_examples *e = &w->train;
+    const struct oa_example_batching how = batching(o, 0);
+    struct oa_example_mean mean;
     bool writes = e->target.start != NULL;
     double source = mean_length(&e->source, e->count), target = writes ? mean_length(&e->target, e->count) - 1 : 0;
     double longest = (double)e->source.longest, longest_target = writes ? (double)e->target.longest - 1 : 0;
-    double rows = rows_of(o, source, target);
-    out->typical = batch_of(writes, rows, source, target);
-    out->largest = batch_of(writes, rows_of(o, longest, longest_target), longest, longest_target);
-    out->tokens = rows * (double)o->train_accumulate * (source + target);
+    OA_TRY(oa_example_batches_mean(c, e, &how, &mean));
+    out->typical = batch_of(writes, mean.rows, source, target);
+    out->largest = batch_of(writes, most_rows(o, longest, longest_target), longest, longest_target);
+    out->tokens = mean.tokens * (double)o->train_accumulate;
+    return OA_OK;
 }
 
 /* ---- outputs ---- */

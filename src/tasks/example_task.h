@@ -28,7 +28,8 @@ enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_optio
 enum oa_error oa_example_task_hold_out(const struct oa_workload *w, double fraction, struct oa_workload *out);
 enum oa_error oa_example_task_batches(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
                                       enum oa_side side, uint64_t seed, struct oa_batches **out);
-void oa_example_task_shape(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out);
+enum oa_error oa_example_task_shape(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                                    struct oa_step_shape *out);
 
 /* What an encoder with a classifier says of all rows of a side: out [rows][width], in the order of the batches, and
  * beside it what was right: label or value [rows], NULL where it is not asked for. Freed by oa_free; also after an

@@ -31,10 +31,12 @@ struct oa_step_shape oa_language_model_shape(const struct oa_options *o)
     return (struct oa_step_shape){ batch, batch, (double)(o->train_batch * o->train_accumulate * o->model_context) };
 }
 
-static void shape(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out)
+static enum oa_error shape(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                           struct oa_step_shape *out)
 {
     (void)w;
     *out = oa_language_model_shape(o);
+    return oa_status(c);
 }
 
 static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false }, { .name = NULL } };

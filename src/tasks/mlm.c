@@ -26,12 +26,14 @@ static enum oa_error batches(oa_context *c, const struct oa_options *o, const st
     return oa_masked_batches_open(c, oa_text_task_side(w, side), &how, out);
 }
 
-static void shape(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out)
+static enum oa_error shape(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                           struct oa_step_shape *out)
 {
     (void)w;
     *out = oa_language_model_shape(o);
     out->typical.planned_targets = o->train_batch * oa_masked_targets(o->data_mask_share, o->model_context);
     out->largest = out->typical;
+    return oa_status(c);
 }
 
 static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a masked token", 4, false },

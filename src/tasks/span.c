@@ -38,13 +38,15 @@ static enum oa_error batches(oa_context *c, const struct oa_options *o, const st
     return oa_span_batches_open(c, oa_text_task_side(w, side), &how, out);
 }
 
-static void shape(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out)
+static enum oa_error shape(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                           struct oa_step_shape *out)
 {
     struct oa_span_counts n = oa_span_count(o->data_mask_share, o->data_span_length, oa_max(2, tokens_of(o)));
     struct oa_batch b = { .rows = (int)o->train_batch, .length = (int)n.target, .source_length = (int)n.source };
     (void)w;
     *out =
         (struct oa_step_shape){ b, b, (double)(o->train_batch * o->train_accumulate) * (double)(n.source + n.target) };
+    return oa_status(c);
 }
 
 static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a token", 4, false },

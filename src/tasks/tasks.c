@@ -185,14 +185,14 @@ enum oa_error oa_task_sketch(oa_context *c, const struct oa_options *o, struct o
     if (task && task->form) {
         struct oa_options reading;
         OA_TRY(reading_options(c, o, &reading));
-        task->shape(&reading, NULL, shape);
+        OA_TRY(task->shape(c, &reading, NULL, shape));
         return task->form(c, &reading, form);
     }
     OA_TRY(oa_workload_open(c, o, &w));
     *form = w.form;
-    w.task->shape(o, &w, shape);
+    enum oa_error e = w.task->shape(c, o, &w, shape);
     oa_workload_close(&w);
-    return OA_OK;
+    return e;
 }
 
 static struct oa_extent of_text(const struct oa_tokens *t)

@@ -78,7 +78,8 @@ struct oa_task {
     /* The form of the models from the options alone, where no data need be read for it. NULL: they must. */
     enum oa_error (*form)(oa_context *c, const struct oa_options *o, struct oa_model_form *out);
     /* What a step is like on average, and the largest one; w is NULL where `form` was asked. */
-    void (*shape)(const struct oa_options *o, const struct oa_workload *w, struct oa_step_shape *out);
+    enum oa_error (*shape)(oa_context *c, const struct oa_options *o, const struct oa_workload *w,
+                           struct oa_step_shape *out);
     /* Scores of the measures but the first, by their number. NULL: there are none. */
     enum oa_error (*judge)(const struct oa_judging *j, double scores[OA_MEASURES]);
     enum oa_answer answer;

@@ -17,9 +17,10 @@ struct share {
 
 struct covering {
     const struct oa_evaluation *e;
-    struct oa_bar *bar;
+    struct oa_bar bar;
     struct share *all; /* [ranks] */
     int rank, size;
+    enum oa_error failed; /* to tell the others, while scores were made */
 };
 
 static enum oa_error batch_loss(const struct oa_evaluation *e, long i, double *out)
@@ -31,24 +32,30 @@ static enum oa_error batch_loss(const struct oa_evaluation *e, long i, double *o
     return oa_status(e->model->context);
 }
 
-/* Batches from `first` on, by turns; this rank's, unless it is stopped, and then those of all. */
-static enum oa_error cover_round(const struct covering *k, long first)
+/* Of all, to all; a stop that one of them was asked for is one of all. */
+static enum oa_error exchange(const struct covering *k, struct share *mine)
 {
-    const struct oa_evaluation *e = k->e;
-    oa_context *c = e->model->context;
-    struct share mine = { 0 };
-    for (long i = 0, at; i < ROUND && (at = first + i * k->size + k->rank) < e->cover.batches; i++) {
-        oa_bar_say(k->bar, at, e->cover.batches);
-        if (oa_stop_requested(c))
-            break;
-        OA_TRY(batch_loss(e, at, &mine.loss[i]));
-    }
-    mine.signal = e->cluster ? oa_stop_held(c) : 0;
-    OA_TRY(oa_cluster_gather(e->cluster, "the losses of a validation", &mine, sizeof mine, k->all));
+    oa_context *c = k->e->model->context;
+    mine->signal = k->e->cluster ? oa_stop_held(c) : 0;
+    OA_TRY(oa_cluster_gather(k->e->cluster, "its part of a validation", mine, sizeof *mine, k->all));
     for (int r = 0; r < k->size; r++)
         if (k->all[r].signal)
             oa_stop(c, k->all[r].signal);
     return OA_OK;
+}
+
+/* Batches from `first` on, by turns; this rank's, unless it is stopped, and then those of all. */
+static enum oa_error cover_round(struct covering *k, long first)
+{
+    const struct oa_evaluation *e = k->e;
+    struct share mine = { 0 };
+    for (long i = 0, at; i < ROUND && (at = first + i * k->size + k->rank) < e->cover.batches; i++) {
+        oa_bar_say(&k->bar, at, e->cover.batches);
+        if (oa_stop_requested(e->model->context))
+            break;
+        OA_TRY(batch_loss(e, at, &mine.loss[i]));
+    }
+    return exchange(k, &mine);
 }
 
 /* In the order of the batches, whoever made them. */
@@ -59,20 +66,16 @@ static double round_sum(const struct covering *k, long first, double sum)
     return sum;
 }
 
-static enum oa_error cover_loss(const struct oa_evaluation *e, struct oa_bar *bar, double *sum, bool *whole)
+static enum oa_error cover_loss(struct covering *k, double *sum, bool *whole)
 {
-    struct covering k = { .e = e, .bar = bar, .rank = oa_rank_of(e->cluster), .size = oa_rank_count(e->cluster) };
-    enum oa_error error = OA_OK;
-    oa_context *c = e->model->context;
-    k.all = oa_alloc(c, (size_t)k.size * sizeof *k.all);
+    oa_context *c = k->e->model->context;
     *sum = 0;
-    for (long i = 0; k.all && error == OA_OK && i < e->cover.batches && !oa_stop_requested(c); i += ROUND * k.size) {
-        error = cover_round(&k, i);
-        *sum = round_sum(&k, i, *sum);
+    for (long i = 0; i < k->e->cover.batches && !oa_stop_requested(c); i += ROUND * k->size) {
+        OA_TRY(cover_round(k, i));
+        *sum = round_sum(k, i, *sum);
     }
-    oa_free(k.all);
     *whole = oa_stop_requested(c) == 0;
-    return error == OA_OK ? oa_status(c) : error;
+    return oa_status(c);
 }
 
 /* NaN where the data are ids without text. */
@@ -81,16 +84,19 @@ static double bits_for_each(double nats, uint64_t count)
     return count ? nats / log(2) / (double)count : (double)NAN;
 }
 
+/* Every rank makes all the scores, and so comes here as often as the others. */
 static bool progress(void *argument, long done, long all)
 {
-    struct oa_bar *bar = argument;
-    oa_bar_say(bar, done, all);
-    return oa_stop_requested(bar->context) != 0;
+    struct covering *k = argument;
+    oa_bar_say(&k->bar, done, all);
+    k->failed = exchange(k, &(struct share){ 0 });
+    return k->failed != OA_OK || oa_stop_requested(k->e->model->context) != 0;
 }
 
 /* One that was stopped says nothing, of the loss either. */
-static enum oa_error judge(const struct oa_evaluation *e, struct oa_bar *bar, struct oa_run *out, bool *whole)
+static enum oa_error judge(struct covering *k, struct oa_run *out, bool *whole)
 {
+    const struct oa_evaluation *e = k->e;
     struct oa_judging j = { .context = e->model->context,
                             .tape = e->tape,
                             .model = e->model,
@@ -99,30 +105,38 @@ static enum oa_error judge(const struct oa_evaluation *e, struct oa_bar *bar, st
                             .batches = e->batches,
                             .cover = &e->cover,
                             .progress = progress,
-                            .argument = bar,
+                            .argument = k,
                             .details = e->detailed ? &out->details : NULL };
     enum oa_error error = e->workload->task->judge(&j, out->scores);
-    if (error == OA_INTERRUPTED) {
-        oa_clear_error(j.context);
-        *whole = false;
-        return OA_OK;
-    }
-    return error;
+    if (error != OA_INTERRUPTED || k->failed != OA_OK)
+        return k->failed != OA_OK ? k->failed : error;
+    oa_clear_error(j.context);
+    *whole = false;
+    return OA_OK;
+}
+
+static enum oa_error cover(struct covering *k, struct oa_run *out, double *sum, bool *whole)
+{
+    const struct oa_evaluation *e = k->e;
+    OA_TRY(cover_loss(k, sum, whole));
+    if (*whole && !isfinite(*sum))
+        return oa_fail(e->model->context, OA_DIVERGED, "the validation loss is not finite");
+    return *whole && e->judged && e->workload->task->judge ? judge(k, out, whole) : OA_OK;
 }
 
 enum oa_error oa_evaluate(const struct oa_evaluation *e, struct oa_run *out)
 {
     double sum;
     bool whole;
-    struct oa_bar bar;
-    oa_bar_open(&bar, e->model->context, e->title);
+    oa_context *c = e->model->context;
+    struct covering k = { .e = e, .rank = oa_rank_of(e->cluster), .size = oa_rank_count(e->cluster) };
+    oa_bar_open(&k.bar, c, e->title);
     oa_scores_clear(out->scores);
     oa_details_free(&out->details);
-    OA_TRY(cover_loss(e, &bar, &sum, &whole));
-    if (whole && !isfinite(sum))
-        return oa_fail(e->model->context, OA_DIVERGED, "the validation loss is not finite");
-    if (whole && e->judged && e->workload->task->judge)
-        OA_TRY(judge(e, &bar, out, &whole));
+    k.all = oa_alloc(c, (size_t)k.size * sizeof *k.all);
+    enum oa_error error = k.all ? cover(&k, out, &sum, &whole) : OA_NO_MEMORY;
+    oa_free(k.all);
+    OA_TRY(error);
     if (!whole) { /* a part of the text says nothing about the whole */
         sum = (double)NAN;
         oa_scores_clear(out->scores);

@@ -108,6 +108,6 @@ enum oa_error oa_plan_workload(oa_context *c, const struct oa_options *o, const 
                                struct oa_plan *out)
 {
     struct oa_step_shape shape;
-    w->task->shape(o, w, &shape);
+    OA_TRY(w->task->shape(c, o, w, &shape));
     return oa_plan_make(c, o, &w->form, &shape, out);
 }

@@ -94,9 +94,10 @@ static void say_progress(struct trainer *t, long step)
     t->said = now;
     if (t->r->share)
         t->r->share(t->r->share_argument, total > 0 ? (double)step / total : 1);
+    double seconds = t->p.seconds - t->first_seconds, rate = (t->p.tokens - t->first_tokens) / fmax(seconds, 1e-9);
     double left = (now - t->started) / (double)(step - t->first) * (total - (double)step);
-    oa_log(t->c, 1, "%s: step %ld/%.0f, loss %.4f, %.0f tokens/s, %ld:%02ld left", t->title, step, total, t->loss,
-           (t->p.tokens > 0 ? t->p.tokens / t->p.seconds : 0), (long)left / 60, (long)left % 60);
+    oa_log(t->c, 1, "%s: step %ld/%.0f, loss %.4f, %.0f tokens/s, %ld:%02ld left", t->title, step, total, t->loss, rate,
+           (long)left / 60, (long)left % 60);
 }
 
 static bool validation_due(const struct trainer *t, long step)
@@ -254,9 +255,11 @@ static enum oa_error loop(struct trainer *t)
     OA_TRY(oa_curve_reserve(t->c, t->run, curve_points(t)));
     OA_TRY(make_up_for_validation(t));
     t->first = t->p.step;
+    t->first_tokens = t->p.tokens;
+    t->first_seconds = t->p.seconds;
     t->started = t->saved = oa_clock();
     for (long step = t->p.step + 1; !ended(t, step - 1); step++) {
-        double start = oa_clock(), processor = oa_context_clock(t->c);
+        double start = oa_clock(), processor = oa_context_clock(t->c), waited = oa_cluster_waited(t->r->cluster);
         OA_TRY(one_step(t, step));
         if (step == t->first + 1)
             settle(t);
@@ -267,7 +270,7 @@ static enum oa_error loop(struct trainer *t)
         t->p.seconds += seconds;
         t->p.processor += oa_context_clock(t->c) - processor;
         t->p.tokens += t->amount.tokens;
-        OA_TRY(oa_ranks_after_step(t));
+        OA_TRY(oa_ranks_after_step(t, waited));
         oa_pace_advance(&t->pace, step, oa_trainer_used(t));
         OA_TRY(after_step(t, step));
     }

@@ -23,7 +23,8 @@ enum { OA_TIMES = 4096 }; /* newest step times, for the median */
 struct oa_ranks {
     struct oa_report *mine, *all; /* NULL: alone */
     size_t bytes;                 /* of one */
-    /* In waits, in messages that were under way meanwhile, in steps, and in these: when the newest line of the log was
+    double in_steps;              /* seconds that were spent in waits within steps */
+    /* That, in messages that were under way meanwhile, in steps, and in these: when the newest line of the log was
      * written. */
     double waited, hidden, seconds, tokens;
     bool save; /* the first rank's clock asks for a checkpoint after this step */
@@ -48,7 +49,8 @@ struct trainer {
     struct oa_plan plan;
     double started, said; /* clock: of this sitting, of the last progress line */
     double saved, cost;   /* clock of the newest checkpoint of this sitting (or its start); seconds it took */
-    long first;           /* step at which this sitting began */
+    long first;           /* step at which this sitting began, and what there was then: */
+    double first_tokens, first_seconds;
     char title[OA_OPTION_TEXT + 64]; /* of progress lines: "[3/18] softmax" */
     double times[OA_TIMES];
     double loss, norm;      /* of the newest step */
@@ -78,8 +80,9 @@ bool oa_trainer_time_to_save(const struct trainer *t); /* by the clock */
 enum oa_error oa_ranks_open(struct trainer *t);
 /* Everybody has the values and the place of the first rank, which alone reads and writes files. */
 enum oa_error oa_ranks_begin(struct trainer *t);
-enum oa_error oa_ranks_after_gradients(struct trainer *t);                /* losses of all micro-batches; stops */
-enum oa_error oa_ranks_after_step(struct trainer *t);                     /* one clock */
+enum oa_error oa_ranks_after_gradients(struct trainer *t); /* losses of all micro-batches; stops */
+/* One clock; waited: seconds that the cluster's waits had taken before the step. */
+enum oa_error oa_ranks_after_step(struct trainer *t, double waited);
 void oa_ranks_log(struct trainer *t, struct oa_log_line *line);           /* how fast all were since the line before */
 enum oa_error oa_ranks_send_model(struct trainer *t, struct oa_model *m); /* values of the first rank's */
 void oa_ranks_close(struct trainer *t);

@@ -103,7 +103,7 @@ enum oa_error oa_ranks_open(struct trainer *t)
 
 static void note_pace(struct trainer *t)
 {
-    t->ranks.waited = t->r->cluster->waited;
+    t->ranks.waited = t->ranks.in_steps;
     t->ranks.hidden = t->sum.hidden;
     t->ranks.seconds = t->p.seconds;
     t->ranks.tokens = t->p.tokens;
@@ -156,9 +156,11 @@ enum oa_error oa_ranks_after_gradients(struct trainer *t)
     return OA_OK;
 }
 
-/* Where the clock decides when a run ends, it is that of the first rank. */
-enum oa_error oa_ranks_after_step(struct trainer *t)
+/* Where the clock decides when a run ends, it is that of the first rank. Waits in validations and for checkpoints are
+ * no time of steps. */
+enum oa_error oa_ranks_after_step(struct trainer *t, double waited)
 {
+    t->ranks.in_steps += oa_cluster_waited(t->r->cluster) - waited;
     if (t->o->train_seconds <= 0)
         return OA_OK;
     return oa_cluster_broadcast(t->r->cluster, "the time", &t->p.seconds, sizeof t->p.seconds);
@@ -171,7 +173,7 @@ void oa_ranks_log(struct trainer *t, struct oa_log_line *line)
     if (!t->r->cluster || seconds <= 0)
         return;
     line->rate = (t->p.tokens - k->tokens) / seconds;
-    line->waiting = (t->r->cluster->waited - k->waited) / seconds;
+    line->waiting = (k->in_steps - k->waited) / seconds;
     line->hidden = (t->sum.hidden - k->hidden) / seconds;
     note_pace(t);
 }
