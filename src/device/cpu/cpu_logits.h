@@ -114,6 +114,8 @@ long oa_tiles_rows_at_once(const struct oa_tiles *t);
 bool oa_tiles_block(struct oa_tiles *t, long i0, struct oa_span within);
 /* Goes to the next tile of the block, at first to the first. False: there is none. */
 bool oa_tiles_next(struct oa_tiles *t);
+/* Supports whose rows are not intervals: what of t->s is between the bounds and not visible gets a logit of −∞. */
+void oa_tiles_hide(struct oa_tiles *t);
 
 /* Pairs in all tiles of forward passes over a->shape with a->support, visible or not, every row being real; where
  * cpu_attention_tiles.c makes the tiles, those of the groups of OA_PANEL rows that it makes. */

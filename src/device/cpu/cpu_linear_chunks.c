@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Linear attention, chunk by chunk: what a worker has in hand, its products and its state; see cpu_linear_attention.h.
+ */
+#include "device/cpu/cpu_linear_attention.h"
+
+#include "base/bugs.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Rows of a chunk. The causal form does chunk·(r + V) multiplications a row beside those of the definition, so chunks
+ * are as small as the products allow: those of bf16 need more rows to reach their speed. */
+enum { CHUNK_CAUSAL = 32, CHUNK_CAUSAL_BF16 = 64, CHUNK_FULL = 128 };
+
+enum { AHEAD = 8 }; /* rows that are fetched ahead of packing: those of a head are far apart */
+
+/* ---- memory --------------------------------------------------------------------------------------------------- */
+
+void *oa_linear_take(struct oa_linear_work *w, long n, size_t size)
+{
+    void *memory = oa_arena_take(w->scratch, (size_t)n * size);
+    w->failed |= !memory;
+    return memory;
+}
+
+/* Zeros behind `count` of n elements, once: what is written there later ends before them. */
+static void *take_padded(struct oa_linear_work *w, long rows, long count, long n, size_t size)
+{
+    void *x = oa_linear_take(w, rows * n, size);
+    if (x && n > count)
+        oa_zero_rows((char *)x + (size_t)count * size, (size_t)n * size, (size_t)(n - count) * size, rows);
+    return x;
+}
+
+static void take_all(struct oa_linear_work *w)
+{
+    size_t act = w->d->numbers.act_size, real = w->d->numbers.real_size;
+    long r = w->a->features, v = w->a->shape.value_width;
+    void *kept = oa_real_at(w->d, w->a->state, (w->b * w->a->shape.heads + w->h) * (r * v + r + 1));
+    w->q = take_padded(w, w->chunk, r, w->wide, act);
+    w->k = take_padded(w, w->chunk, r, w->wide, act);
+    w->v = oa_linear_take(w, w->chunk * v, act);
+    w->den = oa_linear_take(w, w->chunk, real);
+    w->factor = oa_linear_take(w, w->chunk, real);
+    w->tile = oa_linear_take(w, w->chunk * w->chunk, real);
+    w->tile_act = oa_linear_take(w, w->chunk * w->chunk, act);
+    w->sum = oa_linear_take(w, w->chunk * oa_max(w->wide, v), real);
+    w->row = oa_linear_take(w, r, real);
+    w->ones = oa_linear_take(w, w->chunk, real);
+    w->low = oa_linear_take(w, w->chunk, sizeof *w->low);
+    w->high = oa_linear_take(w, w->chunk, sizeof *w->high);
+    w->state = kept ? kept : oa_linear_take(w, r * v, real);
+    w->z = kept ? oa_real_at(w->d, kept, r * v) : oa_linear_take(w, r, real);
+    w->state_act = take_padded(w, 1, r * v, w->wide * v, act);
+    if (w->a->squared_width && w->a->d_o)
+        w->dphi = oa_linear_take(w, w->chunk * w->wide, act);
+}
+
+void oa_linear_clear_state(struct oa_linear_work *w)
+{
+    memset(w->state, 0, (size_t)(w->a->features * w->a->shape.value_width) * w->d->numbers.real_size);
+    memset(w->z, 0, (size_t)w->a->features * w->d->numbers.real_size);
+}
+
+/* m_i: the running maximum of the scales of real keys, or without causality the maximum of all; those of earlier calls
+ * come first. */
+static void find_scales(struct oa_linear_work *w)
+{
+    const struct oa_attention_shape *s = &w->a->shape;
+    long rows = oa_max(s->queries, s->keys), keys = w->a->key_scale ? w->keys : 0;
+    double most = w->a->begun ? w->start : -INFINITY;
+    w->scale = oa_real_at(w->d, w->a->key_scale, (w->b * s->heads + w->h) * s->keys);
+    w->seen = oa_linear_take(w, rows, w->d->numbers.real_size);
+    for (long j = 0; j < keys && (!s->causal || OA_BUG(KEY_MAXIMUM_OF_THE_FUTURE)); j++)
+        most = fmax(most, oa_real_get(w->d, w->scale, j));
+    for (long i = 0; i < rows && !w->failed; i++) { /* rows may outnumber real keys */
+        if (s->causal && i < keys)
+            most = fmax(most, oa_real_get(w->d, w->scale, i));
+        oa_real_set(w->d, w->seen, i, isfinite(most) ? most : 0);
+    }
+}
+
+/* The scale that S and z have after this call, next to them. */
+void oa_linear_keep_scale(struct oa_linear_work *w)
+{
+    long r = w->a->features, rows = oa_max(w->a->shape.queries, w->a->shape.keys);
+    oa_real_set(w->d, w->z, r, w->seen ? oa_real_get(w->d, w->seen, rows - 1) : 0);
+}
+
+void oa_linear_open(struct oa_linear_work *w, const struct oa_linear_call *f, long item, const struct oa_worker *worker)
+{
+    const struct oa_attention_shape *s = &f->a->shape;
+    *w = (struct oa_linear_work){
+        .d = f->d, .a = f->a, .gemm = f->d->cpu->gemm[worker->index], .scratch = worker->scratch
+    };
+    w->chunk = !s->causal ? CHUNK_FULL : f->d->cpu->kernels.act == OA_BF16 ? CHUNK_CAUSAL_BF16 : CHUNK_CAUSAL;
+    if (OA_BUG(CHUNKS_BY_THREADS))
+        w->chunk = OA_TILE_GRANULE * oa_thread_count(f->d->context);
+    w->wide = f->d->cpu->kernels.gemm_part ? oa_round_up(f->a->features, OA_PANEL) : f->a->features;
+    w->b = item / s->heads;
+    w->h = item % s->heads;
+    w->queries = oa_real_length(s->query_lengths, w->b, s->queries);
+    w->keys = oa_real_length(s->key_lengths, w->b, s->keys);
+    take_all(w);
+    if (w->failed)
+        return;
+    if (f->a->begun)
+        w->start = oa_real_get(w->d, w->z, f->a->features);
+    else
+        oa_linear_clear_state(w);
+    oa_real_fill(w->d, w->chunk, 1, w->ones);
+    if (f->a->key_scale || f->a->begun)
+        find_scales(w);
+}
+
+/* ---- chunks --------------------------------------------------------------------------------------------------- */
+
+static void *place(const struct oa_linear_work *w, const void *x, long ld, long length, long width, long i)
+{
+    return oa_act_at(w->d, x, (w->b * length + i) * ld + w->h * width);
+}
+
+void *oa_linear_query_place(const struct oa_linear_work *w, const void *x, long ld, long width)
+{
+    return place(w, x, ld, w->a->shape.queries, width, w->i0);
+}
+
+void *oa_linear_key_place(const struct oa_linear_work *w, const void *x, long ld, long width)
+{
+    return place(w, x, ld, w->a->shape.keys, width, w->i0);
+}
+
+/* Rows of `width` numbers, `next` from one to the next; then zeros. */
+static void pack(const struct oa_linear_work *w, const void *x, long ld, long rows, long width, void *to, long next)
+{
+    size_t size = w->d->numbers.act_size, bytes = (size_t)width * size, row = (size_t)next * size;
+    for (long i = 0; i < rows; i++) {
+        for (size_t line = 0; line < bytes; line += OA_ALIGN)
+            __builtin_prefetch((const char *)oa_at(x, size, (i + AHEAD) * ld) + line);
+        memcpy((char *)to + (size_t)i * row, oa_at(x, size, i * ld), bytes);
+    }
+    memset((char *)to + (size_t)rows * row, 0, (size_t)(w->padded - rows) * row);
+}
+
+/* Features of rows of the chunk: packed, or made of the rows they belong to. */
+static void pack_features(const struct oa_linear_work *w, const void *x, long ld, long rows, void *to)
+{
+    const struct oa_linear_attention *a = w->a;
+    long r = a->features;
+    if (a->squared_width == 0) {
+        pack(w, x, ld, rows, r, to, w->wide);
+        return;
+    }
+    w->d->cpu->kernels.quadratic(rows, a->squared_width, a->squared, x, ld, to, w->wide);
+    memset(oa_act_at(w->d, to, rows * w->wide), 0, (size_t)((w->padded - rows) * w->wide) * w->d->numbers.act_size);
+}
+
+/* Columns of a head in fq and fk. */
+long oa_linear_feature_columns(const struct oa_linear_attention *a)
+{
+    return a->squared_width ? a->squared_width : a->features;
+}
+
+/* Goes to the chunk at i0 and packs what is at work. */
+void oa_linear_go_to(struct oa_linear_work *w, long i0, int what)
+{
+    const struct oa_linear_attention *a = w->a;
+    long v = a->shape.value_width;
+    w->i0 = i0;
+    w->n = oa_act_at(w->d, w->all_n, i0 * v);
+    w->e = oa_real_at(w->d, w->all_e, i0);
+    w->rows = what & OA_LINEAR_ROWS ? oa_max(0, oa_min(w->chunk, w->queries - i0)) : 0;
+    w->cols = what & OA_LINEAR_KEYS ? oa_max(0, oa_min(w->chunk, w->keys - i0)) : 0;
+    w->padded = oa_tile_round(oa_max(w->rows, w->cols));
+    if ((what & OA_LINEAR_QUERIES) == OA_LINEAR_QUERIES)
+        pack_features(w, oa_linear_query_place(w, a->fq, a->ldfq, oa_linear_feature_columns(a)), a->ldfq, w->rows,
+                      w->q);
+    if (what & OA_LINEAR_KEYS) {
+        pack_features(w, oa_linear_key_place(w, a->fk, a->ldfk, oa_linear_feature_columns(a)), a->ldfk, w->cols, w->k);
+        pack(w, oa_linear_key_place(w, a->v, a->ldv, v), a->ldv, w->cols, v, w->v, v);
+    }
+    for (long i = 0; i < w->padded; i++) {
+        w->low[i] = 0;
+        w->high[i] = i < w->rows ? (int32_t)oa_min(i + 1 + OA_BUG(CAUSAL_MASK_LATE), w->cols) : 0;
+    }
+}
+
+bool oa_linear_last_chunk(const struct oa_linear_work *w)
+{
+    return w->i0 + w->chunk >= w->a->shape.queries;
+}
+
+/* ---- products: lengths and widths of packed operands follow from m, n, k ---------------------------------------- */
+
+static void multiply(struct oa_linear_work *w, struct oa_gemm g, const void *a, const void *b, void *c, bool accumulate)
+{
+    g.accumulate = accumulate;
+    g.real_out = true;
+    w->d->cpu->kernels.gemm(w->gemm, &g, a, b, c);
+}
+
+void oa_linear_product(struct oa_linear_work *w, long m, long n, long k, const void *a, const void *b, void *c,
+                       bool accumulate)
+{
+    multiply(w, (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n }, a, b, c, accumulate);
+}
+
+void oa_linear_product_tb(struct oa_linear_work *w, long m, long n, long k, const void *a, const void *b, void *c,
+                          bool accumulate)
+{
+    multiply(w, (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = k, .ldb = k, .ldc = n, .tb = true }, a, b, c,
+             accumulate);
+}
+
+void oa_linear_product_ta(struct oa_linear_work *w, long m, long n, long k, const void *a, const void *b, void *c,
+                          bool accumulate)
+{
+    multiply(w, (struct oa_gemm){ .m = m, .n = n, .k = k, .lda = m, .ldb = n, .ldc = n, .ta = true }, a, b, c,
+             accumulate);
+}
+
+/* The state += features of the chunk ᵀ · rows [chunk, V]. */
+static void add_to_state(struct oa_linear_work *w, const void *features, const void *rows)
+{
+    long v = w->a->shape.value_width;
+    struct oa_gemm g = { .m = w->a->features, .n = v, .k = w->padded, .lda = w->wide, .ldb = v, .ldc = v, .ta = true };
+    multiply(w, g, features, rows, w->state, true);
+}
+
+const void *oa_linear_row_as_reals(struct oa_linear_work *w, const void *x, long i)
+{
+    const void *row = oa_act_at(w->d, x, i * w->wide);
+    if (w->d->cpu->kernels.act == w->d->cpu->kernels.real)
+        return row;
+    w->d->cpu->kernels.real_from_act(w->a->features, row, w->row);
+    return w->row;
+}
+
+/* M of the chunk that begins at i0; what comes before the first is relative to the first. */
+static double chunk_scale(const struct oa_linear_work *w, long i0)
+{
+    return w->keys ? oa_real_get(w->d, w->seen, oa_min(oa_max(i0, 0) + w->chunk, w->keys) - 1) : 0;
+}
+
+/* Has the state keys before the chunk? And the scale that it has then. */
+bool oa_linear_begun(const struct oa_linear_work *w)
+{
+    return w->i0 > 0 || w->a->begun;
+}
+
+double oa_linear_state_scale(const struct oa_linear_work *w)
+{
+    return w->i0 > 0 ? chunk_scale(w, w->i0 - w->chunk) : w->start;
+}
+
+/* The state, from one scale to another. */
+static void move_state(struct oa_linear_work *w, double from, double to)
+{
+    if (from == to) /* times 1 */
+        return;
+    oa_real_set(w->d, w->factor, 0, exp(from - to));
+    w->d->cpu->kernels.scale_rows(1, w->a->features * w->a->shape.value_width, w->factor, w->state, 0);
+    w->d->cpu->kernels.scale_rows(1, w->a->features, w->factor, w->z, 0);
+}
+
+/* Packed features times w->factor of their row. */
+static void scale_packed(struct oa_linear_work *w, long rows, void *x)
+{
+    for (long i = 0; i < rows; i++) {
+        void *row = oa_act_at(w->d, x, i * w->wide);
+        oa_real_fill(w->d, w->wide, oa_real_get(w->d, w->factor, i), w->sum);
+        w->d->cpu->kernels.multiply(w->wide, w->sum, row, row);
+    }
+}
+
+/* factor[i] = e^{scale of key i of the chunk − m}, or with `queries` e^{m − m_i}. */
+static void fill_factor(struct oa_linear_work *w, long rows, double m, bool queries)
+{
+    for (long i = 0; i < rows; i++) {
+        double own = oa_real_get(w->d, queries ? w->seen : w->scale, w->i0 + i);
+        oa_real_set(w->d, w->factor, i, exp(queries ? m - own : own - m));
+    }
+}
+
+/* Pairs of the chunk: e^{c_j − m_i}. */
+void oa_linear_decay_pairs(struct oa_linear_work *w)
+{
+    if (w->scale)
+        w->d->cpu->kernels.decay_tile(w->rows, w->padded, w->low, w->high, oa_real_at(w->d, w->scale, w->i0),
+                                      oa_real_at(w->d, w->seen, w->i0), w->tile, w->padded);
+}
+
+/* What the state gave to the chunk's rows, in w->sum: from its own scale to that of each row. */
+void oa_linear_decay_rows(struct oa_linear_work *w, long width)
+{
+    if (!w->scale || !w->a->shape.causal || !oa_linear_begun(w))
+        return;
+    fill_factor(w, w->rows, oa_linear_state_scale(w), true);
+    w->d->cpu->kernels.scale_rows(w->rows, width, w->factor, w->sum, width);
+}
+
+/* What G gave to the chunk's keys, in w->sum: times e^{c_j − M}. */
+void oa_linear_decay_columns(struct oa_linear_work *w, long width)
+{
+    if (!w->scale)
+        return;
+    fill_factor(w, w->cols, chunk_scale(w, w->i0), false);
+    w->d->cpu->kernels.scale_rows(w->cols, width, w->factor, w->sum, width);
+}
+
+/* S += φ_kᵀ V, z += Σ φ_k. Overwrites w->k where there are scales. */
+void oa_linear_add_keys(struct oa_linear_work *w)
+{
+    if (w->scale && w->cols > 0) {
+        double m = chunk_scale(w, w->i0);
+        if (oa_linear_begun(w) && !OA_BUG(RECURRENCE_KEEPS_SCALE))
+            move_state(w, oa_linear_state_scale(w), m);
+        fill_factor(w, w->cols, m, false);
+        scale_packed(w, w->cols, w->k);
+    }
+    add_to_state(w, w->k, w->v);
+    w->d->cpu->kernels.column_sums(w->cols, w->a->features, w->k, w->wide, w->z);
+}
+
+/* G += φ_qᵀ N, g += Σ e φ_q. Overwrites w->q where there are scales. */
+void oa_linear_add_queries(struct oa_linear_work *w)
+{
+    long r = w->a->features;
+    if (w->scale && w->a->shape.causal && w->rows > 0) {
+        double before = chunk_scale(w, w->i0 - w->chunk);
+        move_state(w, before, chunk_scale(w, w->i0)); /* the inverse of S: its scale divides */
+        fill_factor(w, w->rows, before, true);
+        scale_packed(w, w->rows, w->q);
+    }
+    add_to_state(w, w->q, w->n);
+    for (long i = 0; i < w->rows; i++)
+        w->d->cpu->kernels.axpy(r, oa_real_get(w->d, w->e, i), oa_linear_row_as_reals(w, w->q, i), w->z);
+}
+
+void oa_linear_round_state(struct oa_linear_work *w)
+{
+    w->d->cpu->kernels.act_from_real(w->a->features * w->a->shape.value_width, w->state, w->state_act);
+}
+
+/* Rows of w->sum, `next` from one to the next, go to x, and zeros behind them. */
+void oa_linear_store(const struct oa_linear_work *w, long rows, long all, long width, long next, void *x, long ld)
+{
+    size_t size = w->d->numbers.act_size;
+    w->d->cpu->kernels.tile_to_act(rows, width, w->sum, next, x, ld);
+    oa_zero_rows(oa_act_at(w->d, x, rows * ld), (size_t)ld * size, (size_t)width * size, all - rows);
+}
+
+/* The gradient of the chunk's features, in w->sum, goes to those of the rows x that they were made of. */
+void oa_linear_store_features(const struct oa_linear_work *w, long rows, long all, const void *x, long ld, void *dx)
+{
+    const struct oa_linear_attention *a = w->a;
+    size_t size = w->d->numbers.act_size;
+    long r = a->features, width = a->squared_width;
+    if (width == 0) {
+        oa_linear_store(w, rows, all, r, w->wide, dx, ld);
+        return;
+    }
+    w->d->cpu->kernels.act_from_real(rows * w->wide, w->sum, w->dphi);
+    w->d->cpu->kernels.quadratic_gradient(rows, width, a->squared, x, ld, w->dphi, w->wide, dx, ld);
+    oa_zero_rows(oa_act_at(w->d, dx, rows * ld), (size_t)ld * size, (size_t)width * size, all - rows);
+}
+
+void oa_linear_add_all_keys(struct oa_linear_work *w)
+{
+    for (long j0 = 0; j0 < w->keys; j0 += w->chunk) {
+        oa_linear_go_to(w, j0, OA_LINEAR_KEYS);
+        oa_linear_add_keys(w);
+    }
+    oa_linear_round_state(w);
+}
+
+/* ---- denominators --------------------------------------------------------------------------------------------------
+ */
+
+/* ε of row i of the chunk, at the scale of its denominator. */
+double oa_linear_epsilon(const struct oa_linear_work *w, long i)
+{
+    const struct oa_attention_shape *s = &w->a->shape;
+    if (!w->a->query_scale || (w->keys == 0 && !w->a->begun))
+        return w->a->epsilon;
+    double own = oa_real_get(w->d, w->a->query_scale, (w->b * s->heads + w->h) * s->queries + w->i0 + i);
+    return w->a->epsilon * exp(-own - oa_real_get(w->d, w->seen, s->causal ? w->i0 + i : 0));
+}
+
+void *oa_linear_denominators(const struct oa_linear_work *w)
+{
+    const struct oa_attention_shape *s = &w->a->shape;
+    return oa_real_at(w->d, w->a->den, (w->b * s->heads + w->h) * s->queries + w->i0);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Operands of tiles of S: rows of a head end to end, and where products read panels in these; see cpu_logits.h. */
+#include "base/bugs.h"
+#include "device/cpu/cpu_logits.h"
+
+#include <string.h>
+
+enum {
+    FEW_KEYS = 128, /* for which heads are not worth being copied on tiles */
+    AHEAD = 8       /* rows that are fetched ahead of packing: a row of [B·T, H·K] is alone in its page */
+};
+
+static long rows_of(const int32_t *lengths, long b, long length)
+{
+    return oa_max(OA_BUG(EMPTY_ROW_AVERAGED), oa_real_length(lengths, b, length));
+}
+
+void oa_tiles_head(struct oa_tiles *t, long b, long h)
+{
+    t->b = b;
+    t->h = h;
+    t->queries = rows_of(t->a->shape.query_lengths, b, t->a->shape.queries);
+    t->keys = rows_of(t->a->shape.key_lengths, b, t->a->shape.keys);
+}
+
+/* Rows begin … end-1 of a matrix of `width` columns, followed by zeros; where they are if none are wanted and that is
+ * allowed. */
+static struct oa_packed pack(struct oa_tiles *t, const void *x, long ld, struct oa_span rows, long width, bool in_place)
+{
+    size_t size = t->d->numbers.act_size, bytes = (size_t)width * size;
+    long n = oa_span_length(rows), padded = oa_tile_round(n);
+    if ((ld == width || in_place) && padded == n)
+        return (struct oa_packed){ .x = x, .begin = rows.begin, .width = width, .ld = ld, .rows = padded };
+    char *to = oa_tiles_take(t, padded * width, size);
+    if (t->failed)
+        return (struct oa_packed){ 0 };
+    for (long i = 0; i < n; i++) {
+        for (size_t line = 0; line < bytes; line += OA_ALIGN)
+            __builtin_prefetch((const char *)oa_at(x, size, (i + AHEAD) * ld) + line);
+        memcpy(to + (size_t)i * bytes, oa_at(x, size, i * ld), bytes);
+    }
+    memset(to + (size_t)n * bytes, 0, (size_t)(padded - n) * bytes);
+    return (struct oa_packed){ .x = to, .begin = rows.begin, .width = width, .ld = width, .rows = padded };
+}
+
+/* op(B) of shape g in panels. */
+static const void *panels(struct oa_tiles *t, const struct oa_gemm *g, const void *b)
+{
+    const struct oa_kernels *k = &t->d->cpu->kernels;
+    void *to = oa_tiles_take(t, (long)k->gemm_packed_bytes(g), 1);
+    if (to)
+        k->gemm_pack(g, &(struct oa_gemm_part){ .rows = g->k, .cols = g->n }, b, to);
+    return to;
+}
+
+static void pack_panels(struct oa_tiles *t, struct oa_packed *p, int sides)
+{
+    if (!t->d->cpu->kernels.gemm_part || t->failed || p->rows == 0)
+        return;
+    if (sides & OA_PACKED_PAIR)
+        p->pair = panels(t, &(struct oa_gemm){ .n = p->rows, .k = p->width, .ldb = p->ld, .tb = true }, p->x);
+    if (sides & OA_PACKED_TILES)
+        p->tiles = panels(t, &(struct oa_gemm){ .n = p->width, .k = p->rows, .ldb = p->ld }, p->x);
+}
+
+/* Rows of columns h·width … of the batch item at work of x [B·length, …]; rows from `real` on are packed as zeros. */
+static struct oa_packed pack_head(struct oa_tiles *t, const void *x, long ld, long length, struct oa_span rows,
+                                  long real, long width, bool in_place)
+{
+    struct oa_span kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
+    long first = (t->b * length + rows.begin) * ld + t->h * width, heads = t->a->shape.heads;
+    if (OA_BUG(HEADS_AND_TOKENS_SWAPPED))
+        return pack(t, oa_act_at(t->d, x, ((t->b * heads + t->h) * length + rows.begin) * width), width, kept, width,
+                    false);
+    return pack(t, oa_act_at(t->d, x, first), ld, kept, width, in_place);
+}
+
+struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long length, struct oa_span rows, long real,
+                               long width)
+{
+    return pack_head(t, x, ld, length, rows, real, width, false);
+}
+
+/* Row 0 of a table of queries is that of position 0. */
+static const void *query_table(const struct oa_tiles *t, const struct oa_part *p)
+{
+    return oa_act_at(t->d, p->q, t->a->shape.first * p->width);
+}
+
+static struct oa_packed pack_table(struct oa_tiles *t, const void *x, long head_stride, struct oa_span rows, long real,
+                                   long width)
+{
+    struct oa_span kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
+    return pack(t, oa_act_at(t->d, x, t->h * head_stride + rows.begin * width), OA_BUG(ONE_ROW_FOR_ALL) ? 0 : width,
+                kept, width, false);
+}
+
+void oa_tiles_pack_tables(struct oa_tiles *t, struct oa_span rows, struct oa_span cols)
+{
+    for (int c = 0; c < t->a->parts; c++) {
+        const struct oa_part *p = &t->a->part[c];
+        if (!p->q_table || !p->k_table)
+            continue;
+        t->q[c] = pack_table(t, query_table(t, p), p->q_head_stride, rows, t->queries, p->width);
+        t->k[c] = pack_table(t, p->k, p->k_head_stride, cols, t->keys, p->width);
+    }
+}
+
+/* Short sequences are read where they are on tiles: queries meet few keys, and keys go to panels from the L2 cache. */
+static bool stay(const struct oa_tiles *t)
+{
+    return t->on_tiles && t->a->shape.keys <= FEW_KEYS;
+}
+
+void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_span rows, bool gradient)
+{
+    const struct oa_logits *a = t->a;
+    for (int c = 0; c < a->parts; c++) {
+        const struct oa_part *p = &a->part[c];
+        if (p->q_table)
+            t->q[c] = pack_table(t, query_table(t, p), p->q_head_stride, rows, t->queries, p->width);
+        else if (p->q)
+            t->q[c] = pack_head(t, p->q, p->ldq, a->shape.queries, rows, t->queries, p->width, stay(t));
+        if (p->kind == OA_PART_FOLD)
+            t->k[c] = oa_tiles_pack(t, p->k, p->ldk, a->shape.queries, rows, t->queries, p->folds);
+        if (gradient && p->kind == OA_PART_DOT && !t->on_tiles)
+            pack_panels(t, &t->q[c], OA_PACKED_TILES);
+    }
+    if (gradient) {
+        t->d_o = pack_head(t, a->d_o, a->ldo, a->shape.queries, rows, t->queries, a->shape.value_width, stay(t));
+        if (!t->on_tiles)
+            pack_panels(t, &t->d_o, OA_PACKED_TILES);
+    }
+}
+
+void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_span cols, bool gradient)
+{
+    const struct oa_logits *a = t->a;
+    for (int c = 0; c < a->parts; c++) {
+        const struct oa_part *p = &a->part[c];
+        if (p->kind != OA_PART_DOT)
+            continue;
+        t->k[c] = p->k_table ? pack_table(t, p->k, p->k_head_stride, cols, t->keys, p->width)
+                             : pack_head(t, p->k, p->ldk, a->shape.keys, cols, t->keys, p->width, stay(t));
+        pack_panels(t, &t->k[c], gradient ? OA_PACKED_PAIR | OA_PACKED_TILES : OA_PACKED_PAIR);
+    }
+    t->v = pack_head(t, a->v, a->ldv, a->shape.keys, cols, t->keys, a->shape.value_width, stay(t));
+    pack_panels(t, &t->v, gradient ? OA_PACKED_PAIR : OA_PACKED_TILES);
+}
