@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operands of attention in panels (cpu_tiles_operands.c), on tiles in plain C, so on every processor: a product with a part
- * of a packed matrix is the product of that part, and attention has the bits that it has where every product packs its
- * operands itself, also where a tile of it is one call (tile_attention.h). That those are right is for test_kernels and
- * test_mechanisms.
+ * Operands of attention in panels (cpu_tiles_operands.c), on tiles in plain C, so on every processor: a product with a
+ * part of a packed matrix is the product of that part, and attention has the bits that it has where every product packs
+ * its operands itself, also where a tile of it is one call (tile_attention.h). That those are right is for test_kernels
+ * and test_mechanisms.
  */
 #include "testing.h"
 
