@@ -127,7 +127,7 @@ static enum oa_error cover(struct covering *k, struct oa_run *out, double *sum, 
 enum oa_error oa_evaluate(const struct oa_evaluation *e, struct oa_run *out)
 {
     double sum;
-    bool whole;
+    bool whole = false;
     oa_context *c = e->model->context;
     struct covering k = { .e = e, .rank = oa_rank_of(e->cluster), .size = oa_rank_count(e->cluster) };
     oa_bar_open(&k.bar, c, e->title);
