@@ -55,12 +55,12 @@ alter() { # NAME FILE
 
 # ---- building: only what the altered file is part of
 
-# Files that are compiled from FILE: itself, or what includes it.
+# Files that are compiled from FILE: itself, or what includes it, tests too.
 units() { # FILE
     case $1 in
     *.c) echo "$1" ;;
-    *) find "$build/CMakeFiles" -name '*.c.o.d' -exec grep -l -e "/$1\( \|\$\)" {} + |
-        sed 's/.*\.dir\///; s/\.o\.d$//' | sort -u ;;
+    *) find "$build/CMakeFiles" "$build/tests/CMakeFiles" -name '*.c.o.d' -exec grep -l -e "/$1\( \|\$\)" {} + |
+        sed "s|^$build/CMakeFiles/[^/]*\.dir/||; s|^$build/tests/CMakeFiles/[^/]*\.dir/|tests/|; s|\.o\.d$||" | sort -u ;;
     esac
 }
 
@@ -69,7 +69,7 @@ compile() { # FILE FOLDER: objects of the altered copy FOLDER/FILE
         object=$2/$(echo "$unit" | tr / -).o
         input=$root/$unit
         [ "$unit" != "$1" ] || input=$2/$unit
-        command=$(sed -n "s|^ *\"command\": \"\(.*\) -o CMakeFiles/[^ ]*\.dir/$unit\.o -c .*|\1|p" \
+        command=$(sed -n "s|^ *\"command\": \"\(.*\) -o CMakeFiles/[^ ]* -c $root/$unit\".*|\1|p" \
             "$build/compile_commands.json" | head -n 1)
         [ -n "$command" ] || { echo "nothing is known of how $unit is compiled"; return 1; }
         (cd "$build" && $command -iquote "$2/src" -iquote "$root/$(dirname "$unit")" -w -o "$object" -c "$input") ||
@@ -86,6 +86,10 @@ link() { # PROGRAM FOLDER: FOLDER/PROGRAM with the altered objects in front of t
     script=$(cat "$at/CMakeFiles/$own.dir/link.txt")
     for object in "$2"/*.o; do
         unit=$(basename "$object" .o | tr - /)
+        case $unit in
+        "tests/$own.c") unit=$own.c ;;
+        tests/*) continue ;;
+        esac
         script=$(echo "$script" | sed -e "s|\"*CMakeFiles/$own\.dir/$unit\.o\"*||" -e "s| -o $1 | $object&|")
     done
     (cd "$at" && eval "$(echo "$script" | sed "s| -o $1 | -o $2/$1 |")")
