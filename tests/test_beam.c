@@ -211,6 +211,46 @@ static enum oa_error nonsense(void *argument, int rows, const int *source, const
     return e;
 }
 
+/* 0.6 and 0.4 for the first token; after 0 the end has 0.55 and another 0 0.45, after 1 0.6 and 0.4; then comes the
+ * end. */
+static enum oa_error by_hand(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
+                             float *logits, double *sums)
+{
+    int *length = argument;
+    (void)source, (void)parent;
+    for (int r = 0; r < rows; r++) {
+        double p[V] = { *length == 0 ? 0.6 : 0, *length == 0 ? 0.4 : 0, 0, *length > 0 };
+        if (*length == 1) {
+            p[END] = ids[r] ? 0.6 : 0.55;
+            p[0] = 1 - p[END];
+        }
+        for (int id = 0; id < V; id++)
+            logits[r * V + id] = (float)log(p[id]);
+    }
+    sum_rows(rows, V, logits, sums);
+    ++*length;
+    return OA_OK;
+}
+
+/* After 1 the end has 0.24, behind 0.33 and 0.27: it is third of candidates in a beam of two, and no hypothesis. */
+static void test_an_end_behind_the_width_is_none(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    struct oa_hypothesis h[2];
+    int longest = LONGEST, length = 0;
+    struct oa_beam how = { 2, 2, 0, false, BEGIN, END, V };
+    assert_int_equal(oa_beam_search(c, &how, 1, &longest, by_hand, &length, h), OA_OK);
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(h[k].count, 1 + k);
+        for (int i = 0; i < h[k].count; i++)
+            assert_int_equal(h[k].ids[i], 0);
+        assert_true(fabs(h[k].score - log(k ? 0.27 : 0.33)) < 1e-6);
+    }
+    oa_hypotheses_free(h, 2);
+    oa_close(c);
+}
+
 static void test_nonsense_is_refused(void **state)
 {
     (void)state;
@@ -295,6 +335,7 @@ int main(void)
         cmocka_unit_test(test_one_is_greedy),
         cmocka_unit_test(test_neighbours_do_not_matter),
         cmocka_unit_test(test_the_greatest_length_cuts),
+        cmocka_unit_test(test_an_end_behind_the_width_is_none),
         cmocka_unit_test(test_nonsense_is_refused),
         cmocka_unit_test(test_a_large_vocabulary),
     };

@@ -485,6 +485,19 @@ static void all_take_turns(void **state)
     }
 }
 
+/* By hand: 7 slots of 2 attentions in 0.14 s of training are 10 ms each. */
+static void slots_are_no_longer_than_the_training(void **state)
+{
+    (void)state;
+    assert_int_equal(oa_speed_steps(1000, 2, 0.01), 5);
+    assert_int_equal(oa_speed_steps(1000, 2, 0.0009), 56);
+    assert_int_equal(oa_speed_steps(1000, 2, 1e-6), 64);
+    assert_int_equal(oa_speed_steps(1000, 2, 1), 3);
+    assert_int_equal(oa_speed_steps(0.14, 2, 0.0011), 10);
+    assert_int_equal(oa_speed_steps(0.14, 4, 0.0011), 5);
+    assert_int_equal(oa_speed_steps(0.14, 2, 0.02), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -499,6 +512,7 @@ int main(void)
         cmocka_unit_test(damaged_speeds_are_refused),
         cmocka_unit_test(who_never_finished_has_no_speed),
         cmocka_unit_test(all_take_turns),
+        cmocka_unit_test(slots_are_no_longer_than_the_training),
     };
     return cmocka_run_group_tests(tests, make_text, NULL);
 }

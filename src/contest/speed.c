@@ -19,7 +19,7 @@ struct measuring {
     struct contest *t;
     struct oa_bar bar;
     double began, budget; /* clock; seconds for all rounds */
-    double slot;          /* seconds that its steps should take */
+    double training;      /* seconds that all runs took */
     double *rounds;       /* [ENOUGH_ROUNDS][entries] seconds a step */
     int count;            /* rounds that are whole */
 };
@@ -54,20 +54,20 @@ static double training_time(const struct oa_contest *k)
     return sum;
 }
 
-/* Where training took moments, the steps of all slots that there must be take no longer. */
-static double slot_of(const struct oa_contest *k, double training)
-{
-    return fmin(slot_seconds, training / (LEAST_ROUNDS * k->count));
-}
-
 /* ---- a slot ---- */
+
+long oa_speed_steps(double training, int count, double step)
+{
+    double slot = fmin(slot_seconds, training / (LEAST_ROUNDS * count));
+    return (long)fmax(LEAST_STEPS, fmin(MOST_STEPS, ceil(slot / step)));
+}
 
 static struct oa_options slot_options(const struct measuring *m, int entry, int round)
 {
     const struct contest *t = m->t;
     struct oa_options o = oa_contest_options(t, entry, round % t->out->seeds);
-    double steps = ceil(m->slot / step_in_runs(&t->out->entries[entry], t->out->seeds));
-    o.train_steps = 1 + (long)fmax(LEAST_STEPS, fmin(MOST_STEPS, steps));
+    double step = step_in_runs(&t->out->entries[entry], t->out->seeds);
+    o.train_steps = 1 + oa_speed_steps(m->training, t->out->count, step);
     o.train_seconds = 0;
     o.train_average = 0;
     o.train_init[0] = 0; /* which values a step has is no matter, and nothing is kept */
@@ -148,9 +148,7 @@ static enum oa_error keep(struct measuring *m)
 static enum oa_error measure(struct contest *t)
 {
     double training = training_time(t->out);
-    struct measuring m = {
-        .t = t, .began = oa_clock(), .budget = share_of_time * training, .slot = slot_of(t->out, training)
-    };
+    struct measuring m = { .t = t, .began = oa_clock(), .budget = share_of_time * training, .training = training };
     size_t numbers = (size_t)ENOUGH_ROUNDS * (size_t)t->out->count;
     m.rounds = oa_alloc(t->c, numbers * sizeof *m.rounds);
     oa_bar_open(&m.bar, t->c, "measuring speeds");

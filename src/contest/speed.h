@@ -21,6 +21,11 @@ enum oa_error oa_contest_speeds(struct contest *t);
 /* Who is timed at a place of a round: every other round goes backwards, and each two begin with another one. */
 int oa_speed_turn(int place, int round, int count);
 
+/* Steps of a slot that count, of which one takes `step` seconds: as many as fill a twentieth of a second, 3 to 64.
+ * Where `training`, the time of all runs, was moments, the steps of the 7 slots that each of `count` attentions must
+ * have take no longer than that, as far as 3 steps each allow. */
+long oa_speed_steps(double training, int count, double step);
+
 /* speed_file.c */
 enum oa_error oa_speed_read(struct contest *t, const char *machine, bool *found);
 enum oa_error oa_speed_write(struct contest *t);
