@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # test.sh [STAGE]...: everything `make test` runs, stage by stage, each with its time by the clock and of the processor
-# (`bare` goes on beside the others). What was skipped comes last but one and says why; the last line is the result. It
-# counts the tests of ctest, and of a stage without any the stage. Build folders (build, build-asan, …) are kept, so a
-# second run is quick; ccache is used where there is one.
+# (`bare` and `mpi`, which mostly wait, go on beside the others, whose processor time then has theirs). What was skipped
+# comes last but one and says why; the last line is the result. It counts the tests of ctest, and of a stage without any
+# the stage. Build folders (build, build-asan, …) are kept, so a second run is quick; ccache is used where there is one.
 set -u
 cd "$(dirname "$0")/.."
 jobs=$(nproc)
 passed=0 failed=0 skipped=0 broken= beside=
 scratch=$(mktemp -d)
-trap '[ -z "$beside" ] || kill -TERM -$beside 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'for group in $beside; do kill -TERM -$group 2>/dev/null; done; rm -rf "$scratch"' EXIT
 trap 'exit 1' INT TERM HUP
 : >"$scratch/skipped"
 export CLICOLOR=0 CTEST_OUTPUT_ON_FAILURE=1
@@ -165,16 +165,20 @@ layers() {
 
 # Every known bug, one at a time, is found by `orthant verify`.
 bugs() {
-    plain && build build-plain orthant-cli && sh tests/prove_the_prover.sh build-plain/orthant .
+    plain && build build-plain orthant-cli || return 1
+    ! wanted mpi || begin_mpi
+    sh tests/prove_the_prover.sh build-plain/orthant .
 }
 
-# Several ranks on this machine against one.
+# Several ranks on this machine against one: begun with `bugs`, whose program it is given, where that is wanted too.
 mpi() {
     need mpirun && need mpicc || return 77
-    plain && build build-plain orthant-cli || return 1
-    { sh tests/mpi.sh "$PWD/build-plain/orthant" "$PWD"; echo $? >"$scratch/status"; } | tee "$scratch/mpi"
-    reason=$(tail -n 1 "$scratch/mpi")
-    return "$(cat "$scratch/status")"
+    begun mpi || { plain && build build-plain orthant-cli && begin_mpi; } || return 1
+    outcome mpi
+}
+
+begin_mpi() {
+    begin mpi sh tests/mpi.sh "$PWD/build-plain/orthant" "$PWD"
 }
 
 # Some of the small mistakes of tests/faults, others with each commit, are noticed by a test.
@@ -192,19 +196,35 @@ fuzz() {
     tools/fuzz.sh 10
 }
 
-# The README's first commands on a machine that has nothing: begun before the first stage, since much of it is waiting
-# for packages, in a group of processes that ends with this one.
-begin_bare() {
-    setsid tools/bare.sh >"$scratch/bare" 2>&1 </dev/null &
-    beside=$!
+# The README's first commands on a machine that has nothing: begun before the first stage.
+bare() {
+    begun bare || begin bare tools/bare.sh
+    outcome bare
 }
 
-bare() {
-    wait "$beside"
+# ---- what goes on beside the stages, in a group of processes that ends with this one
+
+wanted() { # STAGE
+    case " $stages " in *" $1 "*) ;; *) return 1 ;; esac
+}
+
+begun() { # STAGE
+    [ -e "$scratch/$1.group" ]
+}
+
+begin() { # STAGE COMMAND...
+    name=$1
+    shift
+    setsid "$@" >"$scratch/$name" 2>&1 </dev/null &
+    echo $! >"$scratch/$name.group"
+    beside="$beside $!"
+}
+
+outcome() { # STAGE: waits for its end, and says what it said
+    wait "$(cat "$scratch/$1.group")"
     status=$?
-    beside=
-    cat "$scratch/bare"
-    reason=$(tail -n 1 "$scratch/bare")
+    cat "$scratch/$1"
+    reason=$(tail -n 1 "$scratch/$1")
     return $status
 }
 
@@ -243,11 +263,11 @@ run() { # STAGE
     echo "== $stage: $result, $(($(date +%s) - start)) s, $((spent - spent_before)) s of processor time"
 }
 
-stages=${*:-format layers header release clang_warnings asan tsan no_onednn bugs mpi faults arm64 fuzz bare}
-case " $stages " in *" bare "*) begin_bare ;; esac
-for name in $stages; do
+stages=${*:-format layers header release clang_warnings asan tsan no_onednn bugs faults arm64 fuzz mpi bare}
+! wanted bare || begin bare tools/bare.sh
+for each in $stages; do
     wrong=0
-    run "$name"
+    run "$each"
 done
 [ -z "$broken" ] || echo "failed stages:$broken"
 sed 's/^/skipped: /' "$scratch/skipped"
