@@ -20,7 +20,7 @@ remove() {
     done
     ip link del $net-br 2>/dev/null || true
 }
-trap 'remove; cd /; rm -rf "$work"' EXIT
+trap 'remove; leave' EXIT
 ip netns add $net-1 2>err || { echo "network namespaces are not allowed here: $(tail -n 1 err)"; exit 77; }
 ip link add $net-br type bridge 2>err || { echo "bridges are not allowed here: $(tail -n 1 err)"; exit 77; }
 ip addr add $sub.254/24 dev $net-br

@@ -39,7 +39,7 @@ if [ -z "${mounts:-}" ]; then
 fi
 mkdir small
 mount -t tmpfs -o size=400k tmpfs small
-trap 'cd /; umount "$work/small"; rm -rf "$work"' EXIT
+trap 'cd /; umount "$work/small"; leave' EXIT
 options="--config tiny.yaml --train.checkpoint_every 5 --quiet"
 expect 1 train $options --out small/run
 says err 'o space left'

@@ -74,7 +74,7 @@ stopped() { # FILE WORD...: when something is in FILE
     rm -f out err
     "$orthant" "$@" >out 2>err &
     pid=$!
-    until [ -s "$file" ]; do sleep 0.02; done
+    await $pid [ -s "$file" ]
     kill -TERM $pid
     status=0
     wait $pid || status=$?

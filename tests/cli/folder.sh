@@ -67,7 +67,7 @@ expect 0 train $options --train.steps 2 --out begun
 # 2. Two processes on one folder: the second is told who is there, a lock of a dead process holds nobody up.
 "$orthant" train $options --train.steps 1000000000 --out busy >out 2>err &
 pid=$!
-until [ -s busy/log.jsonl ]; do sleep 0.05; done
+await $pid [ -s busy/log.jsonl ]
 expect 1 train $options --resume --out busy
 says err "in use by another process (process $pid on "
 expect 1 compare --config tiny.yaml --out busy
@@ -88,9 +88,12 @@ says err 'nothing to go on from'
 
 # By time: a checkpoint comes without being asked for, changes no bit, and --resume says where it goes on.
 constant="$options --train.schedule constant"
+checkpointed() { # FOLDER
+    ls "$1"/checkpoint-*.safetensors >/dev/null 2>&1
+}
 "$orthant" train $constant --train.steps 1000000000 --train.checkpoint_minutes 1e-6 --out timed >out 2>err &
 pid=$!
-until ls timed/checkpoint-*.safetensors >/dev/null 2>&1; do sleep 0.05; done
+await $pid checkpointed timed
 kill -9 $pid
 wait $pid 2>/dev/null || true
 step=$(ls timed | sed -n 's/^checkpoint-0*\([0-9]*\)\.safetensors$/\1/p' | sort -n | tail -n 1)

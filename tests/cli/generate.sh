@@ -105,7 +105,10 @@ mkfifo pipe
 pid=$!
 exec 3>pipe
 printf 'To be\n' >&3
-until [ "$(wc -l <out)" -gt 0 ] && [ "$(tail -c 1 out | wc -l)" -eq 1 ]; do sleep 0.02; done
+whole_lines() {
+    [ "$(wc -l <out)" -gt 0 ] && [ "$(tail -c 1 out | wc -l)" -eq 1 ]
+}
+await $pid whole_lines
 kill -TERM $pid
 status=0
 wait $pid || status=$?
