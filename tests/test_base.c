@@ -101,6 +101,23 @@ static void processor_is_described(void **state)
     assert_string_equal(oa_isa_name(OA_ISA_AVX512), "avx512");
 }
 
+/* Against what the kernel read from the same processor. */
+static void processor_looks_ahead(void **state)
+{
+    (void)state;
+    struct oa_cpu cpu;
+    char line[4096];
+    bool amd = false;
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    if (!f)
+        skip();
+    while (fgets(line, sizeof line, f))
+        amd |= strncmp(line, "vendor_id", 9) == 0 && strstr(line, ": AuthenticAMD");
+    fclose(f);
+    oa_cpu_detect(&cpu);
+    assert_int_equal(cpu.looks_ahead, amd);
+}
+
 /* ---- memory -------------------------------------------------------------------------------------------------- */
 
 static void memory_is_aligned_and_zeroed(void **state)
@@ -490,6 +507,7 @@ int main(void)
         cmocka_unit_test(isa_beyond_the_processor_is_refused),
         cmocka_unit_test(log_and_stop_reach_the_caller),
         cmocka_unit_test(processor_is_described),
+        cmocka_unit_test(processor_looks_ahead),
         cmocka_unit_test(memory_is_aligned_and_zeroed),
         cmocka_unit_test(arena_reuses_its_memory),
         cmocka_unit_test(dry_arena_counts_like_a_real_one),

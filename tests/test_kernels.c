@@ -194,7 +194,7 @@ static void test_properties(void **state)
 
 /* ---- rows apart ---- */
 
-enum { APART_ROWS = 15, APART_COLS = 301, APART_DEPTH = 70 }; /* no multiples of what is in registers, or of a block */
+enum { APART_ROWS = 17, APART_COLS = 301, APART_DEPTH = 70 }; /* no multiples of what is in registers, or of a block */
 
 static double element(const struct oa_kernels *k, const void *c, bool real_out, long i)
 {
@@ -216,12 +216,24 @@ static void fill_operand(const struct oa_kernels *k, void *x, long n, uint64_t s
     }
 }
 
+/* On a processor that looks ahead, or on one that must be asked. */
+static struct oa_gemm_state *open_on(oa_context *context, const struct oa_kernels *k, bool looks_ahead)
+{
+    struct oa_cpu *cpu = (struct oa_cpu *)oa_context_cpu(context);
+    bool here = cpu->looks_ahead;
+    cpu->looks_ahead = looks_ahead;
+    struct oa_gemm_state *s = k->gemm_open(context, k->precision);
+    cpu->looks_ahead = here;
+    assert_non_null(s);
+    return s;
+}
+
 /* Rows of one product, and each by itself, with sums that were there before. */
-static void check_apart(oa_context *context, const struct oa_kernels *k, bool tb, bool accumulate)
+static void check_apart(oa_context *context, const struct oa_kernels *k, bool tb, bool accumulate, int ahead)
 {
     static _Alignas(64) char a[APART_ROWS * APART_DEPTH * 8], b[APART_COLS * APART_DEPTH * 8],
         whole[APART_ROWS * APART_COLS * 8], alone[APART_ROWS * APART_COLS * 8];
-    struct oa_gemm_state *s = k->gemm_open(context, k->precision);
+    struct oa_gemm_state *s = open_on(context, k, ahead & 1), *single = open_on(context, k, ahead & 2);
     struct oa_gemm g = { .m = APART_ROWS,
                          .n = APART_COLS,
                          .k = APART_DEPTH,
@@ -234,7 +246,6 @@ static void check_apart(oa_context *context, const struct oa_kernels *k, bool tb
                          .apart = 1 };
     size_t size = accumulate ? k->real_size : k->act_size;
     double sum = 0;
-    assert_non_null(s);
     memset(whole, 0, sizeof whole);
     memset(alone, 0, sizeof alone);
     fill_operand(k, a, APART_ROWS * APART_DEPTH, 1);
@@ -244,13 +255,14 @@ static void check_apart(oa_context *context, const struct oa_kernels *k, bool tb
         k->gemm(s, &g, a, b, whole);
         g.m = 1;
         for (long i = 0; i < APART_ROWS; i++)
-            k->gemm(s, &g, a + (size_t)(i * g.lda) * k->act_size, b, alone + (size_t)(i * g.ldc) * size);
+            k->gemm(single, &g, a + (size_t)(i * g.lda) * k->act_size, b, alone + (size_t)(i * g.ldc) * size);
     }
     assert_memory_equal(whole, alone, APART_ROWS * APART_COLS * size);
     for (long i = 0; i < APART_ROWS * APART_COLS; i++)
         sum += fabs(element(k, whole, accumulate, i));
     assert_true(sum > APART_ROWS * APART_COLS);
     k->gemm_close(s);
+    k->gemm_close(single);
 }
 
 static void test_rows_apart(void **state)
@@ -260,8 +272,8 @@ static void test_rows_apart(void **state)
         for (int isa = OA_ISA_REF; isa <= OA_ISA_AMX; isa++) {
             struct oa_kernels k;
             oa_kernels_init(&k, (enum oa_precision)p, (enum oa_isa)isa, oa_context_cpu(f->context));
-            for (int how = 0; how < 4; how++)
-                check_apart(f->context, &k, how & 1, how & 2);
+            for (int how = 0; how < 16; how++)
+                check_apart(f->context, &k, how & 1, how & 2, how >> 2);
         }
 }
 
@@ -349,6 +361,12 @@ static void test_peak_states(void **state)
         struct oa_peak p = { .bf16.one = seen[i].best, .loads.one_median = seen[i].loads };
         assert_string_equal(oa_peak_state(&p), seen[i].name);
     }
+    struct oa_peak p = { .f32 = { .one = 1, .all = 2 }, .bf16 = { .one = 3, .all = 4 } };
+    for (int all = 0; all < 2; all++) {
+        assert_true(oa_peak_flops(&p, OA_PRECISION_F32, !all) == (1 + all) * 1e9);
+        assert_true(oa_peak_flops(&p, OA_PRECISION_F64, !all) == (1 + all) * 1e9);
+        assert_true(oa_peak_flops(&p, OA_PRECISION_BF16, !all) == (3 + all) * 1e9);
+    }
 }
 
 /* Products with their loads are never faster than those without; but that is no machine's word on a busy day: what the
@@ -373,6 +391,26 @@ static void test_peaks(void **state)
         assert_non_null(rates[i]->how);
     }
 }
+
+#ifdef __x86_64__
+/* In whatever way: every word once. Words of a row that is missed, or read twice, would be missed in the sum. */
+static void test_reading(void **state)
+{
+    static const struct oa_read_way ways[] = { { 1, 0 }, { 1, 4096 }, { 4, 0 }, { 4, 8192 } };
+    static _Alignas(64) uint64_t word[4096];
+    const struct oa_cpu *cpu = oa_context_cpu(((struct fixture *)*state)->context);
+    const size_t n = sizeof word / sizeof *word;
+    for (size_t i = 0; i < n; i++)
+        word[i] = (uint64_t)(i * i);
+    uint64_t squares = (uint64_t)(n - 1) * n * (2 * n - 1) / 6;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        if (cpu->avx2)
+            assert_int_equal(oa_read_avx2((const char *)word, sizeof word, ways[i]), squares);
+        if (cpu->avx512)
+            assert_int_equal(oa_read_avx512((const char *)word, sizeof word, ways[i]), squares);
+    }
+}
+#endif
 
 /* ---- the bench ---- */
 
@@ -415,6 +453,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_broken_kernels),
         cmocka_unit_test(test_peak_states),
         cmocka_unit_test(test_peaks),
+#ifdef __x86_64__
+        cmocka_unit_test(test_reading),
+#endif
     };
     if (argc > 1 && strcmp(argv[1], "--bench") == 0)
         return bench();

@@ -247,18 +247,32 @@ static void attention_has_the_bits_of_products_without_panels(void **state)
     compare_tables(*state);
 }
 
+static void compare_on_the_processor(struct fixture *f, enum oa_isa isa)
+{
+    struct oa_kernels k;
+    oa_kernels_init(&k, OA_PRECISION_BF16, isa, oa_context_cpu(f->context));
+    use(f, &k);
+    compare_tables(f);
+    use_plain_tiles(f);
+}
+
 /* The softmax of vectors, the tiles of the processor. */
 static void so_it_has_on_the_processor(void **state)
 {
     struct fixture *f = *state;
-    const struct oa_cpu *cpu = oa_context_cpu(f->context);
-    struct oa_kernels k;
-    if (oa_cpu_isa(cpu) != OA_ISA_AMX)
+    if (oa_cpu_isa(oa_context_cpu(f->context)) != OA_ISA_AMX)
         skip();
-    oa_kernels_init(&k, OA_PRECISION_BF16, OA_ISA_AMX, cpu);
-    use(f, &k);
-    compare_tables(f);
-    use_plain_tiles(f);
+    compare_on_the_processor(f, OA_ISA_AMX);
+}
+
+/* Vectors that multiply pairs. */
+static void so_it_has_by_vectors(void **state)
+{
+    struct fixture *f = *state;
+    const struct oa_cpu *cpu = oa_context_cpu(f->context);
+    if (oa_cpu_isa(cpu) < OA_ISA_AVX512 || !cpu->avx512_bf16)
+        skip();
+    compare_on_the_processor(f, OA_ISA_AVX512);
 }
 
 /* ---- the other engines that take panels ---- */
@@ -417,6 +431,7 @@ int main(void)
         cmocka_unit_test(so_have_the_other_engines),
         cmocka_unit_test(pairs_are_those_that_are_made),
         cmocka_unit_test(so_it_has_on_the_processor),
+        cmocka_unit_test(so_it_has_by_vectors),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products on tiles: what the processor's units give and what the same source gives on tiles in plain C, bit for bit;
- * and that parts made with a packed operand have the bits of the whole product. That they are right is for
- * test_kernels.
+ * Products on packed operands: what the processor's tiles give and what the same source gives on tiles in plain C, bit
+ * for bit; what vectors that multiply pairs give and what the instruction is defined to; and that parts made with a
+ * packed operand have the bits of the whole product. That they are right is for test_kernels.
  */
 #include "testing.h"
 
@@ -20,8 +20,8 @@ enum { SHAPES = sizeof shapes / sizeof *shapes, VARIANTS = 12, MOST = 1120 * 820
 
 struct fixture {
     oa_context *context;
-    struct oa_kernels plain, amx;
-    bool there;
+    struct oa_kernels plain, amx, pairs;
+    bool there, pairs_there;
     uint16_t *a, *b;
     float *start, *c[2];
     void *packed;
@@ -36,6 +36,8 @@ static int set_up(void **state)
     oa_kernels_tiles(&f.plain);
     f.there = oa_cpu_isa(cpu) == OA_ISA_AMX;
     oa_kernels_init(&f.amx, OA_PRECISION_BF16, OA_ISA_AMX, cpu);
+    f.pairs_there = oa_cpu_isa(cpu) >= OA_ISA_AVX512 && cpu->avx512_bf16;
+    oa_kernels_without_amx(&f.pairs, OA_PRECISION_BF16, OA_ISA_AVX512, cpu);
     f.a = oa_alloc(f.context, MOST * sizeof *f.a);
     f.b = oa_alloc(f.context, MOST * sizeof *f.b);
     f.start = oa_alloc(f.context, MOST * sizeof *f.start);
@@ -148,6 +150,11 @@ static bool same_half(uint16_t x, uint16_t y)
     return x == y || (isnan(oa_bf16_to_float(x)) && isnan(oa_bf16_to_float(y)));
 }
 
+static double number(const float *c, const struct oa_gemm *g, long i)
+{
+    return g->real_out ? (double)c[i] : (double)oa_bf16_to_float(((const uint16_t *)c)[i]);
+}
+
 /* Where bytes differ numbers may still be the same: all that are none. */
 static void compare(const struct fixture *f, const struct oa_gemm *g, const char *what)
 {
@@ -158,8 +165,8 @@ static void compare(const struct fixture *f, const struct oa_gemm *g, const char
             g->real_out ? same(f->c[0][i], f->c[1][i]) : same_half(((uint16_t *)f->c[0])[i], ((uint16_t *)f->c[1])[i]);
         if (!equal)
             fail_msg("%s: %ld x %ld x %ld, transposed %d %d, real %d, accumulated %d: element %ld is %.9g and %.9g",
-                     what, g->m, g->n, g->k, g->ta, g->tb, g->real_out, g->accumulate, i, (double)f->c[0][i],
-                     (double)f->c[1][i]);
+                     what, g->m, g->n, g->k, g->ta, g->tb, g->real_out, g->accumulate, i, number(f->c[0], g, i),
+                     number(f->c[1], g, i));
     }
 }
 
@@ -196,13 +203,68 @@ static void hardware_has_the_bits_of_plain_c_for_all_numbers(void **state)
     }
 }
 
-static void parts_have_the_bits_of_the_whole(void **state)
+/* ---- vectors ---- */
+
+static float flushed(float x)
+{
+    return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
+}
+
+static float element(const uint16_t *x, long ld, bool transposed, long row, long col)
+{
+    return flushed(oa_bf16_to_float(x[transposed ? col * ld + row : row * ld + col]));
+}
+
+/* VDPBF16PS, word after word: the odd product is added, then the even one, each by a fused multiply-add that rounds to
+ * nearest and flushes denormals. Of more than OA_PART_DEPTH along k each so many have a sum, added to those before. */
+static float sum_of_pairs(const struct fixture *f, const struct oa_gemm *g, long i, long j)
+{
+    float all = 0;
+    for (long first = 0; first < g->k; first += OA_PART_DEPTH) {
+        float sum = 0;
+        for (long p = first; p < oa_round_up(g->k, OA_PANEL) && p < first + OA_PART_DEPTH; p += 2)
+            for (long half = 1; half >= 0; half--)
+                if (p + half < g->k)
+                    sum = flushed(fmaf(element(f->a, g->lda, g->ta, i, p + half),
+                                       element(f->b, g->ldb, g->tb, p + half, j), sum));
+                else
+                    sum += 0; /* zeros fill k up, and −0 + 0 is 0 */
+        all = first ? all + sum : sum;
+    }
+    return all;
+}
+
+/* Numbers of every size, of which few sums have one that is none, and of those like the numbers of a model. */
+static void vectors_add_pairs_in_the_order_of_the_manual(void **state)
 {
     struct fixture *f = *state;
-    const struct oa_kernels *k = f->there ? &f->amx : &f->plain;
+    static const long sizes[][3] = { { 41, 70, 5 }, { 33, 17, 130 }, { 16, 40, 1700 } };
+    if (!f->pairs_there)
+        skip();
+    assert_string_equal(f->pairs.gemm_name, "orthant avx512_bf16");
+    for (int i = 0; i < 3; i++)
+        for (int variant = 0; variant < VARIANTS; variant++) {
+            struct oa_gemm g = gemm_of(sizes[i], variant, i);
+            fill(f, 200 + (uint64_t)i, i == 0);
+            multiply(f, &f->pairs, &g, f->c[1]);
+            memcpy(f->c[0], f->start, MOST * sizeof *f->c[0]);
+            for (long row = 0; row < g.m; row++)
+                for (long col = 0; col < g.n; col++) {
+                    float sum = sum_of_pairs(f, &g, row, col), *to = &f->c[0][row * g.ldc + col];
+                    if (g.real_out)
+                        *to = g.accumulate ? *to + sum : sum;
+                    else
+                        ((uint16_t *)f->c[0])[row * g.ldc + col] = oa_float_to_bf16(sum);
+                }
+            compare(f, &g, "pairs one by one and by vectors");
+        }
+}
+
+static void compare_parts(struct fixture *f, const struct oa_kernels *k, int step)
+{
     fill(f, 3, false);
     for (int i = 0; i < SHAPES; i++)
-        for (int variant = 0; variant < VARIANTS; variant += f->there ? 1 : 5) {
+        for (int variant = 0; variant < VARIANTS; variant += step) {
             struct oa_gemm g = gemm_of(shapes[i], variant, i % 3);
             multiply(f, k, &g, f->c[0]);
             multiply_in_parts(f, k, &g, f->c[1]);
@@ -210,6 +272,14 @@ static void parts_have_the_bits_of_the_whole(void **state)
             multiply_in_kept_parts(f, k, &g, f->c[1]);
             compare(f, &g, "whole and parts that keep what they packed");
         }
+}
+
+static void parts_have_the_bits_of_the_whole(void **state)
+{
+    struct fixture *f = *state;
+    compare_parts(f, f->there ? &f->amx : &f->plain, f->there ? 1 : 5);
+    if (f->pairs_there)
+        compare_parts(f, &f->pairs, 1);
 }
 
 /* ---- the device ---- */
@@ -325,6 +395,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hardware_has_the_bits_of_plain_c),
         cmocka_unit_test(hardware_has_the_bits_of_plain_c_for_all_numbers),
+        cmocka_unit_test(vectors_add_pairs_in_the_order_of_the_manual),
         cmocka_unit_test(parts_have_the_bits_of_the_whole),
         cmocka_unit_test(devices_cut_without_changing_bits),
         cmocka_unit_test(strips_have_the_bits_of_the_whole),

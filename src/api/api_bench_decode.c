@@ -6,6 +6,7 @@
 #include "print/print.h"
 #include "statistics/statistics.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { WARM_UP = 2, STEPS = 24 };
@@ -16,6 +17,7 @@ struct row {
     long sequences;
     double seconds; /* of a step: a token of each sequence; the median */
     double bytes;   /* that a step reads and writes, counted by the plan device; of the steps timed, the mean */
+    double flops;   /* of a step, likewise */
     double rate;    /* bytes a second at which as many are read in a row */
 };
 
@@ -24,6 +26,7 @@ struct report {
     const struct oa_options *options;
     const struct oa_decode_bench_request *q;
     struct oa_workload workload;
+    double arithmetic; /* FLOPs a second at the measured peak */
     struct row *row;
     int rows;
     bool stopped;
@@ -52,8 +55,7 @@ static enum oa_error open_reader(const struct report *r, const struct oa_options
     OA_TRY(oa_model_open(x->device, o, &r->workload.form, false, &x->model));
     if (x->model->form.encoder)
         return oa_fail(r->c, OA_UNSUPPORTED,
-                       "bench --decode times models that are a decoder alone, and those of the task %s read a source "
-                       "first",
+                       "bench --decode times models that are a decoder alone; those of the task %s have an encoder",
                        r->workload.task->name);
     OA_TRY(oa_decodings_open(x->model, (int)sequences, &x->decodings));
     x->ids = oa_alloc(r->c, (size_t)sequences * sizeof *x->ids);
@@ -106,13 +108,14 @@ static enum oa_error time_steps(const struct report *r, struct reader *x, struct
     return OA_OK;
 }
 
-static enum oa_error count_bytes(const struct report *r, struct reader *x, struct row *out)
+static enum oa_error count_step(const struct report *r, struct reader *x, struct row *out)
 {
     OA_TRY(read_before(r, x));
-    double before = x->device->bytes;
+    double bytes = x->device->bytes, flops = x->device->flops;
     for (int i = 0; i < STEPS; i++)
         OA_TRY(read_token(r, x, true));
-    out->bytes = (x->device->bytes - before) / STEPS;
+    out->bytes = (x->device->bytes - bytes) / STEPS;
+    out->flops = (x->device->flops - flops) / STEPS;
     return OA_OK;
 }
 
@@ -121,7 +124,7 @@ static enum oa_error measure_row(const struct report *r, const struct oa_options
     struct reader real = { 0 }, plan = { 0 };
     enum oa_error e = open_reader(r, o, row->sequences, true, &plan);
     if (e == OA_OK)
-        e = count_bytes(r, &plan, row);
+        e = count_step(r, &plan, row);
     close_reader(&plan);
     if (e == OA_OK)
         e = open_reader(r, o, row->sequences, false, &real);
@@ -133,11 +136,34 @@ static enum oa_error measure_row(const struct report *r, const struct oa_options
     return e == OA_OK ? oa_status(r->c) : e;
 }
 
+static void measure_machine(struct report *r)
+{
+    struct oa_peak peak;
+    oa_kernels_peak(r->c, &peak);
+    r->arithmetic = oa_peak_flops(&peak, r->options->train_precision, r->q->processor_time);
+}
+
+/* Before anything is timed: an attention that does not exist would end the bench after the others. */
+static enum oa_error check_attentions(const struct report *r, struct oa_options *changed)
+{
+    for (int i = 0; i < r->q->count; i++) {
+        *changed = *r->options;
+        OA_TRY(oa_options_set(r->c, changed, "model.attention", r->q->attentions[i]));
+        struct reader x = { 0 };
+        enum oa_error e = open_reader(r, changed, 1, true, &x);
+        close_reader(&x);
+        OA_TRY(e);
+    }
+    return OA_OK;
+}
+
 static enum oa_error measure(struct report *r, struct oa_options *changed)
 {
     const struct oa_decode_bench_request *q = r->q;
     struct oa_bar bar;
     int count = q->count ? q->count : 1;
+    OA_TRY(check_attentions(r, changed));
+    measure_machine(r);
     oa_bar_open(&bar, r->c, "timing tokens");
     for (int i = 0; i < count * q->sizes; i++) {
         *changed = *r->options;
@@ -178,26 +204,38 @@ static const struct oa_column columns[] = {
     { .title = "floor", .right = true },
     { .title = "tokens/s\nat the floor", .right = true },
     { .title = "share of\nthe floor", .right = true },
+    { .title = "set by" },
 };
 
-static double floor_of(const struct row *row)
+static double traffic_of(const struct row *row)
 {
     return row->bytes / row->rate;
 }
 
-static void add_row(const struct row *row, struct oa_table *t)
+static double arithmetic_of(const struct report *r, const struct row *row)
+{
+    return row->flops / r->arithmetic;
+}
+
+static double floor_of(const struct report *r, const struct row *row)
+{
+    return fmax(traffic_of(row), arithmetic_of(r, row));
+}
+
+static void add_row(const struct report *r, const struct row *row, struct oa_table *t)
 {
     char number[OA_NUMBER];
-    double n = (double)row->sequences;
+    double n = (double)row->sequences, floor = floor_of(r, row);
     oa_table_cell(t, "%s", row->attention);
     oa_table_cell(t, "%ld", row->sequences);
     oa_table_cell(t, "%s", oa_number_seconds(number, row->seconds));
     oa_table_cell(t, "%s", oa_number(number, n / row->seconds, 3));
     oa_table_cell(t, "%s", oa_number_bytes(number, row->bytes));
     oa_table_cell(t, "%s", oa_number_bytes(number, row->bytes / n));
-    oa_table_cell(t, "%s", oa_number_seconds(number, floor_of(row)));
-    oa_table_cell(t, "%s", oa_number(number, n / floor_of(row), 3));
-    oa_table_cell(t, "%.0f %%", 100 * floor_of(row) / row->seconds);
+    oa_table_cell(t, "%s", oa_number_seconds(number, floor));
+    oa_table_cell(t, "%s", oa_number(number, n / floor, 3));
+    oa_table_cell(t, "%.0f %%", 100 * floor / row->seconds);
+    oa_table_cell(t, "%s", arithmetic_of(r, row) > traffic_of(row) ? "arithmetic" : "memory");
 }
 
 static void text(const struct report *r, int width, struct oa_text *out)
@@ -209,12 +247,16 @@ static void text(const struct report *r, int width, struct oa_text *out)
                    r->q->processor_time ? ", processor time" : "");
     oa_table_init(&t, r->c, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < r->rows; i++)
-        add_row(&r->row[i], &t);
+        add_row(r, &r->row[i], &t);
     oa_table_text(&t, width, out);
     oa_table_free(&t);
-    oa_text_printf(out,
-                   "\nBytes: the weights once for all sequences, what each keeps of its tokens, and activations, as "
-                   "counted. Floor: the time in which these threads read as many bytes that lie in a row.\n");
+    oa_text_printf(
+        out,
+        "\nBytes: the weights once for all sequences, what each keeps of its tokens (all of it, also where an "
+        "attention reads a part), and activations, as counted. Floor: the longer of the time in which these "
+        "threads read as many bytes that lie in a row, and of the step's arithmetic at the measured peak "
+        "(%.0f GFLOP/s).\n",
+        r->arithmetic * 1e-9);
 }
 
 static json_t *report_json(const struct report *r)
@@ -226,10 +268,11 @@ static json_t *report_json(const struct report *r)
     json_t *rows = json_array();
     for (int i = 0; i < r->rows; i++) {
         const struct row *row = &r->row[i];
-        json_array_append_new(rows, json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f}", "attention", row->attention,
-                                              "sequences", (json_int_t)row->sequences, "seconds", row->seconds,
-                                              "tokens_per_second", (double)row->sequences / row->seconds, "bytes",
-                                              row->bytes, "bytes_per_second", row->rate, "floor", floor_of(row)));
+        json_array_append_new(rows, json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "attention",
+                                              row->attention, "sequences", (json_int_t)row->sequences, "seconds",
+                                              row->seconds, "tokens_per_second", (double)row->sequences / row->seconds,
+                                              "bytes", row->bytes, "bytes_per_second", row->rate, "flops", row->flops,
+                                              "flops_per_second", r->arithmetic, "floor", floor_of(r, row)));
     }
     json_object_set_new(root, "rows", rows);
     return root;

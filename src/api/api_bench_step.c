@@ -37,8 +37,7 @@ static void measure_machine(struct report *r)
 {
     oa_kernels_peak(r->c, &r->peak);
     const struct oa_peak *p = &r->peak;
-    const struct oa_peak_rate *rate = r->options->train_precision == OA_PRECISION_BF16 ? &p->bf16 : &p->f32;
-    r->arithmetic = 1e9 * (r->processor ? rate->one : rate->all);
+    r->arithmetic = oa_peak_flops(p, r->options->train_precision, r->processor);
     r->traffic = 1e9 * (r->processor ? p->copy.one : p->copy.all);
 }
 

@@ -366,6 +366,8 @@ enum oa_isa { OA_ISA_REF, OA_ISA_AVX2, OA_ISA_AVX512, OA_ISA_AMX }; /* each incl
 struct oa_cpu {
     char name[64];
     bool avx2, fma, f16c, avx512, avx512_bf16, amx_bf16; /* present, and enabled by the operating system */
+    bool
+        looks_ahead; /* fetches lines that are read in order so early that a prefetch of them costs and gives nothing */
     int cores;
     size_t l1, l2, l3, memory; /* bytes; 0 = unknown */
 };

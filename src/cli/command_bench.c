@@ -23,7 +23,8 @@ static int parse_list(struct call *call, const char *flag, long out[MOST_LENGTHS
             return count;
         s = end;
     }
-    wrong_use(call, "--%s is \"%.60s\"; give whole numbers with commas between, %d at most", flag, text, MOST_LENGTHS);
+    wrong_use(call, "--%s is \"%.60s\"; give whole numbers from 1 on with commas between, at most %d of them", flag,
+              text, MOST_LENGTHS);
     return 0;
 }
 
@@ -134,7 +135,8 @@ static const struct flag flags[] = {
     { .name = "kernels", .help = "every version of every kernel beside the plain C one" },
     { .name = "attention",
       .argument = "SPEC",
-      .help = "an attention to time; given once for each (default: all, which means every mechanism)" },
+      .help = "an attention to time; given once for each (default: all, which means every mechanism; with --decode "
+              "model.attention)" },
     { .name = "lengths", .argument = "LIST", .fallback = "128,256,512,1024,2048", .help = "tokens of a sequence" },
     { .name = "tokens",
       .argument = "N",
@@ -173,7 +175,7 @@ const struct command command_bench = {
             "machine's peaks. What is many times its floor is worth a look.\n"
             "With --decode, steps of writing are timed, a token of each sequence, with a model of first values: tokens "
             "a second, the bytes that a step has to read, the weights once for all sequences, and the share of the "
-            "time in which this machine reads as many.\n"
+            "floor, the time that reading as many or the step's arithmetic takes on this machine.\n"
             "Other programs make the numbers worse, never better: run it on an idle machine. Stopped by Ctrl-C, it "
             "prints what it has measured.",
     .examples =

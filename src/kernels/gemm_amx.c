@@ -1,94 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix products in bf16 on the tiles of the processor. Fewer rows than a tile has go to the products that the table
- * had before: tiles would pack all of B for them.
+ * Matrix products in bf16 on the tiles of the processor.
  */
 #include "kernels/tile_amx.h"
 
-#include "kernels/tile_product.h"
-
-enum { LEAST_ROWS = 16 };
-
-struct oa_gemm_state {
-    oa_context *context;
-    struct oa_kernels other; /* oneDNN's, or where there is none ours for AVX-512 */
-    struct oa_gemm_state *other_state;
-    struct tile_room room;
-};
-
-#include "kernels/tile_attention.h"
-
-static void gemm_close(struct oa_gemm_state *s)
-{
-    if (!s)
-        return;
-    if (s->other_state)
-        s->other.gemm_close(s->other_state);
-    oa_free(s->room.a);
-    oa_free(s);
-}
-
-static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
-{
-    struct oa_gemm_state *s = oa_alloc(c, sizeof *s);
-    void *memory = s ? oa_alloc_raw(c, tile_room_bytes) : NULL;
-    if (memory) {
-        s->context = c;
-        s->room = tile_room(memory);
-        oa_kernels_without_amx(&s->other, p, OA_ISA_AMX, oa_context_cpu(c));
-        s->other_state = s->other.gemm_open(c, p);
-    }
-    if (s && !s->other_state) {
-        gemm_close(s);
-        return NULL;
-    }
-    return s;
-}
-
-static void gemm_share(struct oa_gemm_state *const *states, int count)
-{
-    const struct oa_kernels *k = &states[0]->other;
-    struct oa_gemm_state **other = k->gemm_share ? oa_alloc(states[0]->context, (size_t)count * sizeof *other) : NULL;
-    for (int i = 0; other && i < count; i++)
-        other[i] = states[i]->other_state;
-    if (other)
-        k->gemm_share(other, count);
-    oa_free(other);
-}
-
-/* All but a few rows, of which tiles would be mostly empty. */
-static bool suits(const struct oa_gemm *g)
-{
-    return g->m >= LEAST_ROWS && g->k > 0 && !g->apart;
-}
-
-static void gemm_part(struct oa_gemm_state *s, const struct oa_gemm *g, const struct oa_gemm_part *part, const void *a,
-                      const void *b, const void *packed, void *c)
-{
-    multiply_part(&s->room, g, part, a, b, packed, c);
-}
-
-static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c)
-{
-    if (suits(g))
-        multiply_part(&s->room, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n, 0 }, a, b, NULL, c);
-    else
-        s->other.gemm(s->other_state, g, a, b, c);
-}
+#include "kernels/tile_table.h"
 
 void oa_kernels_amx(struct oa_kernels *k)
 {
-    if (k->precision != OA_PRECISION_BF16)
-        return;
-    k->gemm_open = gemm_open;
-    k->gemm_close = gemm_close;
-    k->gemm_share = gemm_share;
-    k->gemm = gemm;
-    k->gemm_packed_bytes = gemm_packed_bytes;
-    k->gemm_pack = gemm_pack;
-    k->gemm_part = gemm_part;
-    k->attention_tile = attention_tile;
-    k->attention_tile_gradient = attention_tile_gradient;
-    k->isa = OA_ISA_AMX;
-    k->gemm_name = "orthant amx";
+    use_packed_products(k, OA_ISA_AMX, "orthant amx");
 }

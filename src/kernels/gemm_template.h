@@ -17,7 +17,8 @@
 
 /* Every number is written before it is read. */
 struct oa_gemm_state {
-    REAL *a, *b, *c; /* packed [BLOCK_K, BLOCK_M] and [BLOCK_K, BLOCK_N]; the sums [BLOCK_M, BLOCK_N] */
+    REAL *a, *b, *c;  /* packed [BLOCK_K, BLOCK_M] and [BLOCK_K, BLOCK_N]; the sums [BLOCK_M, BLOCK_N] */
+    bool looks_ahead; /* oa_cpu has it */
 };
 
 static struct oa_gemm_state *gemm_open(oa_context *context, enum oa_precision p)
@@ -30,6 +31,7 @@ static struct oa_gemm_state *gemm_open(oa_context *context, enum oa_precision p)
     s->a = (REAL *)((char *)s + OA_ALIGN);
     s->b = s->a + a;
     s->c = s->b + b;
+    s->looks_ahead = oa_context_cpu(context)->looks_ahead;
     return s;
 }
 

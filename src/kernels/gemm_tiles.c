@@ -151,6 +151,7 @@ static void add_sums(const float *sums, long rows, long wide, float *to, long bl
             to[j / 16 * block + i * 16 + j % 16] += sums[i * 32 + j];
 }
 
+#include "kernels/tile_multiply.h"
 #include "kernels/tile_product.h"
 
 struct oa_gemm_state {

@@ -34,13 +34,16 @@ struct oa_peak {
 };
 void oa_kernels_peak(oa_context *c, struct oa_peak *out);
 
+/* FLOPs a second at which a step in that precision could run, of one core or of all threads. f64 counts as f32. */
+double oa_peak_flops(const struct oa_peak *p, enum oa_precision precision, bool one);
+
 /* AMX on a shared machine has two states, in which tiles are loaded at very different speeds: "fast" and "slow", by the
  * median with loads as a share of the best without; "changing" between; "" where nothing was measured with loads. */
 const char *oa_peak_state(const struct oa_peak *p);
 
-/* Bytes a second that all threads of the context read together of `bytes` that lie in a row, asked for early as the
- * products of a row ask for a matrix; the best of some passes, by `clock`, in seconds. What fits in a cache is read
- * from there. 0 after a failure. */
+/* Bytes a second that all threads of the context read together of `bytes` that lie in a row, in the widest loads that
+ * the processor has; the best of some passes in several ways, by `clock`, in seconds. What fits in a cache is read from
+ * there. 0 after a failure. */
 double oa_reading_rate(oa_context *c, size_t bytes, double (*clock)(void));
 
 /* The loops: each runs `rounds` times PEAK_CHAINS independent instructions and gives a number that depends on them. */
@@ -50,5 +53,12 @@ float oa_peak_avx512(long rounds, float x);
 float oa_peak_avx512bf16(long rounds, float x);
 float oa_peak_amx(long rounds, float x);
 float oa_peak_amx_loads(long rounds, float x); /* 2 × 2 tiles of sums: a load of a tile for each product */
+
+/* How memory is read: rows at a time, and bytes that are asked for ahead (0: none are). */
+struct oa_read_way {
+    size_t rows, ahead;
+};
+uint64_t oa_read_avx2(const char *from, size_t bytes, struct oa_read_way way);
+uint64_t oa_read_avx512(const char *from, size_t bytes, struct oa_read_way way);
 
 #endif

@@ -59,8 +59,10 @@ int oa_kernel_versions(oa_context *c, enum oa_precision p, struct kernel_version
         oa_kernels_tiles(&k);
         out[count++] = (struct kernel_version){ k.gemm_name, k };
     }
-    if (p == OA_PRECISION_BF16 && oa_cpu_isa(cpu) == OA_ISA_AMX) { /* what the processor would use without it */
-        oa_kernels_without_amx(&k, p, OA_ISA_AMX, cpu);
+    if (p == OA_PRECISION_BF16 && cpu->avx512_bf16) { /* what would be used without what is best */
+        oa_kernels_unpacked(&k, p, oa_cpu_isa(cpu), cpu);
+        out[count++] = (struct kernel_version){ k.gemm_name, k };
+        oa_kernels_without_amx(&k, p, oa_cpu_isa(cpu), cpu);
         out[count++] = (struct kernel_version){ k.gemm_name, k };
     }
     oa_kernels_init(&k, p, oa_cpu_isa(cpu), cpu);

@@ -84,7 +84,7 @@ kernel_slot *oa_kernel_slot(const struct oa_kernels *k, const struct kernel_case
 
 /* The tables of a precision that this processor can run, weakest first: "ref", "avx2", "avx512", "avx512bf16", and what
  * oa_kernels_init makes of them, named after its matrix product. Gives their number. */
-enum { KERNEL_VERSIONS = 7 };
+enum { KERNEL_VERSIONS = 8 };
 struct kernel_version {
     const char *name;
     struct oa_kernels table;

@@ -3,7 +3,8 @@
  * The peaks of the machine: arithmetic in registers and a large copy, on one core and on all. A shared machine changes
  * its speed from one moment to the next, so each is measured in many short slices, by the clock of the thread.
  */
-#include "kernels/kernel_bench.h"
+#define READ_WORDS 16 /* what every processor has */
+#include "kernels/peak_read.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -206,6 +207,12 @@ static void measure_bf16(oa_context *c, struct oa_peak *out)
     out->bf16.how = "as f32: no unit for bf16";
 }
 
+double oa_peak_flops(const struct oa_peak *p, enum oa_precision precision, bool one)
+{
+    const struct oa_peak_rate *rate = precision == OA_PRECISION_BF16 ? &p->bf16 : &p->f32;
+    return 1e9 * (one ? rate->one : rate->all);
+}
+
 /* Loads are what a neighbour on the core's other thread slows down, to a quarter. */
 const char *oa_peak_state(const struct oa_peak *p)
 {
@@ -229,19 +236,17 @@ static void measure_copy(oa_context *c, struct oa_peak *out)
     oa_free(b.to);
 }
 
-enum { READ_ITEM = 1 << 18, READ_ROW = 2048, READ_PASSES = 3 }; /* bytes, bytes, of each way */
-/* Rows at a time, and bytes that are asked for ahead: which is fastest is the processor's affair. */
-static const struct way {
-    size_t rows, ahead;
-} ways[] = { { 1, 4096 }, { 1, 8192 }, { 1, 16384 }, { 4, 8192 }, { 4, 16384 } };
-enum { WAYS = sizeof ways / sizeof *ways };
-static const double read_seconds = 0.05; /* passes that are short are made again until so much time has gone */
-
-typedef uint64_t words __attribute__((vector_size(16))); /* what every processor loads at once */
+enum { READ_ITEM = 1 << 18, READ_PASSES = 3 }; /* bytes; of each way */
+static const struct oa_read_way ways[] = {
+    { 1, 0 }, { 1, 4096 }, { 1, 8192 }, { 1, 16384 }, { 4, 8192 }, { 4, 16384 }
+};
+enum { WAYS = sizeof ways / sizeof *ways }; /* which is fastest is the processor's affair */
+static const double read_seconds = 0.05;    /* passes that are short are made again until so much time has gone */
 
 struct reading {
-    const words *from;
-    struct way way;
+    const char *from;
+    uint64_t (*read)(const char *from, size_t bytes, struct oa_read_way way);
+    struct oa_read_way way;
     long items;
     uint64_t *sum; /* [items] */
 };
@@ -250,27 +255,29 @@ static void read_item(void *argument, long item, const struct oa_worker *worker)
 {
     (void)worker;
     const struct reading *r = argument;
-    const char *from = (const char *)r->from + (size_t)item * READ_ITEM;
-    words sum[4] = { { 0 } };
-    for (size_t block = 0; block < READ_ITEM; block += r->way.rows * READ_ROW)
-        for (size_t column = 0; column < READ_ROW; column += OA_ALIGN)
-            for (size_t row = 0; row < r->way.rows; row++) {
-                const char *at = from + block + row * READ_ROW + column;
-                const words *x = (const words *)(const void *)at;
-                __builtin_prefetch(at + r->way.ahead);
-                for (int j = 0; j < 4; j++)
-                    sum[j] += x[j];
-            }
-    sum[0] += sum[1] + sum[2] + sum[3];
-    r->sum[item] = sum[0][0] + sum[0][1];
+    r->sum[item] = r->read(r->from + (size_t)item * READ_ITEM, READ_ITEM, r->way);
+}
+
+static void choose_reader(const struct oa_cpu *cpu, struct reading *r)
+{
+    r->read = read_words;
+#ifdef __x86_64__
+    if (cpu->avx2)
+        r->read = oa_read_avx2;
+    if (cpu->avx512)
+        r->read = oa_read_avx512;
+#else
+    (void)cpu;
+#endif
 }
 
 double oa_reading_rate(oa_context *c, size_t bytes, double (*clock)(void))
 {
     struct reading r = { .items = (long)((bytes + READ_ITEM - 1) / READ_ITEM) };
     size_t room = (size_t)r.items * READ_ITEM;
-    void *from = oa_alloc(c, room);
+    char *from = oa_alloc(c, room);
     double best = 0;
+    choose_reader(oa_context_cpu(c), &r);
     r.sum = oa_alloc(c, (size_t)r.items * sizeof *r.sum);
     if (from && r.sum) {
         memset(from, 1, room);

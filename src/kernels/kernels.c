@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * kernels: filling the table. Plain C first, then every version the processor can run, weakest to strongest, each
- * overwriting the pointers it improves. Matrix products come last: oneDNN where it may be used.
+ * overwriting the pointers it improves. Matrix products come last: oneDNN where it may be used, then ours on packed
+ * operands.
  */
 #include "kernels/kernels.h"
 
@@ -23,11 +24,20 @@ void oa_kernels_own(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, 
 #endif
 }
 
-void oa_kernels_without_amx(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu)
+void oa_kernels_unpacked(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu)
 {
     oa_kernels_own(k, p, isa, cpu);
 #ifdef ORTHANT_ONEDNN
     oa_kernels_onednn(k, isa);
+#endif
+}
+
+void oa_kernels_without_amx(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu)
+{
+    oa_kernels_unpacked(k, p, isa, cpu);
+#ifdef __x86_64__
+    if (isa >= OA_ISA_AVX512 && oa_cpu_isa(cpu) >= OA_ISA_AVX512 && cpu->avx512_bf16)
+        oa_kernels_pairs(k);
 #endif
 }
 

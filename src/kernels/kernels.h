@@ -12,7 +12,8 @@
  *
  * The isa levels: ref, avx2, avx512 choose among the files of that name; amx is avx512 with bf16
  * products on tiles, ours (gemm_amx.c) and oneDNN's (permission of the operating system is asked for by
- * base/processor.c).
+ * base/processor.c). Products in bf16 are ours, too, where vectors multiply pairs (gemm_avx512bf16.c); oneDNN has the
+ * rest.
  *
  * Everything exists in plain C first (ref_*.c), the definition of right, and a faster version overwrites a pointer of
  * the table when the processor has what it needs. Pointers marked act/real below point to elements of these types.
@@ -233,8 +234,11 @@ struct oa_kernels {
 /* Fills the table for a precision with the best versions up to `isa`. f64 and OA_ISA_REF are the plain C ones. */
 void oa_kernels_init(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu);
 
-/* The same without our products on AMX, which oneDNN may use in its own. */
+/* The same without our products on AMX. */
 void oa_kernels_without_amx(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu);
+
+/* The same without our products on packed operands: oneDNN's, where there is one, which may use AMX. */
+void oa_kernels_unpacked(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu);
 
 /* The same without oneDNN, too. */
 void oa_kernels_own(struct oa_kernels *k, enum oa_precision p, enum oa_isa isa, const struct oa_cpu *cpu);
@@ -245,7 +249,8 @@ void oa_kernels_avx2(struct oa_kernels *k);
 void oa_kernels_avx512(struct oa_kernels *k);
 void oa_kernels_avx512bf16(struct oa_kernels *k); /* bf16 only: stores in bf16 by the instruction for it */
 void oa_kernels_tiles(struct oa_kernels *k);      /* bf16 only: products on tiles in plain C, for tests */
-void oa_kernels_amx(struct oa_kernels *k);        /* bf16 only: the same on the processor's */
+void oa_kernels_pairs(struct oa_kernels *k);      /* bf16 only: products of pairs by vectors, packed as for tiles */
+void oa_kernels_amx(struct oa_kernels *k);        /* bf16 only: products on the processor's tiles */
 void oa_kernels_gelu_amx(struct oa_kernels *k);   /* bf16 only: GELU by look-up, with the bits of avx512bf16 */
 void oa_kernels_onednn(struct oa_kernels *k, enum oa_isa isa);
 

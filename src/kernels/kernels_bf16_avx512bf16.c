@@ -14,6 +14,7 @@
 #define act_load v_load_bf16
 #define act_store v_store_bf16
 #define act_tiles
+#define act_pairs
 #define TILE_M 12
 #define TILE_V 2
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The f32 peak of AVX2: twelve chains of fused multiply-adds in registers, enough to hide their latency.
+ * The f32 peak of AVX2: twelve chains of fused multiply-adds in registers, enough to hide their latency; and memory
+ * read by its vectors.
  */
-#include "kernels/kernel_bench.h"
+#define READ_WORDS 32
+#include "kernels/peak_read.h"
 
 #include <immintrin.h>
 
@@ -17,4 +19,9 @@ float oa_peak_avx2(long rounds, float x)
     for (int i = 1; i < PEAK_CHAINS; i++)
         chain[0] = _mm256_add_ps(chain[0], chain[i]);
     return _mm256_cvtss_f32(chain[0]);
+}
+
+uint64_t oa_read_avx2(const char *from, size_t bytes, struct oa_read_way way)
+{
+    return read_words(from, bytes, way);
 }

@@ -5,18 +5,7 @@
  */
 #include "kernels/attention_tile.h"
 
-enum { STRIP = 16, CHUNK = 32 };
-
-/* A left operand: strips of 16 rows, for each step of 32 along k a tile. */
-struct tile_left {
-    const char *at;
-    long row, step, strip, panel; /* bytes to the next row, step, strip of a panel, panel */
-};
-
-static const char *left_strip(const struct tile_left *a, long i)
-{
-    return a->at + i / 2 * a->panel + i % 2 * a->strip;
-}
+enum { CHUNK = 32 };
 
 /* Element (i, p) is x[i·across + p·along]; read where it lies, or packed at *room, which moves on. */
 static struct tile_left tile_left(struct tile_operand o, long rows, long k, char **room)
@@ -38,40 +27,6 @@ static const char *pair_tiles(const struct oa_attention_keys *x, long granule, l
     return (const char *)x->pair + granule / 2 * steps * STEP_BYTES + granule % 2 * TILE_BYTES;
 }
 
-/* One strip with one column of tiles. */
-TILE_INLINE void multiply_one(const struct tile_left *a, long strip, const char *b, long b_row, long b_step, long steps,
-                              float *to, long next)
-{
-    TILES;
-    const char *left = left_strip(a, strip);
-    tile_zero(0);
-    for (; steps > 0; steps--, left += a->step, b += b_step) {
-        tile_load(4, left, a->row);
-        tile_load(6, b, b_row);
-        tile_multiply(0, 4, 6);
-    }
-    tile_store(0, to, next);
-}
-
-/* One strip with two columns of tiles. */
-TILE_INLINE void multiply_two(const struct tile_left *a, long strip, const char *b, const char *beside, long b_row,
-                              long b_step, long steps, float *to, long next)
-{
-    TILES;
-    const char *left = left_strip(a, strip);
-    tile_zero(0);
-    tile_zero(1);
-    for (; steps > 0; steps--, left += a->step, b += b_step, beside += b_step) {
-        tile_load(4, left, a->row);
-        tile_load(6, b, b_row);
-        tile_multiply(0, 4, 6);
-        tile_load(7, beside, b_row);
-        tile_multiply(1, 4, 7);
-    }
-    tile_store(0, to, next);
-    tile_store(1, to + 16, next);
-}
-
 /* One strip with one or two columns of tiles. */
 TILE_INLINE void multiply_strip(const struct tile_left *a, long strip, const char *b, const char *beside, long wide,
                                 long b_row, long b_step, long steps, float *to, long next)
@@ -80,33 +35,6 @@ TILE_INLINE void multiply_strip(const struct tile_left *a, long strip, const cha
         multiply_two(a, strip, b, beside, b_row, b_step, steps, to, next);
     else
         multiply_one(a, strip, b, b_row, b_step, steps, to, next);
-}
-
-/* Two strips with two columns of tiles. */
-TILE_INLINE void multiply_four(const struct tile_left *a, long strip, const char *b, const char *beside, long b_row,
-                               long b_step, long steps, float *to, long next)
-{
-    TILES;
-    const char *left = left_strip(a, strip), *below = left_strip(a, strip + 1);
-    float *second = to + STRIP * (next / (long)sizeof *to);
-    tile_zero(0);
-    tile_zero(1);
-    tile_zero(2);
-    tile_zero(3);
-    for (; steps > 0; steps--, left += a->step, below += a->step, b += b_step, beside += b_step) {
-        tile_load(4, left, a->row);
-        tile_load(6, b, b_row);
-        tile_multiply(0, 4, 6);
-        tile_load(7, beside, b_row);
-        tile_multiply(1, 4, 7);
-        tile_load(5, below, a->row);
-        tile_multiply(2, 5, 6);
-        tile_multiply(3, 5, 7);
-    }
-    tile_store(0, to, next);
-    tile_store(1, to + 16, next);
-    tile_store(2, second, next);
-    tile_store(3, second + 16, next);
 }
 
 /* ---- what is seen ---- */

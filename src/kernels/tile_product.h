@@ -25,8 +25,6 @@
 #include <limits.h>
 #include <string.h>
 
-enum { STEP = 32, TILE_BYTES = 1024, STEP_BYTES = 2 * TILE_BYTES, SUMS = STEP * STEP };
-#define SUMS_ROW ((long)(STEP * sizeof(float)))
 enum {
     ROWS = 256,           /* of a block */
     MORE_ROWS = 512,      /* of a block with k up to SHALLOW */
@@ -63,11 +61,6 @@ static struct tile_room tile_room(void *memory)
     r.sums = (float *)(r.b + b_bytes);
     r.done = r.sums + ROWS * COLS;
     return r;
-}
-
-static long least(long a, long b)
-{
-    return a < b ? a : b;
 }
 
 static long steps_of(long n)
@@ -128,76 +121,6 @@ static void gemm_pack(const struct oa_gemm *g, const struct oa_gemm_part *part, 
 
 /* ---- multiplying ---- */
 
-/* Where tiles of a panel of A lie. */
-struct tile_rows {
-    const char *at;
-    long row, second, step; /* bytes to the next row of a tile, to the second tile, to the next 32 of k */
-};
-
-TILE_INLINE void finish_until(const struct tile_finish *f, long *row, long last)
-{
-    last = least(last, f->rows);
-    if (*row < last)
-        finish_rows(f, *row, last - *row);
-    *row = last;
-}
-
-/* A panel of A with one of B. */
-struct tile_pair {
-    long steps, share; /* rows of the sums before that each step takes to C */
-    struct tile_rows a;
-    const char *b;
-    const float *from; /* sums so far, NULL: none */
-    float *to;         /* sums, or C itself */
-    long next;         /* bytes from one row there to the next */
-    const char *below; /* rows of A that come; each step fetches a line of each */
-    long fetched;      /* of them */
-    const char *right; /* a panel of B that comes; each step fetches so many lines */
-    long lines;
-};
-
-/* What is done while the tiles multiply costs next to nothing. */
-TILE_INLINE void multiply_pair(const struct tile_pair *x, const struct tile_finish *before)
-{
-    TILES;
-    const char *a = x->a.at, *second = a + x->a.second, *b = x->b, *below = x->below, *right = x->right;
-    const long row = x->a.row, step = x->a.step, share = x->share, fetched = x->fetched, lines = x->lines;
-    long done = 0;
-    if (x->from) {
-        tile_load(0, x->from, SUMS_ROW);
-        tile_load(1, x->from + 16, SUMS_ROW);
-        tile_load(2, x->from + 16 * STEP, SUMS_ROW);
-        tile_load(3, x->from + 16 * STEP + 16, SUMS_ROW);
-    } else {
-        tile_zero(0);
-        tile_zero(1);
-        tile_zero(2);
-        tile_zero(3);
-    }
-    for (long s = x->steps; s > 0; s--, a += step, second += step, b += STEP_BYTES) {
-        tile_load(4, a, row);
-        tile_load(6, b, 64L);
-        tile_multiply(0, 4, 6);
-        tile_load(7, b + TILE_BYTES, 64L);
-        tile_multiply(1, 4, 7);
-        tile_load(5, second, row);
-        tile_multiply(2, 5, 6);
-        tile_multiply(3, 5, 7);
-        for (long i = 0; i < fetched; i++)
-            fetch(below + i * row);
-        below += 64;
-        for (long i = 0; i < lines; i++, right += 64)
-            fetch(right);
-        finish_until(before, &done, done + share);
-    }
-    finish_until(before, &done, STEP);
-    float *to = x->to, *second_to = (float *)((char *)to + 16 * x->next);
-    tile_store(0, to, x->next);
-    tile_store(1, to + 16, x->next);
-    tile_store(2, second_to, x->next);
-    tile_store(3, second_to + 16, x->next);
-}
-
 /* A block of C, and as much of k as is at work. */
 struct tile_block {
     const struct oa_gemm *g;
@@ -233,7 +156,6 @@ static void set_rows(struct tile_block *t, long i)
     bool plain = t->plain && t->rows - i >= STEP;
     a->at = plain ? plain_row(t, i) : t->room->a + (t->plain ? 0 : i / STEP) * steps_of(t->depth) * STEP_BYTES;
     a->row = plain ? 2 * t->a.across : 64;
-    a->second = 16 * a->row;
     a->step = plain ? 2 * STEP : STEP_BYTES;
 }
 
@@ -304,6 +226,15 @@ static void begin_finish(struct tile_block *t, long i, long j, const float *done
     f->c = (char *)t->c + ((t->i + i) * g->ldc + t->j + j) * size;
 }
 
+/* Where the pair after that at row i and column j goes: below it in the group, to the right, or to the next group. */
+static const char *place_after(const struct tile_block *t, long first, long end, long i, long j)
+{
+    const struct oa_gemm *g = t->g;
+    bool below = i + STEP < end, right = j + STEP < t->cols;
+    long row = t->i + (below ? i + STEP : right ? first : end), col = t->j + (below ? j : right ? j + STEP : 0);
+    return (const char *)t->c + (row * g->ldc + col) * (g->real_out ? (long)sizeof(float) : (long)sizeof(uint16_t));
+}
+
 /* Whether the tiles store the sums at row i and column j of the block in C themselves: reals that take the place of
  * what is there, where there is too little along k to hide the way from `done` to C behind it. */
 static bool stores_in_c(const struct tile_block *t, long i, long j)
@@ -326,9 +257,11 @@ static void multiply_at(struct tile_block *t, long i, long j)
     x->to = stored ? (float *)t->c + (t->i + i) * t->g->ldc + t->j + j : last ? done : sums;
     x->next = stored ? t->g->ldc * (long)sizeof(float) : SUMS_ROW;
     fetch_with(t, i, j);
+    if (FINISHES_AT_ONCE && last && !stored)
+        begin_finish(t, i, j, done);
     multiply_pair(x, &t->finish);
     t->finish.rows = 0;
-    if (last && !stored)
+    if (!FINISHES_AT_ONCE && last && !stored)
         begin_finish(t, i, j, done);
     t->second = !t->second;
 }
@@ -339,8 +272,11 @@ static void multiply_group(struct tile_block *t, long first)
     t->come = end;
     t->pair.fetched = (t->group + pairs - 1) / pairs;
     for (long j = 0; j < t->cols; j += STEP)
-        for (long i = first; i < end; i += STEP)
+        for (long i = first; i < end; i += STEP) {
+            if (FINISHES_AT_ONCE)
+                t->finish.ahead = place_after(t, first, end, i, j);
             multiply_at(t, i, j);
+        }
 }
 
 static void multiply_block(struct tile_block *t)

@@ -69,6 +69,22 @@ INLINE void v_store_bf16(uint16_t *p, v_float x, long lanes)
         _mm256_mask_storeu_epi16(p, v_first(lanes), half);
 }
 
+#ifdef __AVX512BF16__
+typedef __m512bh v_pairs; /* 32 numbers */
+
+INLINE v_pairs v_load_pairs(const uint16_t *p, long lanes)
+{
+    __mmask32 first = (__mmask32)((1ull << lanes) - 1);
+    return (v_pairs)(lanes == 2 * W ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi16(first, p));
+}
+
+/* a[2i]·b[2i] + a[2i+1]·b[2i+1] + c[i]; denormals are 0. */
+INLINE v_float v_fma_pairs(v_pairs a, v_pairs b, v_float c)
+{
+    return _mm512_dpbf16_ps(c, a, b);
+}
+#endif
+
 /* 32 numbers; denormals may become 0. */
 INLINE __m512i v_two_bf16(v_float left, v_float right)
 {

@@ -2,14 +2,23 @@
  *
  * A single row times a matrix, as in decoding: B is read once, in the order in which it lies in memory, at the speed of
  * memory. Packing it would cost more than the product, and for oneDNN every length of a growing cache is a new shape.
- * So it is with a few rows that must not know of each other (oa_gemm.apart).
+ * So it is with a few rows that must not know of each other (oa_gemm.apart): the first of them bring a block of B to a
+ * cache, and the others find it there. How memory is read has no part in the numbers.
  */
+
+/* Where transposed B comes from, and so the order in which its rows meet those of A. */
+enum source {
+    CACHE,  /* four rows at a time, since numbers of A that were loaded serve for all of them */
+    ASKED,  /* memory: four rows at a time, each asked for ahead */
+    ORDERED /* memory: row after row, as a processor expects that looks ahead on its own (oa_cpu.looks_ahead) */
+};
 
 enum {
     ROW_COLS = BLOCK_M * BLOCK_N, /* sums that the state holds */
     ROW_ROOM = BLOCK_M * BLOCK_K, /* numbers of A that it holds */
     TOGETHER = TILE_M / 2,        /* rows that a product of several has in registers */
     DOTS = 4,                     /* rows of transposed B beside them */
+    FIRST = 2,                    /* rows of A that take B ORDERED: with more the products, not memory, decide */
     AHEAD = 8192                  /* bytes of B that are asked for before they are read */
 };
 
@@ -38,36 +47,76 @@ static void gemm_row_plain(long n, long k, const ACT *a, long step, const ACT *b
     }
 }
 
+/* How rows of A meet rows of transposed B. */
+#ifdef act_pairs /* as they are: an instruction multiplies neighbours with neighbours and adds both products */
+typedef ACT dot_left;
+typedef v_pairs dot_lanes;
+enum { DOT_W = 2 * W };
+#define DOT_LEFT(a) (a)
+#define dot_load_left v_load_pairs
+#define dot_load v_load_pairs
+#define dot_add v_fma_pairs
+#else /* as floats */
+typedef float dot_left;
+typedef v_float dot_lanes;
+enum { DOT_W = W };
+#define DOT_LEFT(a) LOAD(a)
+#define dot_load_left v_load
+#define dot_load act_load
+#define dot_add v_fma
+#endif
+
 /* sum[r][i] += Σ a_r[p]·b[i][p], lane by lane, over a few rows of A and of transposed B. */
-INLINE void gemm_dot_lanes(long at, long lanes, int heights, int rows, const float *a, long lda, const ACT *b, long ldb,
-                           bool fetch, v_float (*sum)[DOTS])
+INLINE void gemm_dot_lanes(long at, long lanes, int heights, int rows, const dot_left *a, long lda, const ACT *b,
+                           long ldb, bool ask, v_float (*sum)[DOTS])
 {
-    v_float right[DOTS];
+    dot_lanes right[DOTS];
     for (int i = 0; i < rows; i++) {
         const ACT *next = b + i * ldb + at;
-        if (fetch)
+        if (ask)
             __builtin_prefetch((const char *)next + AHEAD);
-        right[i] = act_load(next, lanes);
+        right[i] = dot_load(next, lanes);
     }
     for (int r = 0; r < heights; r++) {
-        v_float left = v_load(a + r * lda + at, lanes);
+        dot_lanes left = dot_load_left(a + r * lda + at, lanes);
         for (int i = 0; i < rows; i++)
-            sum[r][i] = v_fma(left, right[i], sum[r][i]);
+            sum[r][i] = dot_add(left, right[i], sum[r][i]);
     }
 }
 
-INLINE void gemm_dots(int heights, int rows, long k, const float *a, long lda, const ACT *b, long ldb, bool fetch,
-                      float *sums)
+/* sum [heights, rows], lane by lane. */
+INLINE void gemm_dots_along(int heights, int rows, long k, const dot_left *a, long lda, const ACT *b, long ldb,
+                            bool ask, v_float (*sum)[DOTS])
 {
-    v_float sum[TOGETHER][DOTS];
     for (int r = 0; r < heights; r++)
         for (int i = 0; i < rows; i++)
             sum[r][i] = v_set(0);
     long at = 0;
-    for (; at + W <= k; at += W)
-        gemm_dot_lanes(at, W, heights, rows, a, lda, b, ldb, fetch, sum);
+    for (; at + DOT_W <= k; at += DOT_W)
+        gemm_dot_lanes(at, DOT_W, heights, rows, a, lda, b, ldb, ask, sum);
     if (at < k)
         gemm_dot_lanes(at, k - at, heights, rows, a, lda, b, ldb, false, sum);
+}
+
+INLINE void gemm_dots_in_order(int heights, int rows, long k, const dot_left *a, long lda, const ACT *b, long ldb,
+                               v_float (*sum)[DOTS])
+{
+    for (int i = 0; i < rows; i++) {
+        v_float one[TOGETHER][DOTS];
+        gemm_dots_along(heights, 1, k, a, lda, b + i * ldb, ldb, false, one);
+        for (int r = 0; r < heights; r++)
+            sum[r][i] = one[r][0];
+    }
+}
+
+INLINE void gemm_dots(int heights, int rows, long k, const dot_left *a, long lda, const ACT *b, long ldb,
+                      enum source from, float *sums)
+{
+    v_float sum[TOGETHER][DOTS];
+    if (from == ORDERED)
+        gemm_dots_in_order(heights, rows, k, a, lda, b, ldb, sum);
+    else
+        gemm_dots_along(heights, rows, k, a, lda, b, ldb, from == ASKED, sum);
     for (int r = 0; r < heights; r++)
         if (rows == DOTS)
             v_add_four_sums(sum[r], sums + r * BLOCK_N);
@@ -76,69 +125,79 @@ INLINE void gemm_dots(int heights, int rows, long k, const float *a, long lda, c
 }
 
 /* sums [heights, n] += A [heights, k] Bᵀ */
-INLINE void gemm_rows_transposed(int heights, long n, long k, const float *a, long lda, const ACT *b, long ldb,
-                                 bool fetch, float *sums)
+INLINE void gemm_rows_transposed(int heights, long n, long k, const dot_left *a, long lda, const ACT *b, long ldb,
+                                 enum source from, float *sums)
 {
     long j = 0;
     for (; j + DOTS <= n; j += DOTS)
-        gemm_dots(heights, DOTS, k, a, lda, b + j * ldb, ldb, fetch, sums + j);
+        gemm_dots(heights, DOTS, k, a, lda, b + j * ldb, ldb, from, sums + j);
     for (; j < n; j++)
-        gemm_dots(heights, 1, k, a, lda, b + j * ldb, ldb, false, sums + j);
+        gemm_dots(heights, 1, k, a, lda, b + j * ldb, ldb, CACHE, sums + j);
 }
 
-/* The same with a number of rows that the compiler knows. fetch: B comes from memory, which a core waits for less when
- * it asks early; rows after these have it in a cache. */
-static void gemm_rows_dots(int heights, long n, long k, const float *a, long lda, const ACT *b, long ldb, bool fetch,
-                           float *sums)
+/* The same with a number of rows and a source that the compiler knows. */
+static void gemm_rows_dots(int heights, long n, long k, const dot_left *a, long lda, const ACT *b, long ldb,
+                           enum source from, float *sums)
 {
-#define ROWS(h)                                                                                                        \
-    case h:                                                                                                            \
-        gemm_rows_transposed(h <= TOGETHER ? h : 1, n, k, a, lda, b, ldb, true, sums);                                 \
-        break;                                                                                                         \
-    case -h:                                                                                                           \
-        gemm_rows_transposed(h <= TOGETHER ? h : 1, n, k, a, lda, b, ldb, false, sums);                                \
+#define ROWS(source, most, h)                                                                                          \
+    case (source)*8 + (h):                                                                                             \
+        gemm_rows_transposed(h <= most ? h : 1, n, k, a, lda, b, ldb, source, sums);                                   \
         break;
-    switch (fetch ? heights : -heights) {
-        ROWS(1)
-        ROWS(2)
-        ROWS(3)
-        ROWS(4)
-        ROWS(5)
-        ROWS(6)
+    switch ((int)from * 8 + heights) {
+        ROWS(CACHE, TOGETHER, 1)
+        ROWS(CACHE, TOGETHER, 2)
+        ROWS(CACHE, TOGETHER, 3)
+        ROWS(CACHE, TOGETHER, 4)
+        ROWS(CACHE, TOGETHER, 5)
+        ROWS(CACHE, TOGETHER, 6)
+        ROWS(ASKED, TOGETHER, 1)
+        ROWS(ASKED, TOGETHER, 2)
+        ROWS(ASKED, TOGETHER, 3)
+        ROWS(ASKED, TOGETHER, 4)
+        ROWS(ASKED, TOGETHER, 5)
+        ROWS(ASKED, TOGETHER, 6)
+        ROWS(ORDERED, FIRST, 1)
+        ROWS(ORDERED, FIRST, 2)
     }
 #undef ROWS
 }
 
-/* Pieces of rows of A as floats: where they lie, or copied to the room for packed A. */
-static const float *gemm_left(struct oa_gemm_state *s, const struct oa_gemm *g, int heights, long depth, const ACT *a,
-                              long *lda)
+/* Pieces of rows of A: where they lie, or copied to the room for packed A. */
+static const dot_left *gemm_left(struct oa_gemm_state *s, const struct oa_gemm *g, int heights, long depth,
+                                 const ACT *a, long *lda)
 {
+    dot_left *room = (dot_left *)(void *)s->a;
     *lda = depth;
-    if (sizeof(ACT) == sizeof(float) && !g->ta) {
+    if (sizeof(ACT) == sizeof(dot_left) && !g->ta) {
         *lda = g->lda;
-        return (const float *)(const void *)a;
+        return (const dot_left *)(const void *)a;
     }
     for (int r = 0; r < heights; r++) {
         if (!g->ta)
             gemm_copy(depth, a + r * g->lda, s->a + r * depth);
         for (long i = 0; g->ta && i < depth; i++)
-            s->a[r * depth + i] = LOAD(a[r + i * g->lda]);
+            room[r * depth + i] = DOT_LEFT(a[r + i * g->lda]);
     }
-    return s->a;
+    return room;
 }
 
 /* Up to TOGETHER rows of A, a piece of k at a time. */
 static void gemm_row_dots(struct oa_gemm_state *s, const struct oa_gemm *g, int heights, long n, const ACT *a,
-                          const ACT *b, bool fetch)
+                          const ACT *b, enum source from)
 {
     for (int r = 0; r < heights; r++)
         memset(s->c + r * BLOCK_N, 0, (size_t)n * sizeof *s->c);
     for (long p = 0; p < g->k; p += ROW_ROOM) {
         long depth = g->k - p < ROW_ROOM ? g->k - p : ROW_ROOM;
         long lda;
-        const float *left = gemm_left(s, g, heights, depth, a + p * (g->ta ? g->lda : 1), &lda);
-        gemm_rows_dots(heights, n, depth, left, lda, b + p, g->ldb, fetch, s->c);
+        const dot_left *left = gemm_left(s, g, heights, depth, a + p * (g->ta ? g->lda : 1), &lda);
+        gemm_rows_dots(heights, n, depth, left, lda, b + p, g->ldb, from, s->c);
     }
+}
+
+static enum source from_memory(const struct oa_gemm_state *s)
+{
+    return s->looks_ahead ? ORDERED : ASKED;
 }
 
 /* At `at` of C. */
@@ -147,7 +206,7 @@ static void gemm_row(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT
     for (long j = 0; j < g->n; j += ROW_COLS) {
         long n = g->n - j < ROW_COLS ? g->n - j : ROW_COLS;
         if (g->tb)
-            gemm_row_dots(s, g, 1, n, a, b + j * g->ldb, true);
+            gemm_row_dots(s, g, 1, n, a, b + j * g->ldb, from_memory(s));
         else
             gemm_row_plain(n, g->k, a, g->ta ? g->lda : 1, b + j, g->ldb, s->c);
         gemm_finish(g, 1, n, s->c, c, at + j);
@@ -159,10 +218,13 @@ static void gemm_apart(struct oa_gemm_state *s, const struct oa_gemm *g, const A
 {
     long together = g->tb && g->m > 1 && g->k * TOGETHER <= ROW_ROOM ? g->m : 0;
     for (long j = 0; j < g->n && together; j += BLOCK_N)
-        for (long i = 0; i < together; i += TOGETHER) {
-            long n = g->n - j < BLOCK_N ? g->n - j : BLOCK_N;
-            int heights = (int)(together - i < TOGETHER ? together - i : TOGETHER);
-            gemm_row_dots(s, g, heights, n, a + i * (g->ta ? 1 : g->lda), b + j * g->ldb, i == 0);
+        for (long i = 0, heights; i < together; i += heights) {
+            long n = g->n - j < BLOCK_N ? g->n - j : BLOCK_N, most = TOGETHER;
+            enum source from = i == 0 ? from_memory(s) : CACHE;
+            if (from == ORDERED)
+                most = FIRST;
+            heights = together - i < most ? together - i : most;
+            gemm_row_dots(s, g, (int)heights, n, a + i * (g->ta ? 1 : g->lda), b + j * g->ldb, from);
             gemm_finish(g, heights, n, s->c, c, i * g->ldc + j);
         }
     for (long i = together; i < g->m; i++)

@@ -70,13 +70,29 @@ assert [(r["attention"], r["sequences"]) for r in rows] == [(a, n) for a in ("so
 weights = 2 * (3 * 12 * 64 * 64 + 4096 * 64)
 for one, two, three in (rows[:3], rows[3:]):
     own = two["bytes"] - one["bytes"]
+    assert 0 < one["flops"] - weights < 0.1 * weights, (one["flops"], weights) # 2 FLOPs for each number of 2 bytes
+    assert close(three["flops"], 3 * one["flops"])
     assert close(three["bytes"] - two["bytes"], own) and own > 4 * 4096, own
     assert abs(one["bytes"] - own - weights) < 0.02 * weights, (one["bytes"], own, weights)
+state = 3 * 2 * (32 * 32 + 32 + 1) * 2 * 4 # layers, heads, S and z and a scale, read and written as floats
+assert rows[4]["bytes"] - rows[3]["bytes"] > state + 4 * 4096
 for r in rows:
     assert close(r["tokens_per_second"], r["sequences"] / r["seconds"])
-    assert close(r["floor"], r["bytes"] / r["bytes_per_second"])
+    assert close(r["floor"], max(r["bytes"] / r["bytes_per_second"], r["flops"] / r["flops_per_second"]))
 EOF
 fi
+expect 0 bench --decode --config tiny.yaml --sequences 64 --train.precision f32 --model.layers 2 --model.width 128 \
+    --model.heads 2 --model.context 32 --quiet --json
+if command -v python3 >/dev/null; then
+    python3 - <<'EOF' || fail "many sequences have a floor that arithmetic does not reach"
+import json
+(r,) = json.load(open("out"))["rows"]
+assert r["floor"] * r["flops_per_second"] >= r["flops"] * (1 - 1e-9), r
+EOF
+fi
+expect 2 bench --decode --config tiny.yaml --sequences 1,2 --attention softmax --attention sofmax
+says err 'sofmax'
+! grep -q timing err || fail "an attention that does not exist is found after others were timed"
 expect 2 bench --decode --config tiny.yaml --width 64
 says err 'would do nothing: --decode times what the options of a run say'
 expect 2 bench --sequences 3

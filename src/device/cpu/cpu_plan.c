@@ -409,7 +409,9 @@ static double linear_bytes(const struct oa_device *d, const struct oa_linear_att
 {
     const struct oa_attention_shape *s = &a->shape;
     double rows = (double)(s->batch * s->heads) * ((double)s->queries + (double)s->keys);
-    return act(d, rows * (double)((a->squared_width ? a->squared_width : a->features) + s->value_width));
+    double state = (double)(s->batch * s->heads * (a->features * s->value_width + a->features + 1));
+    return act(d, rows * (double)((a->squared_width ? a->squared_width : a->features) + s->value_width)) +
+           (a->state ? real(d, 2 * state) : 0);
 }
 
 static void linear_attention(struct oa_device *d, const struct oa_linear_attention *a)

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The innermost loops of tile_product.h and tile_attention.h for processors that have no tiles but multiply pairs of
+ * bf16 by vectors: VDPBF16PS adds to each of 16 sums the two products of a pair of numbers, first the odd one, then the
+ * even one (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2). The packed order of tiles is
+ * that of its operands: a row of a tile of B is 16 pairs, and a word of a tile of A the pair that meets all of them.
+ *
+ * Eight rows by two vectors of sums are in registers, or sixteen by one: as many as hide the latency of the
+ * instruction, and with two vectors ten loads for sixteen of them. Everything else that tiles do meanwhile a processor
+ * that looks ahead does by itself.
+ */
+#include "kernels/tile_pack_avx512.h"
+
+#include "kernels/tile_operands.h"
+
+#include <string.h>
+
+#define tiles_begin() ((void)0)
+#define tiles_end() ((void)0)
+
+enum {
+    FINISHES_AT_ONCE = true, /* multiply_pair takes its own sums to C, out of the registers */
+    SUMS_TALL = 8
+};
+
+/* The operands of a block of sums: rows of A, `row` bytes apart; one or two columns of tiles of B, whose rows are b_row
+ * bytes apart; and the bytes from one step of k to the next. */
+struct vector_block {
+    const char *a, *b, *beside;
+    long row, a_step, b_row, b_step, steps;
+};
+
+/* Sums of four rows by one or two vectors, each by its name: compilers keep an array in memory before and behind the
+ * loop. */
+struct sums_of_four {
+    __m512 left0, left1, left2, left3, right0, right1, right2, right3;
+};
+#define EACH_OF_FOUR(ROW) ROW(0) ROW(1) ROW(2) ROW(3)
+
+INLINE __m512bh pair_of(const char *word)
+{
+    int pair;
+    memcpy(&pair, word, sizeof pair);
+    return (__m512bh)_mm512_set1_epi32(pair);
+}
+
+INLINE void clear_four(struct sums_of_four *s)
+{
+#define CLEAR(i) s->left##i = s->right##i = _mm512_setzero_ps();
+    EACH_OF_FOUR(CLEAR)
+#undef CLEAR
+}
+
+/* s += the products of a word of each row with a row of B. */
+INLINE void add_four(int wide, const char *a, long row, __m512bh first, __m512bh second, struct sums_of_four *s){
+#define ADD(i)                                                                                                         \
+    {                                                                                                                  \
+        __m512bh pair = pair_of(a + i * row);                                                                          \
+        s->left##i = _mm512_dpbf16_ps(s->left##i, pair, first);                                                        \
+        if (wide == 2)                                                                                                 \
+            s->right##i = _mm512_dpbf16_ps(s->right##i, pair, second);                                                 \
+    }
+    EACH_OF_FOUR(ADD)
+#undef ADD
+}
+
+INLINE void add_to_four(const float *from, struct sums_of_four *s)
+{
+#define ADD(i)                                                                                                         \
+    s->left##i = _mm512_add_ps(s->left##i, _mm512_loadu_ps(from + i * STEP));                                          \
+    s->right##i = _mm512_add_ps(s->right##i, _mm512_loadu_ps(from + i * STEP + STRIP));
+    EACH_OF_FOUR(ADD)
+#undef ADD
+}
+
+INLINE void put_four(int wide, const struct sums_of_four *s, float *to, long next)
+{
+#define PUT(i)                                                                                                         \
+    _mm512_storeu_ps((float *)((char *)to + i * next), s->left##i);                                                    \
+    if (wide == 2)                                                                                                     \
+        _mm512_storeu_ps((float *)((char *)to + i * next) + STRIP, s->right##i);
+    EACH_OF_FOUR(PUT)
+#undef PUT
+}
+
+/* Rows from `first` on, as many as there are, go to C. What the next ones will be stored to is fetched. */
+INLINE void finish_four(const struct tile_finish *f, long first, bool real, bool add, const struct sums_of_four *s)
+{
+    char *c = f->c + (size_t)first * f->next;
+    const char *ahead = f->ahead + (size_t)first * f->next;
+    __mmask32 mask = first32(f->cols);
+#define FINISH(i)                                                                                                      \
+    if (first + i < f->rows) {                                                                                         \
+        fetch_to_write(ahead);                                                                                         \
+        if (real)                                                                                                      \
+            fetch_to_write(ahead + 64);                                                                                \
+        finish_row(mask, s->left##i, s->right##i, real, add, c);                                                       \
+        c += f->next;                                                                                                  \
+        ahead += f->next;                                                                                              \
+    }
+    EACH_OF_FOUR(FINISH)
+#undef FINISH
+}
+
+/* s = A·B, eight rows by two vectors. */
+INLINE void make_eight(const struct vector_block *x, struct sums_of_four *s, struct sums_of_four *below)
+{
+    const char *a = x->a, *b = x->b, *beside = x->beside;
+    const long row = x->row, a_step = x->a_step - 4 * STRIP, b_row = x->b_row, b_step = x->b_step - STRIP * b_row;
+    clear_four(s);
+    clear_four(below);
+    for (long n = x->steps; n > 0; n--, a += a_step, b += b_step, beside += b_step)
+        for (int p = 0; p < STRIP; p++, a += 4, b += b_row, beside += b_row) {
+            __m512bh first = (__m512bh)_mm512_loadu_si512(b), second = (__m512bh)_mm512_loadu_si512(beside);
+            add_four(2, a, row, first, second, s);
+            add_four(2, a + 4 * row, row, first, second, below);
+        }
+}
+
+/* Functions of their own, in which all that the loop needs is in registers. Eight rows of 32 sums, or sixteen of 16, go
+ * to `to`, rows `next` bytes apart; from: rows of 32 that are added, or NULL. */
+__attribute__((noinline)) static void multiply_wide(const struct vector_block *x, const float *from, float *to,
+                                                    long next)
+{
+    struct sums_of_four s, below;
+    make_eight(x, &s, &below);
+    if (from) {
+        add_to_four(from, &s);
+        add_to_four(from + 4 * STEP, &below);
+    }
+    put_four(2, &s, to, next);
+    put_four(2, &below, (float *)((char *)to + 4 * next), next);
+}
+
+__attribute__((noinline)) static void multiply_narrow(const struct vector_block *x, float *to, long next)
+{
+    struct sums_of_four s[4];
+    const char *a = x->a, *b = x->b;
+    for (int i = 0; i < 4; i++)
+        clear_four(&s[i]);
+    for (long n = x->steps; n > 0; n--, a += x->a_step - 4 * STRIP, b += x->b_step - STRIP * x->b_row)
+        for (int p = 0; p < STRIP; p++, a += 4, b += x->b_row) {
+            __m512bh first = (__m512bh)_mm512_loadu_si512(b);
+            for (int i = 0; i < 4; i++)
+                add_four(1, a + 4 * i * x->row, x->row, first, first, &s[i]);
+        }
+    for (int i = 0; i < 4; i++)
+        put_four(1, &s[i], (float *)((char *)to + 4 * i * next), next);
+}
+
+INLINE void finish_eight(const struct tile_finish *f, long first, bool real, bool add, const struct sums_of_four *s,
+                         const struct sums_of_four *below)
+{
+    finish_four(f, first, real, add, s);
+    finish_four(f, first + 4, real, add, below);
+}
+
+/* Eight rows of 32 sums go to C. */
+__attribute__((noinline)) static void multiply_to_c(const struct vector_block *x, const float *from,
+                                                    const struct tile_finish *f, long first)
+{
+    struct sums_of_four s, below;
+    make_eight(x, &s, &below);
+    if (from) {
+        add_to_four(from, &s);
+        add_to_four(from + 4 * STEP, &below);
+    }
+    if (!f->real)
+        finish_eight(f, first, false, false, &s, &below);
+    else if (f->add)
+        finish_eight(f, first, true, true, &s, &below);
+    else
+        finish_eight(f, first, true, false, &s, &below);
+}
+
+/* What the products after this one read: of steps first … last − 1. */
+INLINE void fetch_beside(const struct tile_pair *x, long first, long last)
+{
+    for (long s = first; s < last; s++) {
+        for (long i = 0; i < x->fetched; i++)
+            fetch(x->below + 64 * s + i * x->a.row);
+        for (long i = 0; i < x->lines; i++)
+            fetch(x->right + 64 * (s * x->lines + i));
+    }
+}
+
+/* Sums of the last step of k go to C, of as many rows as there are. What comes is fetched, a part beside each eight
+ * rows: a core waits for memory with no more than so many lines under way. */
+static void multiply_pair(const struct tile_pair *x, const struct tile_finish *finish)
+{
+    enum { PARTS = STEP / SUMS_TALL };
+    struct vector_block v = { .b = x->b,
+                              .beside = x->b + TILE_BYTES,
+                              .row = x->a.row,
+                              .a_step = x->a.step,
+                              .b_row = 64,
+                              .b_step = STEP_BYTES,
+                              .steps = x->steps };
+    for (long n = 0; n < PARTS; n++) {
+        long i = n * SUMS_TALL;
+        const float *from = x->from ? x->from + i * STEP : NULL;
+        fetch_beside(x, n * x->steps / PARTS, (n + 1) * x->steps / PARTS);
+        v.a = x->a.at + i * x->a.row;
+        if (finish->rows == 0)
+            multiply_wide(&v, from, (float *)((char *)x->to + i * x->next), x->next);
+        else if (i < finish->rows)
+            multiply_to_c(&v, from, finish, i);
+    }
+}
+
+INLINE struct vector_block block_of(const struct tile_left *a, long strip, const char *b, const char *beside,
+                                    long b_row, long b_step, long steps)
+{
+    return (struct vector_block){ left_strip(a, strip), b, beside, a->row, a->step, b_row, b_step, steps };
+}
+
+/* One strip with one column of tiles. */
+static void multiply_one(const struct tile_left *a, long strip, const char *b, long b_row, long b_step, long steps,
+                         float *to, long next)
+{
+    struct vector_block x = block_of(a, strip, b, b, b_row, b_step, steps);
+    multiply_narrow(&x, to, next);
+}
+
+/* One strip with two columns of tiles. */
+static void multiply_two(const struct tile_left *a, long strip, const char *b, const char *beside, long b_row,
+                         long b_step, long steps, float *to, long next)
+{
+    struct vector_block x = block_of(a, strip, b, beside, b_row, b_step, steps);
+    multiply_wide(&x, NULL, to, next);
+    x.a += SUMS_TALL * x.row;
+    multiply_wide(&x, NULL, (float *)((char *)to + SUMS_TALL * next), next);
+}
+
+/* Two strips with two columns of tiles. */
+static void multiply_four(const struct tile_left *a, long strip, const char *b, const char *beside, long b_row,
+                          long b_step, long steps, float *to, long next)
+{
+    multiply_two(a, strip, b, beside, b_row, b_step, steps, to, next);
+    multiply_two(a, strip + 1, b, beside, b_row, b_step, steps, to + STRIP * (next / (long)sizeof *to), next);
+}
