@@ -2,10 +2,10 @@
 """Speed of writing in llama.cpp with a decoder of random weights, for docs/benchmarks.md.
 
     python3 -m venv venv && venv/bin/pip install --no-binary llama-cpp-python llama-cpp-python gguf
-    venv/bin/python bench/llama_cpp_peer.py [--threads 1] [--sequences 1,4,8] [--type bf16]
+    venv/bin/python bench/llama_cpp_peer.py [--threads 1] [--sequences 1,4,8] [--after 0] [--type bf16]
 
 Makes a model of GPT-2's shape as a GGUF file (pre-norm, GELU in its tanh form, learned positions, one embedding for
-input and output, no words but their number), and writes --tokens tokens after one token, all sequences side by side:
+input and output, no words but their number), and writes --tokens tokens after --after others, all sequences side by side:
 a step is one llama_decode of a token of each sequence, and the next token is the greatest of its logits, looked for
 with NumPy within the time measured. What is printed is the difference of a long and a short text, so that what
 happens once is left out: milliseconds of the clock and of the processor for a step (a token of each sequence), and
@@ -72,21 +72,35 @@ def make_model(a, path):
 
 def open_context(a, model, sequences):
     params = llama_cpp.llama_context_default_params()
-    params.n_ctx, params.n_seq_max = sequences * (a.tokens + 4), sequences
+    params.n_ctx, params.n_seq_max = sequences * (a.after + a.tokens + 4), sequences
     params.n_threads = params.n_threads_batch = a.threads  # the second is for more than one token in a batch
     context = llama_cpp.llama_init_from_model(model, params)
     assert context, "llama.cpp made no context"
     return context
 
 
+def read_before(a, context, sequences):
+    """The --after tokens that every sequence has in front of those that are timed."""
+    batch = llama_cpp.llama_batch_init(max(a.after, 1), 0, 1)
+    batch.n_tokens = a.after
+    for n in range(sequences if a.after else 0):
+        for i in range(a.after):
+            batch.token[i], batch.pos[i], batch.n_seq_id[i] = 1, i, 1
+            batch.seq_id[i][0], batch.logits[i] = n, 0
+        result = llama_cpp.llama_decode(context, batch)
+        assert result == 0, f"llama_decode gave {result}"
+    llama_cpp.llama_batch_free(batch)
+
+
 def seconds(a, context, batch, tokens):
     n = batch.n_tokens
     token, pos = (np.ctypeslib.as_array(x, (n,)) for x in (batch.token, batch.pos))
-    llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(context), False)
+    for sequence in range(n):
+        llama_cpp.llama_memory_seq_rm(llama_cpp.llama_get_memory(context), sequence, a.after, -1)
     processor, clock = time.process_time(), time.perf_counter()
     token[:] = 1
     for i in range(tokens):
-        pos[:] = i
+        pos[:] = a.after + i
         result = llama_cpp.llama_decode(context, batch)
         assert result == 0, f"llama_decode gave {result}"
         logits = np.ctypeslib.as_array(llama_cpp.llama_get_logits(context), (n, a.vocabulary))
@@ -96,13 +110,13 @@ def seconds(a, context, batch, tokens):
 
 def main():
     p = argparse.ArgumentParser()
-    for name, value in (("threads", 1), ("tokens", 32), ("rounds", 5), ("layers", 12), ("width", 768), ("heads", 12),
+    for name, value in (("threads", 1), ("tokens", 32), ("after", 0), ("rounds", 5), ("layers", 12), ("width", 768), ("heads", 12),
                         ("context", 1024), ("vocabulary", 50257), ("seed", 1)):
         p.add_argument("--" + name, type=int, default=value)
     p.add_argument("--sequences", default="1,4,8")
     p.add_argument("--type", default="bf16", choices=("bf16", "f16", "f32"))
     a = p.parse_args()
-    assert a.tokens + 4 <= a.context, "more tokens than the model has positions"
+    assert a.after + a.tokens + 4 <= a.context, "more tokens than the model has positions"
     llama_cpp.llama_log_set(NO_LOG, ctypes.c_void_p())
     llama_cpp.llama_backend_init()
     with tempfile.TemporaryDirectory() as folder:
@@ -117,6 +131,7 @@ def main():
         batch.n_tokens = n
         for i in range(n):
             batch.n_seq_id[i], batch.seq_id[i][0], batch.logits[i] = 1, i, 1
+        read_before(a, context, n)
         seconds(a, context, batch, 2)
         steps = np.array([seconds(a, context, batch, a.tokens + 4) - seconds(a, context, batch, 4)
                           for _ in range(a.rounds)])

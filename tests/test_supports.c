@@ -134,7 +134,7 @@ static bool asked(const struct defined *t, long i, long j)
 static void check_pairs(const struct defined *t, const struct oa_attention_shape *a, long head)
 {
     double pairs = 0;
-    for (long i = 0; i < a->queries; i++)
+    for (long i = a->first; i < a->first + a->queries; i++)
         for (long j = 0; j < a->keys; j++)
             if (asked(t, i, j)) {
                 bool seen = holds(t, head, i, j);
@@ -203,6 +203,10 @@ static void every_form_is_its_definition(void **state)
         make(&t, (enum oa_support_form)(r % OA_SUPPORT_NEAR), s);
         struct oa_attention_shape a = { .batch = 1, .queries = n, .keys = n, .heads = 2, .causal = t.causal };
         check_pairs(&t, &a, head);
+        struct oa_attention_shape behind = a;
+        behind.first = draw(s, 30, 0, n - 1);
+        behind.queries = n - behind.first;
+        check_pairs(&t, &behind, head);
         check_rows(&t, &a, head);
         check_alike(&t, &a, head);
         for (int side = 0; side < 4; side += 2) {

@@ -250,13 +250,11 @@ static void text(const struct report *r, int width, struct oa_text *out)
         add_row(r, &r->row[i], &t);
     oa_table_text(&t, width, out);
     oa_table_free(&t);
-    oa_text_printf(
-        out,
-        "\nBytes: the weights once for all sequences, what each keeps of its tokens (all of it, also where an "
-        "attention reads a part), and activations, as counted. Floor: the longer of the time in which these "
-        "threads read as many bytes that lie in a row, and of the step's arithmetic at the measured peak "
-        "(%.0f GFLOP/s).\n",
-        r->arithmetic * 1e-9);
+    oa_text_printf(out,
+                   "\nBytes: the weights once for all sequences, what each keeps of its tokens as far as it is read, and "
+                   "activations, as counted. Floor: the longer of the time in which these threads read as many bytes "
+                   "that lie in a row, and of the step's arithmetic at the measured peak (%.0f GFLOP/s).\n",
+                   r->arithmetic * 1e-9);
 }
 
 static json_t *report_json(const struct report *r)

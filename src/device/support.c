@@ -32,11 +32,34 @@ bool oa_support_visible(const struct oa_support *s, const struct oa_attention_sh
     return j >= low && j < high;
 }
 
+/* Keys that query i sees, counted. */
+static long keys_seen(const struct oa_support *s, const struct oa_attention_shape *a, long head, long i)
+{
+    const struct oa_support_functions *f = oa_support_functions(s);
+    long low = 0, high = a->keys, end = a->causal && i + 1 < a->keys ? i + 1 : a->keys, seen = 0;
+    if (f->row) {
+        f->row(s, a, head, i, &low, &high);
+        return oa_max(0, oa_min(high, end) - oa_max(low, 0));
+    }
+    for (long j = 0; j < end; j++)
+        seen += f->visible(s, a, head, i, j);
+    return seen;
+}
+
+/* Queries behind others, as in decoding, are few. */
+static double pairs_behind(const struct oa_support *s, const struct oa_attention_shape *a, long head)
+{
+    double sum = 0;
+    for (long i = a->first; i < a->first + a->queries; i++)
+        sum += (double)keys_seen(s, a, head, i);
+    return sum;
+}
+
 double oa_support_pairs(const struct oa_support *s, const struct oa_attention_shape *a, long head)
 {
     const struct oa_support_functions *f = oa_support_functions(s);
     double n = (double)a->queries, past = (double)a->first;
     if (f)
-        return f->pairs(s, a, head);
+        return a->first > 0 ? pairs_behind(s, a, head) : f->pairs(s, a, head);
     return a->causal ? n * (n + 1) / 2 + n * past : n * (double)a->keys;
 }

@@ -14,9 +14,11 @@ struct oa_attention_shape {
     long value_width;                 /* V */
     /* Key j is seen by query i only if j ≤ first + i. Backward passes need first = 0 and queries = keys. */
     bool causal;
-    long first;                   /* position of the first query: decoding, where earlier tokens are keys only */
-    long summaries;               /* so many keys in front are summaries of forgotten blocks (struct oa_horizon) */
-    const int32_t *key_lengths;   /* [B] true lengths, 0 … keys; keys beyond are padding. NULL = no padding */
+    long first;                 /* position of the first query: decoding, where earlier tokens are keys only */
+    long summaries;             /* so many keys in front are summaries of forgotten blocks (struct oa_horizon) */
+    long keys_apart;            /* logits engine, one sequence: rows of K (or V) columns from a head's first key to that
+                                 * of the next, whose keys lie end to end. 0: a row has a key of all heads */
+    const int32_t *key_lengths; /* [B] true lengths, 0 … keys; keys beyond are padding. NULL = no padding */
     const int32_t *query_lengths; /* [B] rows of queries beyond get 0 and send no gradient. NULL = all are real */
 };
 

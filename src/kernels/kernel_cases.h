@@ -30,6 +30,7 @@ enum case_fill {
     FILL_SEEN,    /* N(0, 4), some −∞, where seen; NaN elsewhere (the two operands before: low, high) */
     FILL_CHANCE,  /* in [0, 1), some exactly 0 */
     FILL_COVERED, /* N(0, 1), NaN where the operand before is 0 */
+    FILL_WEIGHED, /* N(0, 1), NaN in rows for which the operand before, a number a row, is 0 */
     FILL_TOP,     /* a running maximum, some −∞ … */
     FILL_MASS,    /* … and the sum that goes with it */
     FILL_ORDER,   /* 0, 1, …, turned and turned round */

@@ -241,14 +241,23 @@ static void mask_tile_magnitude(const problem *p, double *const *b, double *cons
 static void row_dots_shape(problem *p)
 {
     put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 3);
-    put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 5);
+    if (p->variant)
+        put_row(p, CASE_ACT, CASE_IN, FILL_NORMAL);
+    else
+        put_tile(p, CASE_ACT, CASE_IN, FILL_NORMAL, 5);
     put_column(p, CASE_REAL, CASE_OUT, FILL_NORMAL);
+}
+
+/* Variant 1: the same row of y with all of x. */
+static long row_dots_step(const problem *p)
+{
+    return p->variant ? 0 : p->operand[1].ld;
 }
 
 static double row_dots_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
 {
     (void)s;
-    k->row_dots(p->rows, p->cols, x[0], p->operand[0].ld, x[1], p->operand[1].ld, x[2]);
+    k->row_dots(p->rows, p->cols, x[0], p->operand[0].ld, x[1], row_dots_step(p), x[2]);
     return 0;
 }
 
@@ -257,8 +266,34 @@ static void row_dots_magnitude(const problem *p, double *const *b, double *const
     for (long i = 0; i < p->rows; i++) {
         double sum = 0;
         for (long j = 0; j < p->cols; j++)
-            sum += fabs(b[0][at(p, 0, i, j)] * b[1][at(p, 1, i, j)]);
+            sum += fabs(b[0][at(p, 0, i, j)] * b[1][i * row_dots_step(p) + j]);
         m[i] = roundings(p->cols) * sum;
+    }
+    (void)a;
+    (void)o;
+}
+
+static void weigh_rows_shape(problem *p)
+{
+    put_column(p, CASE_REAL, CASE_IN, FILL_CHANCE);
+    put_tile(p, CASE_ACT, CASE_IN, FILL_WEIGHED, 3);
+    put_row(p, CASE_REAL, CASE_BOTH, FILL_NORMAL);
+}
+
+static double weigh_rows_call(table *k, struct oa_gemm_state *s, const problem *p, void *const *x)
+{
+    (void)s;
+    k->weigh_rows(p->rows, p->cols, x[0], x[1], p->operand[1].ld, x[2]);
+    return 0;
+}
+
+static void weigh_rows_magnitude(const problem *p, double *const *b, double *const *a, int o, double *m)
+{
+    for (long j = 0; j < p->cols; j++) {
+        double sum = fabs(b[2][j]);
+        for (long i = 0; i < p->rows; i++)
+            sum += b[0][i] == 0 ? 0 : fabs(b[0][i] * b[1][at(p, 1, i, j)]);
+        m[j] = roundings(p->rows) * sum;
     }
     (void)a;
     (void)o;
@@ -276,8 +311,10 @@ static const struct kernel_case cases[] = {
     { CASE(tile_to_act), .variants = 1, .bear = ALL, .exact = true, TILE, .shape = tile_to_act_shape },
     { CASE(tile_to_real), .variants = 1, .bear = ALL, .exact = true, TILE, .shape = tile_to_real_shape },
     { CASE(mask_tile), .variants = 2, TILE, .shape = mask_tile_shape, .magnitude = mask_tile_magnitude },
-    { CASE(row_dots), .variants = 1, .bear = BEAR_TINY | BEAR_NAN, .matrix = true, .bench_rows = 512, .bench_cols = 64,
+    { CASE(row_dots), .variants = 2, .bear = BEAR_TINY | BEAR_NAN, .matrix = true, .bench_rows = 512, .bench_cols = 64,
       .shape = row_dots_shape, .magnitude = row_dots_magnitude },
+    { CASE(weigh_rows), .variants = 1, .bear = BEAR_TINY, .matrix = true, .bench_rows = 64, .bench_cols = 64,
+      .shape = weigh_rows_shape, .magnitude = weigh_rows_magnitude },
 };
 
 const struct kernel_case_list oa_cases_softmax = { cases, sizeof cases / sizeof *cases };

@@ -108,6 +108,8 @@ static double fill(const struct filler *f, long row, long col, uint64_t index)
         return rarely(f, index) ? 0 : uniform(f, index + 1);
     case FILL_COVERED:
         return before[row * ld + col] == 0 ? NAN : normal(f, index + 4);
+    case FILL_WEIGHED:
+        return before[row] == 0 ? NAN : normal(f, index + 4);
     case FILL_TOP:
         return !f->p->awkward || rarely(f, index) ? -INFINITY : normal(f, index + 4);
     case FILL_MASS:

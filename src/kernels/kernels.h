@@ -171,6 +171,8 @@ struct oa_kernels {
                       long ldy, void *sums);
     /* out[i] = Σ_j x[i][j]·y[i][j]; x, y act; out real. */
     void (*row_dots)(long rows, long cols, const void *x, long ldx, const void *y, long ldy, void *out);
+    /* y[j] += Σ_i w[i]·x[i][j], row after row; x act; w, y real. Rows of weight 0 are not read. */
+    void (*weigh_rows)(long rows, long cols, const void *w, const void *x, long ldx, void *y);
 
     /* ---- feature maps of linear attention ---- act x [rows, width] → act y [rows, width·(POWER: degree)]:
      * elu: x + 1 for x > 0, else e^x; relu; cos; power: [x, x², … x^degree]. gradient: dx act overwritten. */

@@ -484,6 +484,15 @@ static void row_dots(long rows, long cols, const void *x, long ldx, const void *
     }
 }
 
+static void weigh_rows(long rows, long cols, const void *w, const void *x, long ldx, void *y)
+{
+    const REAL *weight = w;
+    for (long i = 0; i < rows; i++)
+        if (weight[i] != 0)
+            for (long j = 0; j < cols; j++)
+                ((REAL *)y)[j] += weight[i] * LOAD(((const ACT *)x)[i * ldx + j]);
+}
+
 /* ---- feature maps ---- */
 
 static REAL feature_value(enum oa_feature f, REAL x)
@@ -749,6 +758,7 @@ static const struct oa_kernels table = {
     .tile_to_real = tile_to_real,
     .mask_tile = mask_tile,
     .row_dots = row_dots,
+    .weigh_rows = weigh_rows,
     .feature = feature,
     .feature_gradient = feature_gradient,
     .place = place,

@@ -161,17 +161,72 @@ static void mask_tile(long rows, long cols, const int32_t *low, const int32_t *h
     }
 }
 
-INLINE void row_dot_lanes(long at, long lanes, const ACT *x, const ACT *y, v_float *sum)
+enum { DOT_ROWS = 4 };
+
+/* sum[r] += the products of row r of x with row r of y, or all with the same one. */
+INLINE void row_dots_lanes(long at, long lanes, int rows, const ACT *x, long ldx, const ACT *y, long ldy, bool same,
+                           v_float *sum)
 {
-    *sum = v_fma(act_load(x + at, lanes), act_load(y + at, lanes), *sum);
+    v_float right = act_load(y + at, lanes);
+    for (int r = 0; r < rows; r++) {
+        if (!same)
+            right = act_load(y + r * ldy + at, lanes);
+        sum[r] = v_fma(act_load(x + r * ldx + at, lanes), right, sum[r]);
+    }
+}
+
+INLINE void row_dots_with(long rows, long cols, const ACT *x, long ldx, const ACT *y, long ldy, bool same, float *out)
+{
+    long i = 0;
+    for (; i + DOT_ROWS <= rows; i += DOT_ROWS) {
+        v_float sum[DOT_ROWS] = { v_set(0), v_set(0), v_set(0), v_set(0) };
+        EACH(cols, row_dots_lanes, DOT_ROWS, x + i * ldx, ldx, y + i * ldy, ldy, same, sum)
+        memset(out + i, 0, sizeof(float[DOT_ROWS]));
+        v_add_four_sums(sum, out + i);
+    }
+    for (; i < rows; i++) {
+        v_float sum = v_set(0);
+        EACH(cols, row_dots_lanes, 1, x + i * ldx, ldx, y + i * ldy, ldy, same, &sum)
+        out[i] = v_sum(sum);
+    }
 }
 
 static void row_dots(long rows, long cols, const void *x, long ldx, const void *y, long ldy, void *out)
 {
-    for (long i = 0; i < rows; i++) {
-        const ACT *a = (const ACT *)x + i * ldx, *b = (const ACT *)y + i * ldy;
-        v_float sum = v_set(0);
-        EACH(cols, row_dot_lanes, a, b, &sum)
-        ((float *)out)[i] = v_sum(sum);
+    if (ldy == 0)
+        row_dots_with(rows, cols, x, ldx, y, 0, true, out);
+    else
+        row_dots_with(rows, cols, x, ldx, y, ldy, false, out);
+}
+
+enum { WEIGHED = 64 / W }; /* vectors of sums that stay in registers */
+
+/* The columns of so many vectors, of which the last has `lanes`. */
+INLINE void weigh_columns(long rows, int vectors, long lanes, const float *w, const ACT *x, long ldx, float *y)
+{
+    v_float sum[WEIGHED];
+    for (int u = 0; u < vectors; u++)
+        sum[u] = v_load(y + u * W, u + 1 < vectors ? W : lanes);
+    for (long i = 0; i < rows; i++, x += ldx) {
+        if (w[i] == 0)
+            continue;
+        v_float weight = v_set(w[i]);
+        for (int u = 0; u < vectors; u++)
+            sum[u] = v_fma(weight, act_load(x + u * W, u + 1 < vectors ? W : lanes), sum[u]);
     }
+    for (int u = 0; u < vectors; u++)
+        v_store(y + u * W, sum[u], u + 1 < vectors ? W : lanes);
+}
+
+static void weigh_rows(long rows, long cols, const void *w, const void *x, long ldx, void *y)
+{
+    const ACT *from = x;
+    float *to = y;
+    long j = 0;
+    for (; j + WEIGHED * W <= cols; j += WEIGHED * W)
+        weigh_columns(rows, WEIGHED, W, w, from + j, ldx, to + j);
+    for (; j + W <= cols; j += W)
+        weigh_columns(rows, 1, W, w, from + j, ldx, to + j);
+    if (j < cols)
+        weigh_columns(rows, 1, cols - j, w, from + j, ldx, to + j);
 }

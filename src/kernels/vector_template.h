@@ -755,6 +755,7 @@ static void fill_table(struct oa_kernels *k)
     k->tile_to_real = tile_to_real;
     k->mask_tile = mask_tile;
     k->row_dots = row_dots;
+    k->weigh_rows = weigh_rows;
     k->feature = feature;
     k->feature_gradient = feature_gradient;
     k->gelu_exact = gelu_exact;

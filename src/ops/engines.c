@@ -127,8 +127,8 @@ static void keep_keys(oa_tape *t, struct logits *l, const struct oa_support *sup
     const struct oa_horizon *h = support ? &support->horizon : NULL;
     for (int c = 0; c < l->a.parts; c++)
         if (l->part[c].kind == OA_PART_DOT && !l->part[c].k_table)
-            l->part[c].k = oa_keep_keys(t, &l->a.shape, h, l->part[c].k);
-    l->v = oa_keep_keys(t, &l->a.shape, h, l->v);
+            l->part[c].k = oa_keep_keys_apart(t, &l->a.shape, h, l->part[c].k);
+    l->v = oa_keep_keys_apart(t, &l->a.shape, h, l->v);
 }
 
 static void take_support(oa_tape *t, struct logits *l, const struct oa_support *support)

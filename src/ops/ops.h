@@ -184,7 +184,8 @@ struct oa_dropout oa_dropout_site(oa_tape *t, double p);
 /* Ops that need something of the tokens before ask the tape's state for a place; as they ask in the same order at each
  * call, places have no names. Nothing is recorded for backward then. */
 struct oa_place {
-    void *data;
+    void *data; /* [heads, room, cols / heads]: what a query reads of a head lies end to end */
+    long heads;
     long rows, room, cols; /* rows of `cols` numbers that are there, and that fit */
     long alive;            /* rows that can be seen by later queries */
     size_t row_bytes;
@@ -216,6 +217,9 @@ void *oa_keep_made(oa_tape *t, size_t bytes, bool *made);
  * memory of cross-attention at the first call, and is NULL later. The shape's keys and first then count in the rows
  * that are returned. */
 oa_tensor *oa_keep_keys(oa_tape *t, struct oa_attention_shape *shape, const struct oa_horizon *horizon, oa_tensor *x);
+/* The same head by head: rows of one head are returned, those of the others follow after the shape's keys_apart. */
+oa_tensor *oa_keep_keys_apart(oa_tape *t, struct oa_attention_shape *shape, const struct oa_horizon *horizon,
+                              oa_tensor *x);
 /* Are tokens missing between the `rows` rows that are kept after `tokens` tokens? Then what was forgotten lies between
  * those that are seen for ever and the rest, and positions are not those of rows. */
 bool oa_rows_apart(const struct oa_horizon *h, long tokens, long rows);

@@ -49,6 +49,17 @@ double oa_state_numbers(const struct oa_state *s)
     return sum;
 }
 
+static size_t head_bytes(const struct oa_place *p)
+{
+    return p->row_bytes / (size_t)p->heads;
+}
+
+/* Row i of a head, in memory that has room for so many. */
+static void *head_row(const struct oa_place *p, void *data, long room, long h, long i)
+{
+    return oa_at(data, head_bytes(p), h * room + i);
+}
+
 enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to)
 {
     for (int i = 0; i < OA_MAX_PLACES; i++) {
@@ -66,8 +77,9 @@ enum oa_error oa_state_copy(const struct oa_state *from, struct oa_state *to)
         *q = *p;
         q->data = data;
         q->room = room;
-        if (p->rows)
-            from->device->ops->copy(from->device, (size_t)p->rows * p->row_bytes, p->data, data);
+        for (long h = 0; h < p->heads && p->rows; h++)
+            from->device->ops->copy(from->device, (size_t)p->rows * head_bytes(p), head_row(p, p->data, p->room, h, 0),
+                                    head_row(p, data, room, h, 0));
     }
     to->tokens = from->tokens;
     return OA_OK;
@@ -83,7 +95,7 @@ void oa_state_begin(oa_tape *t, struct oa_state *s)
 }
 
 /* The next place, whose rows have `cols` numbers of `size` bytes. */
-static struct oa_place *next_place(oa_tape *t, long cols, size_t size)
+static struct oa_place *next_place(oa_tape *t, long heads, long cols, size_t size)
 {
     struct oa_state *s = t->state;
     if (s->next == OA_MAX_PLACES) {
@@ -92,6 +104,7 @@ static struct oa_place *next_place(oa_tape *t, long cols, size_t size)
     }
     struct oa_place *p = &s->place[s->next++];
     if (cols > 0) {
+        p->heads = heads;
         p->cols = cols;
         p->row_bytes = (size_t)cols * size;
     }
@@ -100,7 +113,7 @@ static struct oa_place *next_place(oa_tape *t, long cols, size_t size)
 
 void *oa_keep_numbers(oa_tape *t, long count, size_t size)
 {
-    struct oa_place *p = next_place(t, count, size);
+    struct oa_place *p = next_place(t, 1, count, size);
     if (p && !p->data) {
         p->data = take(t->device, p->row_bytes);
         p->room = 1;
@@ -125,15 +138,29 @@ void *oa_keep_made(oa_tape *t, size_t bytes, bool *made)
 /* ---- rows ---------------------------------------------------------------------------------------------------------
  */
 
-static void copy_rows(struct oa_device *d, long rows, long cols, const void *x, long ldx, void *y)
+/* Rows from i on, of all heads, in memory that has room for so many, to rows from j on. */
+static void copy_rows(struct oa_device *d, const struct oa_place *p, long rows, void *from, long from_room, long i,
+                      void *to, long to_room, long j)
 {
-    if (rows > 0)
-        d->ops->select_rows(d, rows, cols, rows, NULL, x, ldx, y, cols);
+    long width = p->cols / p->heads;
+    for (long h = 0; h < p->heads && rows > 0; h++)
+        d->ops->select_rows(d, rows, width, rows, NULL, head_row(p, from, from_room, h, i), width,
+                            head_row(p, to, to_room, h, j), width);
 }
 
-static void *row_of(const struct oa_place *p, void *data, long i)
+/* Rows of x, in each of which all heads are side by side, to rows from j on. */
+static void put_rows(struct oa_device *d, const struct oa_place *p, const oa_tensor *x, long j)
 {
-    return oa_at(data, p->row_bytes, i);
+    long width = p->cols / p->heads, step = p->room * width;
+    size_t size = d->numbers.act_size;
+    if (x->rows < p->heads)
+        for (long i = 0; i < x->rows; i++)
+            d->ops->select_rows(d, p->heads, width, p->heads, NULL, oa_at(x->data, size, i * x->ld), width,
+                                head_row(p, p->data, p->room, 0, j + i), step);
+    else
+        for (long h = 0; h < p->heads && x->rows; h++)
+            d->ops->select_rows(d, x->rows, width, x->rows, NULL, oa_at(x->data, size, h * width), x->ld,
+                                head_row(p, p->data, p->room, h, j), width);
 }
 
 long oa_rows_alive(const struct oa_horizon *h, long position)
@@ -166,25 +193,32 @@ void oa_row_positions(const struct oa_horizon *h, long tokens, long rows, int32_
     }
 }
 
+/* Where rows move to: the place itself, or memory with more room. */
+struct goal {
+    void *data;
+    long room;
+};
+
 /* Rows may move to the front in place: by no more at a time than lie between there and here. */
-static void move_rows(struct oa_device *d, const struct oa_place *p, long from, long rows, void *data, long to)
+static void move_rows(struct oa_device *d, const struct oa_place *p, long from, long rows, struct goal goal, long to)
 {
-    long most = data == p->data ? from - to : rows;
+    long most = goal.data == p->data ? from - to : rows;
     for (long i = 0, n; most > 0 && i < rows; i += n) {
         n = oa_min(most, rows - i);
-        copy_rows(d, n, p->cols, row_of(p, p->data, from + i), p->cols, row_of(p, data, to + i));
+        copy_rows(d, p, n, p->data, p->room, from + i, goal.data, goal.room, to + i);
     }
 }
 
-/* Moves to `data` what is alive: what stands in front, the summaries of the blocks that ended since, the window. */
-static void pack_rows(struct oa_device *d, struct oa_place *p, void *data, const struct oa_horizon *h, long tokens)
+/* Moves what is alive: what stands in front, the summaries of the blocks that ended since, the window. */
+static void pack_rows(struct oa_device *d, struct oa_place *p, struct goal goal, const struct oa_horizon *h,
+                      long tokens)
 {
     long alive = oa_rows_alive(h, tokens);
     long front = oa_min(h->sinks, alive) + summaries(h, tokens, p->rows), to = front;
-    move_rows(d, p, 0, front, data, 0);
+    move_rows(d, p, 0, front, goal, 0);
     for (long end = front + h->block; h->summary && end <= p->rows; end += h->block, to += h->summary)
-        move_rows(d, p, end - h->summary - OA_BUG(SUMMARY_NEXT_DOOR), h->summary, data, to);
-    move_rows(d, p, p->rows - (alive - to), alive - to, data, to);
+        move_rows(d, p, end - h->summary - OA_BUG(SUMMARY_NEXT_DOOR), h->summary, goal, to);
+    move_rows(d, p, p->rows - (alive - to), alive - to, goal, to);
     p->rows = alive;
 }
 
@@ -204,43 +238,46 @@ static bool make_room(oa_tape *t, struct oa_place *p, const struct oa_horizon *h
     bool grows = room > p->room;
     if (p->rows + count <= room && !grows)
         return true;
-    void *data = grows ? take(t->device, (size_t)room * p->row_bytes) : p->data;
-    if (!data)
+    struct goal goal = { p->data, p->room };
+    if (grows)
+        goal = (struct goal){ take(t->device, (size_t)room * p->row_bytes), room };
+    if (!goal.data)
         return false;
-    pack_rows(t->device, p, data, h, s->tokens);
+    pack_rows(t->device, p, goal, h, s->tokens);
     if (grows) {
         give(t->device, p->data);
-        p->data = data;
-        p->room = room;
+        p->data = goal.data;
+        p->room = goal.room;
     }
     return true;
 }
 
 static oa_tensor *kept_rows(oa_tape *t, const struct oa_place *p)
 {
-    return oa_tensor_from(t, p->data, p->rows, p->cols, p->cols, false);
+    long width = p->cols / p->heads;
+    return oa_tensor_from(t, p->data, p->rows, width, width, false);
 }
 
 /* The rows of the new tokens behind those that are there. */
-static oa_tensor *append(oa_tape *t, oa_tensor *x, const struct oa_horizon *h)
+static struct oa_place *append(oa_tape *t, oa_tensor *x, long heads, const struct oa_horizon *h)
 {
-    struct oa_place *p = x ? next_place(t, x->cols, t->device->numbers.act_size) : NULL;
+    struct oa_place *p = x ? next_place(t, heads, x->cols, t->device->numbers.act_size) : NULL;
     if (!p || !make_room(t, p, h, x->rows))
         return NULL;
-    copy_rows(t->device, x->rows, x->cols, x->data, x->ld, row_of(p, p->data, p->rows));
+    put_rows(t->device, p, x, p->rows);
     p->rows += x->rows;
     p->alive = oa_rows_alive(h, t->state->tokens + x->rows);
-    return kept_rows(t, p);
+    return p;
 }
 
 /* The rows of a memory; NULL: those that came before. */
-static oa_tensor *keep_memory(oa_tape *t, oa_tensor *x)
+static struct oa_place *keep_memory(oa_tape *t, oa_tensor *x, long heads)
 {
-    struct oa_place *p = next_place(t, x ? x->cols : 0, t->device->numbers.act_size);
+    struct oa_place *p = next_place(t, heads, x ? x->cols : 0, t->device->numbers.act_size);
     if (!p || oa_status(t->context) != OA_OK)
         return NULL;
     if (!x)
-        return kept_rows(t, p);
+        return p;
     if (x->rows > p->room) {
         give(t->device, p->data);
         p->data = take(t->device, (size_t)x->rows * p->row_bytes);
@@ -248,20 +285,37 @@ static oa_tensor *keep_memory(oa_tape *t, oa_tensor *x)
     }
     if (!p->data)
         return NULL;
-    copy_rows(t->device, x->rows, x->cols, x->data, x->ld, p->data);
+    put_rows(t->device, p, x, 0);
     p->rows = p->alive = x->rows;
-    return kept_rows(t, p);
+    return p;
+}
+
+static struct oa_place *keep(oa_tape *t, struct oa_attention_shape *shape, const struct oa_horizon *horizon, long heads,
+                             oa_tensor *x)
+{
+    static const struct oa_horizon endless = { 0 };
+    const struct oa_horizon *h = shape->causal && horizon ? horizon : &endless;
+    struct oa_place *p = shape->causal ? append(t, x, heads, h) : keep_memory(t, x, heads);
+    if (!p)
+        return NULL;
+    shape->keys = p->rows;
+    shape->first = shape->causal ? p->rows - shape->queries : t->state->tokens;
+    shape->summaries = summaries(h, t->state->tokens + shape->queries, p->rows);
+    return p;
 }
 
 oa_tensor *oa_keep_keys(oa_tape *t, struct oa_attention_shape *shape, const struct oa_horizon *horizon, oa_tensor *x)
 {
-    static const struct oa_horizon endless = { 0 };
-    const struct oa_horizon *h = shape->causal && horizon ? horizon : &endless;
-    oa_tensor *kept = shape->causal ? append(t, x, h) : keep_memory(t, x);
-    if (!kept)
+    struct oa_place *p = keep(t, shape, horizon, 1, x);
+    return p ? kept_rows(t, p) : NULL;
+}
+
+oa_tensor *oa_keep_keys_apart(oa_tape *t, struct oa_attention_shape *shape, const struct oa_horizon *horizon,
+                              oa_tensor *x)
+{
+    struct oa_place *p = keep(t, shape, horizon, shape->heads, x);
+    if (!p)
         return NULL;
-    shape->keys = kept->rows;
-    shape->first = shape->causal ? kept->rows - shape->queries : t->state->tokens;
-    shape->summaries = summaries(h, t->state->tokens + shape->queries, kept->rows);
-    return kept;
+    shape->keys_apart = p->room;
+    return kept_rows(t, p);
 }

@@ -90,6 +90,19 @@ import json
 assert r["floor"] * r["flops_per_second"] >= r["flops"] * (1 - 1e-9), r
 EOF
 fi
+# A query reads the keys that it sees, and so many products are counted.
+expect 0 bench --decode --config tiny.yaml --sequences 1 --after 70 --train.precision bf16 --model.layers 3 --model.width 64 \
+    --model.heads 2 --model.context 128 --attention softmax --attention 'bigbird(block=8, random=1)' --quiet --json
+if command -v python3 >/dev/null; then
+    python3 - <<'EOF' || fail "what a query of bigbird does not see is counted"
+import json
+all, some = json.load(open("out"))["rows"]
+heads, width = 3 * 2, 32
+unseen = (all["flops"] - some["flops"]) / (heads * (2 * width + 2 * width + 5))
+unread = (all["bytes"] - some["bytes"]) / (heads * 2 * width * 2)
+assert abs(unseen - unread) < 1e-6 and 20 < unseen < 70, (unseen, unread)
+EOF
+fi
 expect 2 bench --decode --config tiny.yaml --sequences 1,2 --attention softmax --attention sofmax
 says err 'sofmax'
 ! grep -q timing err || fail "an attention that does not exist is found after others were timed"

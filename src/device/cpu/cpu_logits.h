@@ -41,6 +41,14 @@ static inline long oa_span_length(struct oa_span s)
     return oa_max(0, s.end - s.begin);
 }
 
+/* Key j of head h of batch item b in x, keys or values of `width` columns. */
+static inline const void *oa_key_row(const struct oa_device *d, const struct oa_attention_shape *s, long b, long h,
+                                     long j, long width, const void *x, long ld)
+{
+    long apart = (h * s->keys_apart + j) * width, beside = (b * s->keys + j) * ld + h * width;
+    return oa_act_at(d, x, s->keys_apart ? apart : beside);
+}
+
 static inline long oa_tile_round(long n)
 {
     return (n + OA_TILE_GRANULE - 1) / OA_TILE_GRANULE * OA_TILE_GRANULE;
@@ -98,6 +106,8 @@ void oa_tiles_head(struct oa_tiles *t, long b, long h);
 /* Rows of columns h·width … of the batch item at work of x [B·length, …]; rows from `real` on are packed as zeros. */
 struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long length, struct oa_span rows, long real,
                                long width);
+/* The same of the values. */
+struct oa_packed oa_tiles_pack_values(struct oa_tiles *t, struct oa_span rows, long real);
 void oa_tiles_pack_queries(struct oa_tiles *t, struct oa_span rows, bool gradient);
 void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_span cols, bool gradient);
 /* Both sides of the parts whose queries and keys are tables. */

@@ -45,7 +45,7 @@ static const void *keys_of(const struct row *r, const struct oa_part *p)
 {
     if (p->k_table)
         return oa_act_at(r->d, p->k, r->h * p->k_head_stride + r->begin * p->ldk);
-    return oa_act_at(r->d, p->k, (r->b * r->a->shape.keys + r->begin) * p->ldk + r->h * p->width);
+    return oa_key_row(r->d, &r->a->shape, r->b, r->h, r->begin, p->width, p->k, p->ldk);
 }
 
 static void add_dots(struct row *r, const struct oa_part *p, double alpha)
@@ -137,16 +137,12 @@ static void add_block(struct row *r)
     const struct oa_logits *a = r->a;
     int32_t all = (int32_t)(r->end - r->begin);
     long V = a->shape.value_width;
-    const void *v = oa_act_at(r->d, a->v, (r->b * a->shape.keys + r->begin) * a->ldv + r->h * V);
+    const void *v = oa_key_row(r->d, &a->shape, r->b, r->h, r->begin, V, a->v, a->ldv);
     fill_logits(r);
     hide_invisible(r);
     k->softmax_tile(1, all, 1, &none, &all, r->s, KEYS, r->m, r->z, r->rescale);
     k->scale_rows(1, V, r->rescale, r->o, V);
-    for (long j = 0; j < all; j++) {
-        double weight = oa_real_get(r->d, r->s, j);
-        if (weight != 0)
-            k->add_to_real(V, weight, oa_act_at(r->d, v, j * a->ldv), r->o);
-    }
+    k->weigh_rows(all, V, r->s, v, a->ldv, r->o);
 }
 
 static void finish(struct row *r)

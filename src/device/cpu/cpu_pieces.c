@@ -54,6 +54,9 @@ static long rows_of(const struct oa_row_order *o, long sequence, long length)
 
 /* ---- walking over the rows of a piece ---------------------------------------------------------------------------- */
 
+struct walk;
+typedef void walker(const struct walk *k, const struct oa_worker *w, long sequence, long i, long b, long from);
+
 /* Rows of the whole [B·n, ld] and of the piece [B·sequences·rows, ld of its own]. */
 struct walk {
     const struct piece *c;
@@ -61,7 +64,7 @@ struct walk {
     long n, rows, run; /* of a sequence: the whole, the piece; rows of an item */
     long cols, whole_ld, own_ld;
     void *whole, *own;
-    void (*visit)(const struct walk *k, const struct oa_worker *w, long sequence, long i, long b, long from);
+    walker *visit;
 };
 
 static void walk_item(void *argument, long item, const struct oa_worker *w)
@@ -108,6 +111,21 @@ static void gather_row(const struct walk *k, const struct oa_worker *w, long seq
         memset(own_row(k, sequence, i), 0, bytes);
 }
 
+/* The same of keys whose heads lie apart. */
+static void gather_key(const struct walk *k, const struct oa_worker *w, long sequence, long i, long b, long from)
+{
+    const struct oa_attention_shape *s = &k->c->a->shape;
+    long width = k->cols / s->heads;
+    size_t bytes = (size_t)width * k->c->d->numbers.act_size;
+    (void)w;
+    if (from >= k->n)
+        memset(own_row(k, sequence, i), 0, bytes * (size_t)s->heads);
+    else
+        for (long h = 0; h < s->heads; h++)
+            memcpy(oa_at(own_row(k, sequence, i), bytes, h),
+                   oa_key_row(k->c->d, s, b, h, from, width, k->whole, k->whole_ld), bytes);
+}
+
 static void add_row(const struct walk *k, const struct oa_worker *w, long sequence, long i, long b, long from)
 {
     void *sum = whole_row(k, b, from);
@@ -142,16 +160,35 @@ static long all_rows(const struct piece *c, const struct oa_row_order *o)
 }
 
 /* Act rows of `cols` columns in the order of the piece; *ld is changed when they have to be copied. */
-static const void *gather(struct piece *c, const struct oa_row_order *o, const void *x, long cols, long *ld)
+static const void *gather_by(walker *visit, struct piece *c, const struct oa_row_order *o, const void *x, long cols,
+                             long *ld)
 {
     if (as_it_stands(o))
         return x;
-    struct walk k = { .c = c, .order = o, .cols = cols, .whole_ld = *ld, .own_ld = cols, .visit = gather_row };
+    struct walk k = { .c = c, .order = o, .cols = cols, .whole_ld = *ld, .own_ld = cols, .visit = visit };
     k.whole = oa_at(x, 1, 0);
     k.own = take(c, all_rows(c, o) * cols, c->d->numbers.act_size);
     walk(&k);
     *ld = cols;
     return k.own;
+}
+
+static const void *gather(struct piece *c, const struct oa_row_order *o, const void *x, long cols, long *ld)
+{
+    return gather_by(gather_row, c, o, x, cols, ld);
+}
+
+/* Keys and values, of all heads side by side if they have to be copied. */
+static void gather_keys(struct piece *c)
+{
+    const struct oa_attention_shape *s = &c->a->shape;
+    const struct oa_row_order *o = &c->p.keys;
+    struct oa_part *part = &c->own.part[0];
+    walker *visit = s->keys_apart ? gather_key : gather_row;
+    part->k = gather_by(visit, c, o, part->k, s->heads * part->width, &part->ldk);
+    c->own.v = gather_by(visit, c, o, c->a->v, s->heads * s->value_width, &c->own.ldv);
+    if (!as_it_stands(o))
+        c->own.shape.keys_apart = 0;
 }
 
 static void *fresh(struct piece *c, const struct oa_row_order *o, const void *wanted, long ld)
@@ -250,8 +287,7 @@ static bool open_piece(struct piece *c, struct oa_device *d, const struct oa_log
     }
     c->own.dropout = oa_stream_child(a->dropout, (uint64_t)number);
     part->q = gather(c, q, part->q, s->heads * part->width, &part->ldq);
-    part->k = gather(c, k, part->k, s->heads * part->width, &part->ldk);
-    c->own.v = gather(c, k, a->v, s->heads * s->value_width, &c->own.ldv);
+    gather_keys(c);
     open_outputs(c, gradient);
     return true;
 }

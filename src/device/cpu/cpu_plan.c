@@ -346,9 +346,16 @@ static double logits_flops(const struct oa_logits *a, bool gradient)
     return (flops + 5 * pairs) / once + pairs * 2 * v * (gradient && wanted ? 2 : 1);
 }
 
+/* Keys of a head that are read: one query alone reads what it sees, more of them together all there are. */
+static double keys_read(const struct oa_logits *a)
+{
+    const struct oa_attention_shape *s = &a->shape;
+    return s->queries == 1 ? visible_pairs(s, &a->support) / (double)(s->batch * s->heads) : (double)s->keys;
+}
+
 static double logits_bytes(const struct oa_device *d, const struct oa_logits *a)
 {
-    double t = (double)a->shape.queries, s = (double)a->shape.keys, elements = values(&a->shape) * (t + s), tables = 0;
+    double t = (double)a->shape.queries, s = keys_read(a), elements = values(&a->shape) * (t + s), tables = 0;
     for (int p = 0; p < a->parts; p++) {
         const struct oa_part *part = &a->part[p];
         if (oa_part_given(part) && part->kind == OA_PART_DOT)

@@ -229,9 +229,9 @@ static void add_values(struct work *w)
     struct oa_gemm g = {
         .m = w->rows, .n = V, .k = w->cols, .lda = w->cols, .ldb = a->ldv, .ldc = V, .accumulate = true
     };
-    for (long j = 0; w->rows == 1 && j < w->high[0]; j++)
-        w->d->cpu->kernels.add_to_real(V, oa_real_get(w->d, w->s, j), oa_act_at(w->d, v, j * a->ldv), w->sum);
-    if (w->rows > 1)
+    if (w->rows == 1)
+        w->d->cpu->kernels.weigh_rows(w->high[0], V, w->s, v, a->ldv, w->sum);
+    else
         multiply(w, g, w->act, v, &w->v_rows, w->j0, w->sum);
 }
 

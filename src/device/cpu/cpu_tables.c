@@ -49,12 +49,14 @@ struct tables {
     bool logits;            /* dS is wanted */
 };
 
-static struct oa_packed *pack_batch(struct oa_tiles *t, const void *x, long ld, long length, struct oa_span rows)
+/* Of each batch item the values of these rows, or dO of them all. */
+static struct oa_packed *pack_batch(struct oa_tiles *t, bool values, struct oa_span rows)
 {
-    long batch = t->a->shape.batch;
-    struct oa_packed *packed = oa_tiles_take(t, batch, sizeof *packed);
-    for (t->b = 0; t->b < batch && !t->failed; t->b++)
-        packed[t->b] = oa_tiles_pack(t, x, ld, length, rows, length, t->a->shape.value_width);
+    const struct oa_attention_shape *s = &t->a->shape;
+    struct oa_packed *packed = oa_tiles_take(t, s->batch, sizeof *packed);
+    for (t->b = 0; t->b < s->batch && !t->failed; t->b++)
+        packed[t->b] = values ? oa_tiles_pack_values(t, rows, s->keys)
+                              : oa_tiles_pack(t, t->a->d_o, t->a->ldo, s->queries, rows, s->queries, s->value_width);
     t->b = 0;
     return packed;
 }
@@ -174,7 +176,7 @@ static void forward_item(void *argument, long item, const struct oa_worker *w)
     oa_tiles_head(&t, 0, item / f->cuts);
     oa_tiles_pack_tables(&t, (struct oa_span){ begin, end }, oa_tiles_seen(&t, begin, end));
     struct sums s = {
-        .v = pack_batch(&t, a->v, a->ldv, a->shape.keys, oa_tiles_seen(&t, begin, end)),
+        .v = pack_batch(&t, true, oa_tiles_seen(&t, begin, end)),
         .m = oa_tiles_take(&t, t.query_block, real),
         .z = oa_tiles_take(&t, t.query_block, real),
         .rescale = oa_tiles_take(&t, t.query_block, real),
@@ -368,8 +370,8 @@ static void take_tiles(struct oa_tiles *t, struct gradients *g)
     const struct oa_logits *a = t->a;
     size_t real = t->d->numbers.real_size, act = t->d->numbers.act_size;
     long tile = t->query_block * t->key_block;
-    g->v = pack_batch(t, a->v, a->ldv, a->shape.keys, g->cols);
-    g->d_o = pack_batch(t, a->d_o, a->ldo, a->shape.queries, (struct oa_span){ 0, a->shape.queries });
+    g->v = pack_batch(t, true, g->cols);
+    g->d_o = pack_batch(t, false, (struct oa_span){ 0, a->shape.queries });
     g->p = oa_tiles_take(t, tile, act);
     g->dp = oa_tiles_take(t, tile, real);
     g->ds = oa_tiles_take(t, tile, act);

@@ -75,6 +75,22 @@ static struct oa_packed pack_head(struct oa_tiles *t, const void *x, long ld, lo
     return pack(t, oa_act_at(t->d, x, first), ld, kept, width, in_place);
 }
 
+/* Keys or values, of width columns. */
+static struct oa_packed pack_keys(struct oa_tiles *t, const void *x, long ld, struct oa_span rows, long real,
+                                  long width, bool in_place)
+{
+    const struct oa_attention_shape *s = &t->a->shape;
+    struct oa_span kept = { rows.begin, oa_max(rows.begin, oa_min(rows.end, real)) };
+    if (s->keys_apart)
+        return pack(t, oa_key_row(t->d, s, t->b, t->h, rows.begin, width, x, ld), width, kept, width, false);
+    return pack_head(t, x, ld, s->keys, rows, real, width, in_place);
+}
+
+struct oa_packed oa_tiles_pack_values(struct oa_tiles *t, struct oa_span rows, long real)
+{
+    return pack_keys(t, t->a->v, t->a->ldv, rows, real, t->a->shape.value_width, false);
+}
+
 struct oa_packed oa_tiles_pack(struct oa_tiles *t, const void *x, long ld, long length, struct oa_span rows, long real,
                                long width)
 {
@@ -141,9 +157,9 @@ void oa_tiles_pack_keys(struct oa_tiles *t, struct oa_span cols, bool gradient)
         if (p->kind != OA_PART_DOT)
             continue;
         t->k[c] = p->k_table ? pack_table(t, p->k, p->k_head_stride, cols, t->keys, p->width)
-                             : pack_head(t, p->k, p->ldk, a->shape.keys, cols, t->keys, p->width, stay(t));
+                             : pack_keys(t, p->k, p->ldk, cols, t->keys, p->width, stay(t));
         pack_panels(t, &t->k[c], gradient ? OA_PACKED_PAIR | OA_PACKED_TILES : OA_PACKED_PAIR);
     }
-    t->v = pack_head(t, a->v, a->ldv, a->shape.keys, cols, t->keys, a->shape.value_width, stay(t));
+    t->v = pack_keys(t, a->v, a->ldv, cols, t->keys, a->shape.value_width, stay(t));
     pack_panels(t, &t->v, gradient ? OA_PACKED_PAIR : OA_PACKED_TILES);
 }
