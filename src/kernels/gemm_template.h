@@ -19,6 +19,11 @@
 struct oa_gemm_state {
     REAL *a, *b, *c;  /* packed [BLOCK_K, BLOCK_M] and [BLOCK_K, BLOCK_N]; the sums [BLOCK_M, BLOCK_N] */
     bool looks_ahead; /* oa_cpu has it */
+    /* Of rows apart (vector_gemm_row.h): the lines of transposed B that are asked for next, so many beside each step
+     * along k, and the block of it that was asked for last. */
+    const char *next;
+    long lines;
+    const char *fetched, *fetched_end;
 };
 
 static struct oa_gemm_state *gemm_open(oa_context *context, enum oa_precision p)
@@ -32,6 +37,8 @@ static struct oa_gemm_state *gemm_open(oa_context *context, enum oa_precision p)
     s->b = s->a + a;
     s->c = s->b + b;
     s->looks_ahead = oa_context_cpu(context)->looks_ahead;
+    s->lines = 0;
+    s->fetched = s->fetched_end = NULL;
     return s;
 }
 

@@ -3,7 +3,8 @@
  * A single row times a matrix, as in decoding: B is read once, in the order in which it lies in memory, at the speed of
  * memory. Packing it would cost more than the product, and for oneDNN every length of a growing cache is a new shape.
  * So it is with a few rows that must not know of each other (oa_gemm.apart): the first of them bring a block of B to a
- * cache, and the others find it there. How memory is read has no part in the numbers.
+ * cache, and the others find it there. Many rows multiply for longer than a block takes to come: beside them the block
+ * behind it is asked for, and all of them find that in the cache. How memory is read has no part in the numbers.
  */
 
 /* Where transposed B comes from, and so the order in which its rows meet those of A. */
@@ -19,6 +20,7 @@ enum {
     TOGETHER = TILE_M / 2,        /* rows that a product of several has in registers */
     DOTS = 4,                     /* rows of transposed B beside them */
     FIRST = 2,                    /* rows of A that take B ORDERED: with more the products, not memory, decide */
+    MANY = 3,                     /* rows of A from which on the block behind is asked for */
     AHEAD = 8192                  /* bytes of B that are asked for before they are read */
 };
 
@@ -66,6 +68,14 @@ enum { DOT_W = W };
 #define dot_add v_fma
 #endif
 
+enum { LINE = 64, LINES = DOTS * DOT_W * (int)sizeof(ACT) / LINE }; /* of B that a step along k reads */
+
+INLINE void fetch_lines(const char *next, long lines)
+{
+    for (long i = 0; i < lines; i++)
+        __builtin_prefetch(next + i * LINE, 0, 2);
+}
+
 /* sum[r][i] += Σ a_r[p]·b[i][p], lane by lane, over a few rows of A and of transposed B. */
 INLINE void gemm_dot_lanes(long at, long lanes, int heights, int rows, const dot_left *a, long lda, const ACT *b,
                            long ldb, bool ask, v_float (*sum)[DOTS])
@@ -84,16 +94,18 @@ INLINE void gemm_dot_lanes(long at, long lanes, int heights, int rows, const dot
     }
 }
 
-/* sum [heights, rows], lane by lane. */
+/* sum [heights, rows], lane by lane. Beside each step so many lines from `next` on are asked for. */
 INLINE void gemm_dots_along(int heights, int rows, long k, const dot_left *a, long lda, const ACT *b, long ldb,
-                            bool ask, v_float (*sum)[DOTS])
+                            bool ask, const char *next, long lines, v_float (*sum)[DOTS])
 {
     for (int r = 0; r < heights; r++)
         for (int i = 0; i < rows; i++)
             sum[r][i] = v_set(0);
     long at = 0;
-    for (; at + DOT_W <= k; at += DOT_W)
+    for (; at + DOT_W <= k; at += DOT_W, next += lines * LINE) {
+        fetch_lines(next, lines);
         gemm_dot_lanes(at, DOT_W, heights, rows, a, lda, b, ldb, ask, sum);
+    }
     if (at < k)
         gemm_dot_lanes(at, k - at, heights, rows, a, lda, b, ldb, false, sum);
 }
@@ -103,20 +115,20 @@ INLINE void gemm_dots_in_order(int heights, int rows, long k, const dot_left *a,
 {
     for (int i = 0; i < rows; i++) {
         v_float one[TOGETHER][DOTS];
-        gemm_dots_along(heights, 1, k, a, lda, b + i * ldb, ldb, false, one);
+        gemm_dots_along(heights, 1, k, a, lda, b + i * ldb, ldb, false, NULL, 0, one);
         for (int r = 0; r < heights; r++)
             sum[r][i] = one[r][0];
     }
 }
 
 INLINE void gemm_dots(int heights, int rows, long k, const dot_left *a, long lda, const ACT *b, long ldb,
-                      enum source from, float *sums)
+                      enum source from, const char *next, long lines, float *sums)
 {
     v_float sum[TOGETHER][DOTS];
     if (from == ORDERED)
         gemm_dots_in_order(heights, rows, k, a, lda, b, ldb, sum);
     else
-        gemm_dots_along(heights, rows, k, a, lda, b, ldb, from == ASKED, sum);
+        gemm_dots_along(heights, rows, k, a, lda, b, ldb, from == ASKED, next, lines, sum);
     for (int r = 0; r < heights; r++)
         if (rows == DOTS)
             v_add_four_sums(sum[r], sums + r * BLOCK_N);
@@ -125,23 +137,24 @@ INLINE void gemm_dots(int heights, int rows, long k, const dot_left *a, long lda
 }
 
 /* sums [heights, n] += A [heights, k] Bᵀ */
-INLINE void gemm_rows_transposed(int heights, long n, long k, const dot_left *a, long lda, const ACT *b, long ldb,
-                                 enum source from, float *sums)
+INLINE void gemm_rows_transposed(struct oa_gemm_state *s, int heights, long n, long k, const dot_left *a, long lda,
+                                 const ACT *b, long ldb, enum source from)
 {
-    long j = 0;
-    for (; j + DOTS <= n; j += DOTS)
-        gemm_dots(heights, DOTS, k, a, lda, b + j * ldb, ldb, from, sums + j);
+    float *sums = s->c;
+    long j = 0, lines = from == CACHE ? s->lines : 0, step = k / DOT_W * lines * LINE;
+    for (; j + DOTS <= n; j += DOTS, s->next += step)
+        gemm_dots(heights, DOTS, k, a, lda, b + j * ldb, ldb, from, s->next, lines, sums + j);
     for (; j < n; j++)
-        gemm_dots(heights, 1, k, a, lda, b + j * ldb, ldb, CACHE, sums + j);
+        gemm_dots(heights, 1, k, a, lda, b + j * ldb, ldb, CACHE, NULL, 0, sums + j);
 }
 
 /* The same with a number of rows and a source that the compiler knows. */
-static void gemm_rows_dots(int heights, long n, long k, const dot_left *a, long lda, const ACT *b, long ldb,
-                           enum source from, float *sums)
+static void gemm_rows_dots(struct oa_gemm_state *s, int heights, long n, long k, const dot_left *a, long lda,
+                           const ACT *b, long ldb, enum source from)
 {
 #define ROWS(source, most, h)                                                                                          \
     case (source)*8 + (h):                                                                                             \
-        gemm_rows_transposed(h <= most ? h : 1, n, k, a, lda, b, ldb, source, sums);                                   \
+        gemm_rows_transposed(s, h <= most ? h : 1, n, k, a, lda, b, ldb, source);                                      \
         break;
     switch ((int)from * 8 + heights) {
         ROWS(CACHE, TOGETHER, 1)
@@ -191,7 +204,7 @@ static void gemm_row_dots(struct oa_gemm_state *s, const struct oa_gemm *g, int 
         long depth = g->k - p < ROW_ROOM ? g->k - p : ROW_ROOM;
         long lda;
         const dot_left *left = gemm_left(s, g, heights, depth, a + p * (g->ta ? g->lda : 1), &lda);
-        gemm_rows_dots(heights, n, depth, left, lda, b + p, g->ldb, from, s->c);
+        gemm_rows_dots(s, heights, n, depth, left, lda, b + p, g->ldb, from);
     }
 }
 
@@ -213,20 +226,59 @@ static void gemm_row(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT
     }
 }
 
+static long least_of(long a, long b)
+{
+    return a < b ? a : b;
+}
+
+/* How the rows of A meet a block of columns: so many that bring it from memory, then groups that find it in a cache. */
+struct groups {
+    long first, count;
+    long fetching; /* of the groups, that ask for the block behind */
+};
+
+static struct groups groups_of(const struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *b)
+{
+    bool there = s->fetched <= (const char *)b && (const char *)b < s->fetched_end;
+    bool many = s->looks_ahead && g->m >= MANY && g->ldb == g->k;
+    long most = from_memory(s) == ORDERED ? FIRST : TOGETHER;
+    struct groups x = { .first = many && there ? 0 : least_of(g->m, most) };
+    x.count = (g->m - x.first + TOGETHER - 1) / TOGETHER;
+    x.fetching = many ? least_of(x.count, 2) : 0;
+    return x;
+}
+
+/* All rows with n columns of C, from column j on. */
+static void gemm_block_apart(struct oa_gemm_state *s, const struct oa_gemm *g, long n, const ACT *a, const ACT *b,
+                             void *c, long j)
+{
+    const struct groups x = groups_of(s, g, b);
+    const long across = g->ta ? 1 : g->lda;
+    if (x.first) {
+        gemm_row_dots(s, g, (int)x.first, n, a, b, from_memory(s));
+        gemm_finish(g, x.first, n, s->c, c, j);
+    }
+    s->next = (const char *)(b + n * g->ldb);
+    if (x.fetching) {
+        s->fetched = s->next;
+        s->fetched_end = s->next + (size_t)(n * g->ldb) * sizeof *b;
+    }
+    for (long i = x.first, group = 0; group < x.count; group++) {
+        long heights = (g->m - i + x.count - group - 1) / (x.count - group);
+        s->lines = group < x.fetching ? (LINES + x.fetching - 1) / x.fetching : 0;
+        gemm_row_dots(s, g, (int)heights, n, a + i * across, b, CACHE);
+        gemm_finish(g, heights, n, s->c, c, i * g->ldc + j);
+        i += heights;
+    }
+    s->lines = 0;
+}
+
 /* Rows side by side, each with the bits that it has alone: a piece of B that was loaded multiplies several of them. */
 static void gemm_apart(struct oa_gemm_state *s, const struct oa_gemm *g, const ACT *a, const ACT *b, void *c)
 {
-    long together = g->tb && g->m > 1 && g->k * TOGETHER <= ROW_ROOM ? g->m : 0;
+    bool together = g->tb && g->m > 1 && g->k * TOGETHER <= ROW_ROOM;
     for (long j = 0; j < g->n && together; j += BLOCK_N)
-        for (long i = 0, heights; i < together; i += heights) {
-            long n = g->n - j < BLOCK_N ? g->n - j : BLOCK_N, most = TOGETHER;
-            enum source from = i == 0 ? from_memory(s) : CACHE;
-            if (from == ORDERED)
-                most = FIRST;
-            heights = together - i < most ? together - i : most;
-            gemm_row_dots(s, g, (int)heights, n, a + i * (g->ta ? 1 : g->lda), b + j * g->ldb, from);
-            gemm_finish(g, heights, n, s->c, c, i * g->ldc + j);
-        }
-    for (long i = together; i < g->m; i++)
+        gemm_block_apart(s, g, least_of(g->n - j, BLOCK_N), a, b + j * g->ldb, c, j);
+    for (long i = 0; i < g->m && !together; i++)
         gemm_row(s, g, a + i * (g->ta ? 1 : g->lda), b, c, i * g->ldc);
 }
