@@ -80,14 +80,16 @@ static long position_of(const struct oa_support *s, long blocks, long row)
 }
 
 /* Rows i0 … i1 − 1 and j0 … j1 − 1 of those kept see what their positions see in the whole, no tile is passed over or
- * taken in vain, and a range begins with what is seen or at 0. */
+ * taken in vain, a range begins with what is seen or at 0, and so many pairs are counted. */
 static void check_kept(const struct oa_support *s, const struct oa_attention_shape *kept, long blocks, long head,
                        const long at[4])
 {
-    struct oa_attention_shape whole = *kept;
+    struct oa_attention_shape whole = *kept, behind = *kept;
     const struct oa_support_functions *functions = oa_support_functions(s);
     bool any = false;
-    long low, high, first = kept->keys;
+    long low, high, first = kept->keys, pairs = 0;
+    behind.first = at[0];
+    behind.queries = at[1] - at[0];
     whole.keys = position_of(s, blocks, kept->keys);
     whole.summaries = 0;
     functions->range(s, kept, head, at[0], at[1], &low, &high);
@@ -98,11 +100,13 @@ static void check_kept(const struct oa_support *s, const struct oa_attention_sha
                              oa_support_visible(s, &whole, head, position_of(s, blocks, i), position_of(s, blocks, j)));
             assert_true(!seen || (j >= low && j < high));
             any |= seen && j >= at[2] && j < at[3];
+            pairs += seen && j <= i;
             first = seen ? smallest(first, j) : first;
         }
     }
     assert_int_equal(functions->empty(s, kept, head, at[0], at[1], at[2], at[3]), !any);
     assert_true(low == first || low == 0);
+    assert_true(at[0] == 0 || oa_support_pairs(s, &behind, head) == (double)pairs);
 }
 
 static void kept_rows_see_the_same(void **state)

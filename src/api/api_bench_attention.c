@@ -154,10 +154,7 @@ static void find_peak(struct bench *b)
     oa_log(b->c, 1, "measuring the peaks of the machine");
     oa_kernels_peak(b->c, &p);
     b->state = b->form.precision == OA_PRECISION_BF16 ? oa_peak_state(&p) : "";
-    if (b->form.precision == OA_PRECISION_BF16)
-        b->peak = 1e9 * (b->r->processor_time ? p.bf16.one : p.bf16.all);
-    else
-        b->peak = 1e9 * (b->r->processor_time ? p.f32.one : p.f32.all);
+    b->peak = oa_peak_flops(&p, b->form.precision, b->r->processor_time);
 }
 
 static enum oa_error prepare(struct bench *b)

@@ -183,9 +183,9 @@ static enum oa_error check(const struct report *r)
     long most = r->options->model_context - WARM_UP - STEPS;
     if (q->after < 0 || q->after > most)
         return oa_fail(r->c, OA_ARGUMENT,
-                       "%ld tokens before those that are timed do not fit: the context has %ld, and %d are timed "
-                       "(model.context)",
-                       q->after, r->options->model_context, WARM_UP + STEPS);
+                       "a context of %ld tokens has no room for %ld before those that are timed and %d that are; give "
+                       "--after from 0 to %ld, or a longer model.context",
+                       r->options->model_context, q->after, WARM_UP + STEPS, oa_max(0, most));
     for (int i = 0; i < q->sizes; i++)
         if (q->sequences[i] < 1 || q->sequences[i] > 4096)
             return oa_fail(r->c, OA_ARGUMENT, "%ld sequences side by side; there can be 1 to 4096", q->sequences[i]);
@@ -250,11 +250,12 @@ static void text(const struct report *r, int width, struct oa_text *out)
         add_row(r, &r->row[i], &t);
     oa_table_text(&t, width, out);
     oa_table_free(&t);
-    oa_text_printf(out,
-                   "\nBytes: the weights once for all sequences, what each keeps of its tokens as far as it is read, and "
-                   "activations, as counted. Floor: the longer of the time in which these threads read as many bytes "
-                   "that lie in a row, and of the step's arithmetic at the measured peak (%.0f GFLOP/s).\n",
-                   r->arithmetic * 1e-9);
+    oa_text_printf(
+        out,
+        "\nBytes: the weights once for all sequences, what each keeps of its tokens as far as it is read, and "
+        "activations, as counted. Floor: the longer of the time in which these threads read as many bytes "
+        "that lie in a row, and of the step's arithmetic at the measured peak (%.0f GFLOP/s).\n",
+        r->arithmetic * 1e-9);
 }
 
 static json_t *report_json(const struct report *r)

@@ -34,9 +34,9 @@ struct planning {
 static void measure_machine(struct planning *p)
 {
     oa_kernels_peak(p->c, &p->peak);
-    bool bf16 = p->options.train_precision == OA_PRECISION_BF16;
-    p->loads = bf16 && p->peak.loads.one > 0;
-    p->arithmetic = 1e9 * (p->loads ? p->peak.loads.all_median : bf16 ? p->peak.bf16.all : p->peak.f32.all);
+    enum oa_precision precision = p->options.train_precision;
+    p->loads = precision == OA_PRECISION_BF16 && p->peak.loads.one > 0;
+    p->arithmetic = p->loads ? 1e9 * p->peak.loads.all_median : oa_peak_flops(&p->peak, precision, false);
     p->traffic = 1e9 * p->peak.copy.all;
 }
 

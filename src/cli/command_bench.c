@@ -136,7 +136,7 @@ static const struct flag flags[] = {
     { .name = "attention",
       .argument = "SPEC",
       .help = "an attention to time; given once for each (default: all, which means every mechanism; with --decode "
-              "model.attention)" },
+              "model.attention, and all is none there)" },
     { .name = "lengths", .argument = "LIST", .fallback = "128,256,512,1024,2048", .help = "tokens of a sequence" },
     { .name = "tokens",
       .argument = "N",

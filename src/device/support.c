@@ -46,13 +46,30 @@ static long keys_seen(const struct oa_support *s, const struct oa_attention_shap
     return seen;
 }
 
-/* Queries behind others, as in decoding, are few. */
+/* Of the first n queries of a sequence. */
+static double pairs_until(const struct oa_support *s, const struct oa_attention_shape *a, long head, long n)
+{
+    struct oa_attention_shape whole = *a;
+    whole.queries = whole.keys = n;
+    whole.first = whole.summaries = 0;
+    return n > 0 ? oa_support_functions(s)->pairs(s, &whole, head) : 0;
+}
+
+/* Queries behind others, as in decoding: one is looked at by itself. Of more, what they see of the keys after the
+ * summaries is what the sequence that begins there has more with them than without them. */
 static double pairs_behind(const struct oa_support *s, const struct oa_attention_shape *a, long head)
 {
+    const struct oa_support_functions *f = oa_support_functions(s);
+    long past = a->first - a->summaries;
+    bool each = a->queries == 1 || f->row || !a->causal;
     double sum = 0;
-    for (long i = a->first; i < a->first + a->queries; i++)
+    for (long i = a->first; each && i < a->first + a->queries; i++)
         sum += (double)keys_seen(s, a, head, i);
-    return sum;
+    if (each)
+        return sum;
+    for (long j = 0; j < a->summaries; j++)
+        sum += (double)a->queries * f->visible(s, a, head, a->first, j);
+    return sum + pairs_until(s, a, head, past + a->queries) - pairs_until(s, a, head, past);
 }
 
 double oa_support_pairs(const struct oa_support *s, const struct oa_attention_shape *a, long head)

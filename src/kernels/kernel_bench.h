@@ -34,7 +34,8 @@ struct oa_peak {
 };
 void oa_kernels_peak(oa_context *c, struct oa_peak *out);
 
-/* FLOPs a second at which a step in that precision could run, of one core or of all threads. f64 counts as f32. */
+/* FLOPs a second at which a step in that precision could run, of one core or of all threads. f64 has half of
+ * f32's, since a vector holds half as many. */
 double oa_peak_flops(const struct oa_peak *p, enum oa_precision precision, bool one);
 
 /* AMX on a shared machine has two states, in which tiles are loaded at very different speeds: "fast" and "slow", by the

@@ -210,7 +210,7 @@ static void measure_bf16(oa_context *c, struct oa_peak *out)
 double oa_peak_flops(const struct oa_peak *p, enum oa_precision precision, bool one)
 {
     const struct oa_peak_rate *rate = precision == OA_PRECISION_BF16 ? &p->bf16 : &p->f32;
-    return 1e9 * (one ? rate->one : rate->all);
+    return 1e9 * (one ? rate->one : rate->all) / (precision == OA_PRECISION_F64 ? 2 : 1);
 }
 
 /* Loads are what a neighbour on the core's other thread slows down, to a quarter. */
