@@ -34,7 +34,7 @@ expect 0 explain softmax
 [ "$(wc -l <names)" -eq 24 ] || fail "there are $(wc -l <names) mechanisms in the list"
 for name in $(cat names) 'random+softmax'; do
     status=0
-    (ulimit -v 2000000 && timeout 60 "$orthant" explain "$name" --model.context 1048576 --threads 1) >out 2>err || status=$?
+    (ulimit -v 2000000 && timeout -k 5 60 "$orthant" explain "$name" --model.context 1048576 --threads 1) >out 2>err || status=$?
     if [ "$name" = bigbird ]; then
         [ $status -eq 1 ] || fail "explain bigbird at a million tokens ended with $status"
         says err 'too many to be counted'
