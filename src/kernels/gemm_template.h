@@ -37,6 +37,7 @@ static struct oa_gemm_state *gemm_open(oa_context *context, enum oa_precision p)
     s->b = s->a + a;
     s->c = s->b + b;
     s->looks_ahead = oa_context_cpu(context)->looks_ahead;
+    s->next = NULL;
     s->lines = 0;
     s->fetched = s->fetched_end = NULL;
     return s;

@@ -115,7 +115,7 @@ INLINE void gemm_dots_in_order(int heights, int rows, long k, const dot_left *a,
 {
     for (int i = 0; i < rows; i++) {
         v_float one[TOGETHER][DOTS];
-        gemm_dots_along(heights, 1, k, a, lda, b + i * ldb, ldb, false, NULL, 0, one);
+        gemm_dots_along(heights, 1, k, a, lda, b + i * ldb, ldb, false, (const char *)b, 0, one);
         for (int r = 0; r < heights; r++)
             sum[r][i] = one[r][0];
     }
@@ -142,10 +142,12 @@ INLINE void gemm_rows_transposed(struct oa_gemm_state *s, int heights, long n, l
 {
     float *sums = s->c;
     long j = 0, lines = from == CACHE ? s->lines : 0, step = k / DOT_W * lines * LINE;
-    for (; j + DOTS <= n; j += DOTS, s->next += step)
-        gemm_dots(heights, DOTS, k, a, lda, b + j * ldb, ldb, from, s->next, lines, sums + j);
+    const char *next = lines ? s->next : (const char *)b;
+    for (; j + DOTS <= n; j += DOTS, next += step)
+        gemm_dots(heights, DOTS, k, a, lda, b + j * ldb, ldb, from, next, lines, sums + j);
     for (; j < n; j++)
-        gemm_dots(heights, 1, k, a, lda, b + j * ldb, ldb, CACHE, NULL, 0, sums + j);
+        gemm_dots(heights, 1, k, a, lda, b + j * ldb, ldb, CACHE, next, 0, sums + j);
+    s->next = next;
 }
 
 /* The same with a number of rows and a source that the compiler knows. */
