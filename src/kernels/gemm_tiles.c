@@ -175,12 +175,6 @@ static void gemm_close(struct oa_gemm_state *s)
     oa_free(s);
 }
 
-static void gemm_part(struct oa_gemm_state *s, const struct oa_gemm *g, const struct oa_gemm_part *part, const void *a,
-                      const void *b, const void *packed, void *c)
-{
-    multiply_part(&s->room, g, part, a, b, packed, c);
-}
-
 static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c)
 {
     multiply_part(&s->room, g, &(struct oa_gemm_part){ 0, g->m, 0, g->n, 0 }, a, b, NULL, c);
@@ -194,10 +188,6 @@ void oa_kernels_tiles(struct oa_kernels *k)
     k->gemm_close = gemm_close;
     k->gemm_share = NULL;
     k->gemm = gemm;
-    k->gemm_packed_bytes = gemm_packed_bytes;
-    k->gemm_pack = gemm_pack;
-    k->gemm_part = gemm_part;
-    k->attention_tile = attention_tile;
-    k->attention_tile_gradient = attention_tile_gradient;
+    use_parts(k);
     k->gemm_name = "tiles in plain C";
 }

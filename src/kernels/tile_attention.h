@@ -320,3 +320,19 @@ static void attention_tile_gradient(struct oa_gemm_state *s, const struct oa_ker
 {
     differentiate(&s->room, k, x, g);
 }
+
+static void gemm_part(struct oa_gemm_state *s, const struct oa_gemm *g, const struct oa_gemm_part *part, const void *a,
+                      const void *b, const void *packed, void *c)
+{
+    multiply_part(&s->room, g, part, a, b, packed, c);
+}
+
+/* What works on packed operands. */
+static void use_parts(struct oa_kernels *k)
+{
+    k->gemm_packed_bytes = gemm_packed_bytes;
+    k->gemm_pack = gemm_pack;
+    k->gemm_part = gemm_part;
+    k->attention_tile = attention_tile;
+    k->attention_tile_gradient = attention_tile_gradient;
+}

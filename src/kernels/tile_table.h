@@ -60,12 +60,6 @@ static bool suits(const struct oa_gemm *g)
     return g->m >= LEAST_ROWS && g->k > 0 && !g->apart;
 }
 
-static void gemm_part(struct oa_gemm_state *s, const struct oa_gemm *g, const struct oa_gemm_part *part, const void *a,
-                      const void *b, const void *packed, void *c)
-{
-    multiply_part(&s->room, g, part, a, b, packed, c);
-}
-
 static void gemm(struct oa_gemm_state *s, const struct oa_gemm *g, const void *a, const void *b, void *c)
 {
     if (suits(g))
@@ -82,11 +76,7 @@ static void use_packed_products(struct oa_kernels *k, enum oa_isa isa, const cha
     k->gemm_close = gemm_close;
     k->gemm_share = gemm_share;
     k->gemm = gemm;
-    k->gemm_packed_bytes = gemm_packed_bytes;
-    k->gemm_pack = gemm_pack;
-    k->gemm_part = gemm_part;
-    k->attention_tile = attention_tile;
-    k->attention_tile_gradient = attention_tile_gradient;
+    use_parts(k);
     k->isa = isa;
     k->gemm_name = name;
 }

@@ -225,8 +225,21 @@ static void weigh_rows(long rows, long cols, const void *w, const void *x, long 
     long j = 0;
     for (; j + WEIGHED * W <= cols; j += WEIGHED * W)
         weigh_columns(rows, WEIGHED, W, w, from + j, ldx, to + j);
-    for (; j + W <= cols; j += W)
-        weigh_columns(rows, 1, W, w, from + j, ldx, to + j);
+#define REST(n)                                                                                                        \
+    case n:                                                                                                            \
+        weigh_columns(rows, n < WEIGHED ? n : 1, W, w, from + j, ldx, to + j);                                         \
+        break;
+    switch ((cols - j) / W) { /* heads of 32 or 48: as many sums at a time as there are */
+        REST(1)
+        REST(2)
+        REST(3)
+        REST(4)
+        REST(5)
+        REST(6)
+        REST(7)
+    }
+#undef REST
+    j += (cols - j) / W * W;
     if (j < cols)
         weigh_columns(rows, 1, cols - j, w, from + j, ldx, to + j);
 }
