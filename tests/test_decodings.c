@@ -215,14 +215,13 @@ static void rows_have_the_bits_of_one_alone(void **state)
 }
 
 /* The bits of a decoding alone, too. */
-static void rows_equal_one_decoding(void **state)
+static void check_one_decoding(enum oa_precision p)
 {
     static struct rig r;
     static float all[STEPS][ROWS * VOCABULARY], one[VOCABULARY];
     struct oa_decodings d;
     struct oa_decoding a;
-    (void)state;
-    open_rig(&r, "softmax", "pre", true, OA_PRECISION_F32, 2);
+    open_rig(&r, "softmax", "pre", true, p, 2);
     assert_int_equal(oa_decodings_open(r.model, ROWS, &d), OA_OK);
     assert_int_equal(oa_decoding_open(r.model, &a), OA_OK);
     begin(&r, &d, 0, ROWS);
@@ -238,6 +237,58 @@ static void rows_equal_one_decoding(void **state)
     }
     oa_decoding_close(&a);
     oa_decodings_close(&d);
+    close_rig(&r);
+}
+
+static void rows_equal_one_decoding(void **state)
+{
+    (void)state;
+    check_one_decoding(OA_PRECISION_F32);
+    check_one_decoding(OA_PRECISION_BF16);
+}
+
+/* ---- weights that change ---- */
+
+/* |a − b| as a share of |b|. */
+static double distance(const float *a, const float *b, long n)
+{
+    double difference = 0, size = 0;
+    for (long i = 0; i < n; i++) {
+        difference += pow((double)a[i] - (double)b[i], 2);
+        size += pow((double)b[i], 2);
+    }
+    return sqrt(difference / size);
+}
+
+static void decode(struct rig *r, int row, float *logits)
+{
+    struct oa_decoding a;
+    assert_int_equal(oa_decoding_open(r->model, &a), OA_OK);
+    oa_decoding_source(&a, r->source + row * SOURCE, r->words + row * SOURCE, r->lengths[row]);
+    for (int t = 0; t < STEPS; t++)
+        oa_decoding_read(&a, &r->tokens[row][t], 1, logits);
+    assert_ok(r->c, "decoding");
+    oa_decoding_close(&a);
+}
+
+/* What a device packed for one decoding is of no use to the next, after a step of training in between. */
+static void new_weights_are_read_by_the_next_decoding(void **state)
+{
+    static struct rig r;
+    static float whole[STEPS * VOCABULARY], logits[VOCABULARY], before[VOCABULARY];
+    const float *last = whole + (STEPS - 1) * VOCABULARY;
+    (void)state;
+    open_rig(&r, "softmax ; softmax", "pre", true, OA_PRECISION_BF16, 2);
+    decode(&r, 1, before);
+    whole_logits(&r, 1, whole);
+    assert_true(distance(before, last, VOCABULARY) < 0.03);
+    for (int i = 0; i < r.model->store.count; i++)
+        oa_store_draw_from(&r.model->store, r.model->store.parameter[i], 77);
+    oa_store_refresh_all(&r.model->store);
+    decode(&r, 1, logits);
+    whole_logits(&r, 1, whole);
+    assert_true(distance(logits, last, VOCABULARY) < 0.03);
+    assert_true(distance(logits, before, VOCABULARY) > 0.5);
     close_rig(&r);
 }
 
@@ -336,9 +387,9 @@ static void what_cannot_be_read_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_equal_the_whole),          cmocka_unit_test(rows_have_the_bits_of_one_alone),
-        cmocka_unit_test(rows_equal_one_decoding),        cmocka_unit_test(chosen_rows_go_on),
-        cmocka_unit_test(what_cannot_be_read_is_refused),
+        cmocka_unit_test(steps_equal_the_whole),   cmocka_unit_test(rows_have_the_bits_of_one_alone),
+        cmocka_unit_test(rows_equal_one_decoding), cmocka_unit_test(new_weights_are_read_by_the_next_decoding),
+        cmocka_unit_test(chosen_rows_go_on),       cmocka_unit_test(what_cannot_be_read_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

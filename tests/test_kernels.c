@@ -6,6 +6,7 @@
 #include "kernels/kernel_bench.h"
 #include "kernels/kernel_cases.h"
 
+#include "processors.h"
 #include "testing.h"
 
 #include <math.h>
@@ -214,18 +215,6 @@ static void fill_operand(const struct oa_kernels *k, void *x, long n, uint64_t s
         else
             ((float *)x)[i] = (float)value;
     }
-}
-
-/* On a processor that looks ahead, or on one that must be asked. */
-static struct oa_gemm_state *open_on(oa_context *context, const struct oa_kernels *k, bool looks_ahead)
-{
-    struct oa_cpu *cpu = (struct oa_cpu *)oa_context_cpu(context);
-    bool here = cpu->looks_ahead;
-    cpu->looks_ahead = looks_ahead;
-    struct oa_gemm_state *s = k->gemm_open(context, k->precision);
-    cpu->looks_ahead = here;
-    assert_non_null(s);
-    return s;
 }
 
 /* Rows of one product, and each by itself, with sums that were there before. */

@@ -4,6 +4,7 @@
  * for bit; what vectors that multiply pairs give and what the instruction is defined to; and that parts made with a
  * packed operand have the bits of the whole product. That they are right is for test_kernels.
  */
+#include "processors.h"
 #include "testing.h"
 
 #include "device/cpu/cpu.h"
@@ -282,6 +283,57 @@ static void parts_have_the_bits_of_the_whole(void **state)
         compare_parts(f, &f->pairs, 1);
 }
 
+/* ---- few rows, of weights that are packed ---- */
+
+enum { FEW_MOST = 33, FEW_ALL = 40 };
+
+/* The first rows of the whole, c[0], and behind them what was there before. */
+static void assert_first_rows(const struct fixture *f, const struct oa_gemm *g)
+{
+    size_t row = (size_t)g->ldc * (g->real_out ? sizeof(float) : sizeof(uint16_t)), bytes = (size_t)g->m * row;
+    const char *start = (const char *)f->start, *made = (const char *)f->c[1];
+    if (memcmp(f->c[0], made, bytes) != 0 || memcmp(made + bytes, start + bytes, row) != 0)
+        fail_msg("%ld rows x %ld x %ld, real %d: not the first rows of %d", g->m, g->n, g->k, g->real_out, FEW_ALL);
+}
+
+/* A ends where memory ends: rows that there are not must not be read. */
+static void multiply_few(struct fixture *f, const struct oa_kernels *k, struct oa_gemm g, struct oa_gemm_state *s)
+{
+    for (g.m = 1; g.m <= FEW_MOST; g.m++) {
+        size_t bytes = (size_t)(g.m * g.lda) * sizeof(uint16_t);
+        void *a = oa_alloc(f->context, bytes);
+        memcpy(a, f->a, bytes);
+        memcpy(f->c[1], f->start, MOST * sizeof(float));
+        k->gemm_part(s, &g, &(struct oa_gemm_part){ 0, g.m, 0, g.n, (unsigned long)g.m }, a, NULL, f->packed, f->c[1]);
+        assert_first_rows(f, &g);
+        oa_free(a);
+    }
+}
+
+static void compare_few(struct fixture *f, const struct oa_kernels *k)
+{
+    static const long sizes[][3] = { { FEW_ALL, 70, 64 }, { FEW_ALL, 100, 1700 }, { FEW_ALL, 33, 35 } };
+    fill(f, 11, false);
+    for (int i = 0; i < 3; i++)
+        for (int variant = 2; variant <= 6; variant += 4)
+            for (int looks_ahead = 0; looks_ahead < 2; looks_ahead++) {
+                struct oa_gemm g = gemm_of(sizes[i], variant, 0);
+                struct oa_gemm_state *s = open_on(f->context, k, looks_ahead);
+                multiply(f, k, &g, f->c[0]);
+                k->gemm_pack(&g, &(struct oa_gemm_part){ 0, g.k, 0, g.n, 0 }, f->b, f->packed);
+                multiply_few(f, k, g, s);
+                k->gemm_close(s);
+            }
+}
+
+static void few_rows_have_the_bits_of_many(void **state)
+{
+    struct fixture *f = *state;
+    compare_few(f, f->there ? &f->amx : &f->plain);
+    if (f->pairs_there)
+        compare_few(f, &f->pairs);
+}
+
 /* ---- the device ---- */
 
 /* What makes the products that a device's are compared with; in short forms the hardware, which has the same bits. */
@@ -343,6 +395,32 @@ static void devices_cut_without_changing_bits(void **state)
     oa_close(c);
 }
 
+/* Weights that stay packed, of which there are several pieces, for a row, for some and for many. */
+static void devices_read_packed_weights(void **state)
+{
+    struct fixture *f = *state;
+    static const long rows[] = { 1, 5, 32, 33, 300 };
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 3 });
+    struct oa_device d;
+    fill(f, 7, false);
+    open_device(f, c, &oa_device_cpu, &d);
+    struct oa_gemm g = gemm_of((const long[3]){ 1, 801, 190 }, 6, 0);
+    assert_int_equal(d.ops->weights_bytes(&d, &g), f->plain.gemm_packed_bytes(&g));
+    d.ops->pack_weights(&d, &g, f->b, f->packed);
+    for (int i = 0; i < 10; i++) { /* two products each, of other rows */
+        g = gemm_of((const long[3]){ rows[i / 2], 801, 190 }, i / 2 % 2 ? 6 : 2, 0);
+        f->a += i % 2;
+        multiply(f, judge(f), &g, f->c[0]);
+        memcpy(f->c[1], f->start, MOST * sizeof(float));
+        g.packed = true;
+        d.ops->gemm(&d, &g, f->a, f->packed, f->c[1]);
+        compare(f, &g, "whole and with packed weights");
+        f->a -= i % 2;
+    }
+    close_device(&d);
+    oa_close(c);
+}
+
 /* More columns than a strip of so much k has. */
 static void strips_have_the_bits_of_the_whole(void **state)
 {
@@ -397,7 +475,9 @@ int main(void)
         cmocka_unit_test(hardware_has_the_bits_of_plain_c_for_all_numbers),
         cmocka_unit_test(vectors_add_pairs_in_the_order_of_the_manual),
         cmocka_unit_test(parts_have_the_bits_of_the_whole),
+        cmocka_unit_test(few_rows_have_the_bits_of_many),
         cmocka_unit_test(devices_cut_without_changing_bits),
+        cmocka_unit_test(devices_read_packed_weights),
         cmocka_unit_test(strips_have_the_bits_of_the_whole),
         cmocka_unit_test(whole_numbers_are_exact),
     };

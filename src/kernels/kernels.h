@@ -41,6 +41,7 @@ struct oa_gemm {
     long apart;
     /* For gemm_part: k of the matrix that was packed, of which B is some steps of 32 (0: k). */
     long packed_k;
+    bool packed; /* for devices: B is what `pack_weights` made of it (operations.def) */
 };
 enum {
     OA_PANEL = 32,       /* rows of A or columns of B that products on tiles take at a time */

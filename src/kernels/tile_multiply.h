@@ -5,7 +5,10 @@
  */
 #include "kernels/tile_operands.h"
 
-enum { FINISHES_AT_ONCE = false }; /* multiply_pair takes the sums of the pair before to C */
+enum {
+    FINISHES_AT_ONCE = false, /* multiply_pair takes the sums of the pair before to C */
+    READS_WHOLE_TILES = true  /* also where there are fewer rows */
+};
 
 /* What is done while the tiles multiply costs next to nothing. */
 TILE_INLINE void multiply_pair(const struct tile_pair *x, const struct tile_finish *before)

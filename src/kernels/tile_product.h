@@ -32,7 +32,8 @@ enum {
     DEEP = OA_PART_DEPTH, /* most of k at a time */
     SHORT = 128,          /* k whose sums go straight to C */
     COLS = 768,           /* of a block with more k than DEEP, whose sums wait meanwhile */
-    GROUP = 16 << 10      /* bytes of the rows of A that stay in L1, beside a panel of B, sums and lines of C */
+    GROUP = 16 << 10,     /* bytes of the rows of A that stay in L1, beside a panel of B, sums and lines of C */
+    ASK = 8192            /* bytes of a packed B that are asked for before few rows read them */
 };
 
 /* ---- rooms of one worker: every number is written before it is read ---- */
@@ -44,7 +45,8 @@ struct tile_packed {
 };
 
 struct tile_room {
-    char *a, *b; /* packed: a block of A [ROWS, DEEP], one of B */
+    bool looks_ahead; /* oa_cpu has it */
+    char *a, *b;      /* packed: a block of A [ROWS, DEEP], one of B */
     struct tile_packed holds_a, holds_b;
     float *sums; /* of a block [ROWS, COLS], pair by pair */
     float *done; /* of two pairs of panels [2, 32, 32] */
@@ -149,11 +151,18 @@ static const char *plain_row(const struct tile_block *t, long i)
     return (const char *)(t->a.x + (t->i + i) * t->a.across + t->p);
 }
 
+/* Rows of the block, of the first on, that are read where they lie. */
+static long plain_rows(const struct tile_block *t)
+{
+    return !t->plain ? 0 : READS_WHOLE_TILES ? t->rows / STEP * STEP : t->rows;
+}
+
 /* Rows from i on of the block. */
 static void set_rows(struct tile_block *t, long i)
 {
     struct tile_rows *a = &t->pair.a;
-    bool plain = t->plain && t->rows - i >= STEP;
+    bool plain = i < plain_rows(t);
+    t->pair.rows = least(t->rows - i, STEP);
     a->at = plain ? plain_row(t, i) : t->room->a + (t->plain ? 0 : i / STEP) * steps_of(t->depth) * STEP_BYTES;
     a->row = plain ? 2 * t->a.across : 64;
     a->step = plain ? 2 * STEP : STEP_BYTES;
@@ -184,7 +193,7 @@ static void pack_left(const struct tile_block *t)
 {
     if (holds(t, &t->room->holds_a, t->i, t->rows))
         return;
-    long from = t->plain ? t->rows / STEP * STEP : 0;
+    long from = plain_rows(t);
     pack_panels(&t->a, t->i + from, t->rows - from, t->p, t->depth, t->room->a,
                 (size_t)steps_of(t->depth) * STEP_BYTES);
 }
@@ -204,7 +213,7 @@ static void fetch_with(struct tile_block *t, long i, long j)
     if (t->packed) {
         t->come = i + STEP;
         x->fetched = j == 0 ? STEP : 0;
-        x->right = x->b + packed_steps(t->g) * STEP_BYTES + i / STEP * x->steps * x->lines * 64;
+        x->right = x->b + x->next_panel + i / STEP * x->steps * x->lines * 64;
     }
     if (!t->plain || t->come + x->fetched > t->rows)
         x->fetched = 0;
@@ -221,7 +230,7 @@ static void begin_finish(struct tile_block *t, long i, long j, const float *done
     struct tile_finish *f = &t->finish;
     long size = g->real_out ? sizeof(float) : sizeof(uint16_t);
     f->sums = done;
-    f->rows = least(t->rows - i, STEP);
+    f->rows = t->pair.rows;
     f->cols = least(t->cols - j, STEP);
     f->c = (char *)t->c + ((t->i + i) * g->ldc + t->j + j) * size;
 }
@@ -313,6 +322,8 @@ static long block_rows(const struct tile_block *t)
 static long block_cols(const struct tile_block *t)
 {
     long depth = least(t->g->k, DEEP), most = t->g->k > DEEP ? COLS : LONG_MAX;
+    if (t->pair.few && !READS_WHOLE_TILES && t->g->k > DEEP)
+        return STEP; /* the slices of a panel lie one after the other */
     long cols = (long)(b_bytes / STEP_BYTES) / (steps_of(depth) + !depth) * STEP;
     return t->packed ? most : least(most, cols);
 }
@@ -332,6 +343,9 @@ static void multiply_part(struct tile_room *room, const struct oa_gemm *g, const
     t.a = tile_operand(g, false, a);
     t.b = tile_operand(g, true, b);
     t.plain = reads_plain(&t.a, g->k);
+    t.pair.few = packed && part->rows <= STEP;
+    t.pair.ask = room->looks_ahead ? 0 : ASK;
+    t.pair.next_panel = packed_steps(g) * STEP_BYTES;
     t.finish.real = g->real_out;
     t.finish.add = g->accumulate;
     t.finish.next = (size_t)g->ldc * (g->real_out ? sizeof(float) : sizeof(uint16_t));

@@ -33,6 +33,7 @@ static struct oa_gemm_state *gemm_open(oa_context *c, enum oa_precision p)
     if (memory) {
         s->context = c;
         s->room = tile_room(memory);
+        s->room.looks_ahead = oa_context_cpu(c)->looks_ahead;
         oa_kernels_unpacked(&s->other, p, oa_context_isa(c), oa_context_cpu(c));
         s->other_state = s->other.gemm_open(c, p);
     }

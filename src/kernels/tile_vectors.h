@@ -20,6 +20,7 @@
 
 enum {
     FINISHES_AT_ONCE = true, /* multiply_pair takes its own sums to C, out of the registers */
+    READS_WHOLE_TILES = false,
     SUMS_TALL = 8
 };
 
@@ -29,6 +30,14 @@ struct vector_block {
     const char *a, *b, *beside;
     long row, a_step, b_row, b_step, steps;
 };
+
+/* A number that compilers do not know: they would unroll the loop, and load in another order. A processor that looks
+ * ahead does so along lines that are read in their order. */
+INLINE int unknown(int n)
+{
+    __asm__("" : "+r"(n));
+    return n;
+}
 
 /* Sums of four rows by one or two vectors, each by its name: compilers keep an array in memory before and behind the
  * loop. */
@@ -51,34 +60,40 @@ INLINE void clear_four(struct sums_of_four *s)
 #undef CLEAR
 }
 
-/* s += the products of a word of each row with a row of B. */
-INLINE void add_four(int wide, const char *a, long row, __m512bh first, __m512bh second, struct sums_of_four *s){
+/* The sums of one of the two vectors += the products of a word of each of so many rows with a row of B. */
+INLINE void add_four(int heights, bool right, const char *a, long row, __m512bh b, struct sums_of_four *s)
+{
 #define ADD(i)                                                                                                         \
-    {                                                                                                                  \
+    if (i < heights) {                                                                                                 \
         __m512bh pair = pair_of(a + i * row);                                                                          \
-        s->left##i = _mm512_dpbf16_ps(s->left##i, pair, first);                                                        \
-        if (wide == 2)                                                                                                 \
-            s->right##i = _mm512_dpbf16_ps(s->right##i, pair, second);                                                 \
+        if (right)                                                                                                     \
+            s->right##i = _mm512_dpbf16_ps(s->right##i, pair, b);                                                      \
+        else                                                                                                           \
+            s->left##i = _mm512_dpbf16_ps(s->left##i, pair, b);                                                        \
     }
     EACH_OF_FOUR(ADD)
 #undef ADD
 }
 
-INLINE void add_to_four(const float *from, struct sums_of_four *s)
+INLINE void add_to_four(int heights, const float *from, struct sums_of_four *s)
 {
 #define ADD(i)                                                                                                         \
-    s->left##i = _mm512_add_ps(s->left##i, _mm512_loadu_ps(from + i * STEP));                                          \
-    s->right##i = _mm512_add_ps(s->right##i, _mm512_loadu_ps(from + i * STEP + STRIP));
+    if (i < heights) {                                                                                                 \
+        s->left##i = _mm512_add_ps(s->left##i, _mm512_loadu_ps(from + i * STEP));                                      \
+        s->right##i = _mm512_add_ps(s->right##i, _mm512_loadu_ps(from + i * STEP + STRIP));                            \
+    }
     EACH_OF_FOUR(ADD)
 #undef ADD
 }
 
-INLINE void put_four(int wide, const struct sums_of_four *s, float *to, long next)
+INLINE void put_four(int heights, int wide, const struct sums_of_four *s, float *to, long next)
 {
 #define PUT(i)                                                                                                         \
-    _mm512_storeu_ps((float *)((char *)to + i * next), s->left##i);                                                    \
-    if (wide == 2)                                                                                                     \
-        _mm512_storeu_ps((float *)((char *)to + i * next) + STRIP, s->right##i);
+    if (i < heights) {                                                                                                 \
+        _mm512_storeu_ps((float *)((char *)to + i * next), s->left##i);                                                \
+        if (wide == 2)                                                                                                 \
+            _mm512_storeu_ps((float *)((char *)to + i * next) + STRIP, s->right##i);                                   \
+    }
     EACH_OF_FOUR(PUT)
 #undef PUT
 }
@@ -102,19 +117,52 @@ INLINE void finish_four(const struct tile_finish *f, long first, bool real, bool
 #undef FINISH
 }
 
-/* s = A·B, eight rows by two vectors. */
-INLINE void make_eight(const struct vector_block *x, struct sums_of_four *s, struct sums_of_four *below)
+/* One of the two vectors of sums += a tile of A, of which there are so many rows, times one of B. This is read in the
+ * order of memory, and what lies so many bytes ahead is asked for. */
+INLINE void add_tile(int heights, long ask, bool right, const char *a, long row, const char *b, long b_row,
+                     struct sums_of_four *s, struct sums_of_four *below)
+{
+#define ADD(p)                                                                                                         \
+    {                                                                                                                  \
+        if (ask)                                                                                                       \
+            fetch(b + (p)*b_row + ask);                                                                                \
+        __m512bh pairs = (__m512bh)_mm512_loadu_si512(b + (p)*b_row);                                                  \
+        add_four(heights, right, a + 4 * (p), row, pairs, s);                                                          \
+        add_four(heights - 4, right, a + 4 * (p) + 4 * row, row, pairs, below);                                        \
+    }
+    for (int n = unknown(STRIP / 4); n > 0; n--, a += 16, b += 4 * b_row) {
+        ADD(0)
+        ADD(1)
+        ADD(2)
+        ADD(3)
+    }
+#undef ADD
+}
+
+/* s = A·B, up to eight rows by two vectors, and what is `from` rows of 32. */
+INLINE void make_sums(int heights, long ask, const struct vector_block *x, const float *from, struct sums_of_four *s,
+                      struct sums_of_four *below)
 {
     const char *a = x->a, *b = x->b, *beside = x->beside;
-    const long row = x->row, a_step = x->a_step - 4 * STRIP, b_row = x->b_row, b_step = x->b_step - STRIP * b_row;
+    const long row = x->row, a_step = x->a_step, b_row = x->b_row, b_step = x->b_step;
     clear_four(s);
     clear_four(below);
-    for (long n = x->steps; n > 0; n--, a += a_step, b += b_step, beside += b_step)
-        for (int p = 0; p < STRIP; p++, a += 4, b += b_row, beside += b_row) {
-            __m512bh first = (__m512bh)_mm512_loadu_si512(b), second = (__m512bh)_mm512_loadu_si512(beside);
-            add_four(2, a, row, first, second, s);
-            add_four(2, a + 4 * row, row, first, second, below);
-        }
+    for (long n = x->steps; n > 0; n--, a += a_step, b += b_step, beside += b_step) {
+        add_tile(heights, ask, false, a, row, b, b_row, s, below);
+        add_tile(heights, ask, true, a, row, beside, b_row, s, below);
+    }
+    if (from) {
+        add_to_four(heights, from, s);
+        add_to_four(heights - 4, from + 4 * STEP, below);
+    }
+}
+
+INLINE void multiply_rows(int heights, long ask, const struct vector_block *x, const float *from, float *to, long next)
+{
+    struct sums_of_four s, below;
+    make_sums(heights, ask, x, from, &s, &below);
+    put_four(heights, 2, &s, to, next);
+    put_four(heights - 4, 2, &below, (float *)((char *)to + 4 * next), next);
 }
 
 /* Functions of their own, in which all that the loop needs is in registers. Eight rows of 32 sums, or sixteen of 16, go
@@ -122,14 +170,31 @@ INLINE void make_eight(const struct vector_block *x, struct sums_of_four *s, str
 __attribute__((noinline)) static void multiply_wide(const struct vector_block *x, const float *from, float *to,
                                                     long next)
 {
-    struct sums_of_four s, below;
-    make_eight(x, &s, &below);
-    if (from) {
-        add_to_four(from, &s);
-        add_to_four(from + 4 * STEP, &below);
+    multiply_rows(SUMS_TALL, 0, x, from, to, next);
+}
+
+/* Of up to eight rows. */
+__attribute__((noinline)) static void multiply_few(int heights, long ask, const struct vector_block *x,
+                                                   const float *from, float *to, long next)
+{
+#define HEIGHT(h)                                                                                                      \
+    case (h):                                                                                                          \
+        if (ask)                                                                                                       \
+            multiply_rows(h, ask, x, from, to, next);                                                                  \
+        else                                                                                                           \
+            multiply_rows(h, 0, x, from, to, next);                                                                    \
+        break;
+    switch (heights) {
+        HEIGHT(1)
+        HEIGHT(2)
+        HEIGHT(3)
+        HEIGHT(4)
+        HEIGHT(5)
+        HEIGHT(6)
+        HEIGHT(7)
+        HEIGHT(8)
     }
-    put_four(2, &s, to, next);
-    put_four(2, &below, (float *)((char *)to + 4 * next), next);
+#undef HEIGHT
 }
 
 __attribute__((noinline)) static void multiply_narrow(const struct vector_block *x, float *to, long next)
@@ -142,10 +207,10 @@ __attribute__((noinline)) static void multiply_narrow(const struct vector_block 
         for (int p = 0; p < STRIP; p++, a += 4, b += x->b_row) {
             __m512bh first = (__m512bh)_mm512_loadu_si512(b);
             for (int i = 0; i < 4; i++)
-                add_four(1, a + 4 * i * x->row, x->row, first, first, &s[i]);
+                add_four(4, false, a + 4 * i * x->row, x->row, first, &s[i]);
         }
     for (int i = 0; i < 4; i++)
-        put_four(1, &s[i], (float *)((char *)to + 4 * i * next), next);
+        put_four(4, 1, &s[i], (float *)((char *)to + 4 * i * next), next);
 }
 
 INLINE void finish_eight(const struct tile_finish *f, long first, bool real, bool add, const struct sums_of_four *s,
@@ -160,11 +225,7 @@ __attribute__((noinline)) static void multiply_to_c(const struct vector_block *x
                                                     const struct tile_finish *f, long first)
 {
     struct sums_of_four s, below;
-    make_eight(x, &s, &below);
-    if (from) {
-        add_to_four(from, &s);
-        add_to_four(from + 4 * STEP, &below);
-    }
+    make_sums(SUMS_TALL, 0, x, from, &s, &below);
     if (!f->real)
         finish_eight(f, first, false, false, &s, &below);
     else if (f->add)
@@ -184,26 +245,51 @@ INLINE void fetch_beside(const struct tile_pair *x, long first, long last)
     }
 }
 
-/* Sums of the last step of k go to C, of as many rows as there are. What comes is fetched, a part beside each eight
- * rows: a core waits for memory with no more than so many lines under way. */
+INLINE struct vector_block pair_block(const struct tile_pair *x, long i)
+{
+    return (struct vector_block){
+        x->a.at + i * x->a.row, x->b, x->b + TILE_BYTES, x->a.row, x->a.step, 64, STEP_BYTES, x->steps
+    };
+}
+
+/* Bytes ahead of B that a group of few rows asks for: the first meets B as it comes from memory, the second asks for
+ * the next panel meanwhile. */
+static long asked_by(const struct tile_pair *x, long group)
+{
+    return !x->few || group > 1 ? 0 : group == 1 ? x->next_panel : x->ask;
+}
+
+/* As many rows as there are, in groups of like size: a small one would wait for what it asks for. */
+static void multiply_few_rows(const struct tile_pair *x, const struct tile_finish *finish)
+{
+    long groups = (x->rows + SUMS_TALL - 1) / SUMS_TALL;
+    for (long i = 0, n = 0, heights; n < groups; n++, i += heights) {
+        const struct vector_block v = pair_block(x, i);
+        heights = (x->rows - i + groups - n - 1) / (groups - n);
+        multiply_few((int)heights, asked_by(x, n), &v, x->from ? x->from + i * STEP : NULL,
+                     (float *)((char *)x->to + i * x->next), x->next);
+        if (finish->rows)
+            finish_rows(finish, i, heights);
+    }
+}
+
+/* Sums of the last step of k go to C. What comes is fetched, a part beside each eight rows: a core waits for memory
+ * with no more than so many lines under way. */
 static void multiply_pair(const struct tile_pair *x, const struct tile_finish *finish)
 {
     enum { PARTS = STEP / SUMS_TALL };
-    struct vector_block v = { .b = x->b,
-                              .beside = x->b + TILE_BYTES,
-                              .row = x->a.row,
-                              .a_step = x->a.step,
-                              .b_row = 64,
-                              .b_step = STEP_BYTES,
-                              .steps = x->steps };
+    if (x->few || x->rows < STEP) {
+        multiply_few_rows(x, finish);
+        return;
+    }
     for (long n = 0; n < PARTS; n++) {
         long i = n * SUMS_TALL;
         const float *from = x->from ? x->from + i * STEP : NULL;
+        const struct vector_block v = pair_block(x, i);
         fetch_beside(x, n * x->steps / PARTS, (n + 1) * x->steps / PARTS);
-        v.a = x->a.at + i * x->a.row;
         if (finish->rows == 0)
             multiply_wide(&v, from, (float *)((char *)x->to + i * x->next), x->next);
-        else if (i < finish->rows)
+        else
             multiply_to_c(&v, from, finish, i);
     }
 }

@@ -11,7 +11,8 @@ enum { ROWS = 64 }; /* of logits that exist at a time: a large vocabulary would 
 const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tensor *hidden, long first, long rows)
 {
     struct oa_device *d = m->device;
-    const struct oa_parameter *w = m->classifier ? m->classifier : m->embedding, *b = m->classifier_bias;
+    struct oa_parameter *w = m->classifier ? m->classifier : m->embedding;
+    const struct oa_parameter *b = m->classifier_bias;
     struct oa_gemm g = { .m = rows,
                          .n = w->dim[0],
                          .k = hidden->cols,
@@ -22,8 +23,9 @@ const void *oa_model_logits(oa_tape *t, const struct oa_model *m, const oa_tenso
                          .real_out = true,
                          .apart = t->apart };
     void *logits = oa_tape_take(t, (size_t)(rows * g.n) * d->numbers.real_size);
+    const void *weights = oa_weights(t, w, &g);
     if (logits)
-        d->ops->gemm(d, &g, oa_act_at(d, hidden->data, first * hidden->ld), w->act, logits);
+        d->ops->gemm(d, &g, oa_act_at(d, hidden->data, first * hidden->ld), weights, logits);
     for (long i = 0; logits && b && i < rows; i++)
         d->ops->axpy(d, g.n, 1, b->value, oa_real_at(d, logits, i * g.n));
     return logits;

@@ -44,16 +44,16 @@ oa_tensor *oa_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa
     if (!l)
         return NULL;
     *l = (struct linear){ x, y, w, b };
-    d->ops->gemm(d,
-                 &(struct oa_gemm){ .m = x->rows,
-                                    .n = y->cols,
-                                    .k = x->cols,
-                                    .lda = x->ld,
-                                    .ldb = x->cols,
-                                    .ldc = y->ld,
-                                    .tb = true,
-                                    .apart = t->apart },
-                 x->data, w->act, y->data);
+    struct oa_gemm g = { .m = x->rows,
+                         .n = y->cols,
+                         .k = x->cols,
+                         .lda = x->ld,
+                         .ldb = x->cols,
+                         .ldc = y->ld,
+                         .tb = true,
+                         .apart = t->apart };
+    const void *weights = oa_weights(t, w, &g);
+    d->ops->gemm(d, &g, x->data, weights, y->data);
     if (b)
         d->ops->add_bias(d, y->rows, y->cols, b->value, y->data, y->ld);
     oa_record(t, linear_backward, l);
@@ -123,13 +123,13 @@ oa_tensor *oa_head_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, stru
         return NULL;
     *l = (struct head_linear){ x, y, w, b, slice, first };
     long heads = slice ? w->dim[0] : 1, in = w->dim[2], out = y->cols / heads;
+    struct oa_gemm g = {
+        .m = x->rows, .n = out, .k = in, .lda = x->ld, .ldb = in, .ldc = y->ld, .tb = true, .apart = t->apart
+    };
+    const void *weights = slice ? w->act : oa_weights(t, w, &g);
     for (long h = 0; h < heads; h++)
-        d->ops->gemm(
-            d,
-            &(struct oa_gemm){
-                .m = x->rows, .n = out, .k = in, .lda = x->ld, .ldb = in, .ldc = y->ld, .tb = true, .apart = t->apart },
-            oa_act_at(d, x->data, input_column(l, h)), oa_act_at(d, w->act, h * out * in),
-            oa_act_at(d, y->data, h * out));
+        d->ops->gemm(d, &g, oa_act_at(d, x->data, input_column(l, h)), oa_act_at(d, weights, h * out * in),
+                     oa_act_at(d, y->data, h * out));
     if (b)
         d->ops->add_bias(d, y->rows, y->cols, b->value, y->data, y->ld);
     oa_record(t, head_linear_backward, l);

@@ -41,13 +41,15 @@ struct oa_parameter {
      * under the name that ends in .weight instead of .transform. NULL: it is in files what it is here. */
     enum oa_error (*expand)(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out);
     long expanded[2];
-    uint64_t seed;      /* that the values were drawn from; the store's own unless oa_store_draw_from was asked */
-    const char *source; /* for `fill`: the name of a file; borrowed */
-    char stream[160];   /* name of the random stream; default "init/" + name */
-    void *value;        /* real [count] */
-    void *act;          /* act [count], equal to value (f32, f64: the same memory); only with `matrix` */
-    void *gradient;     /* real [count]; NULL when frozen */
-    void *change;       /* real [count]: what a step gathers for its move, zeroed with the gradients; only if moving */
+    uint64_t seed;         /* that the values were drawn from; the store's own unless oa_store_draw_from was asked */
+    const char *source;    /* for `fill`: the name of a file; borrowed */
+    char stream[160];      /* name of the random stream; default "init/" + name */
+    void *value;           /* real [count] */
+    void *act;             /* act [count], equal to value (f32, f64: the same memory); only with `matrix` */
+    void *packed;          /* the same in the order of pack_weights (operations.def); NULL: never made */
+    unsigned long packing; /* the store's number of packings when that was made */
+    void *gradient;        /* real [count]; NULL when frozen */
+    void *change; /* real [count]: what a step gathers for its move, zeroed with the gradients; only if moving */
 };
 
 struct oa_store {
@@ -68,6 +70,8 @@ struct oa_store {
      * recorded failure. Of moments that are apart. */
     const void *(*whole)(void *argument, int moment);
     void *whole_argument;
+    struct oa_arena packed; /* weights that decoding reads */
+    unsigned long packings;
 };
 
 void oa_store_init(struct oa_store *s, struct oa_device *d);
@@ -90,6 +94,8 @@ enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64
 /* Draws the first values of a parameter again, from another seed than the store's. */
 enum oa_error oa_store_draw_from(struct oa_store *s, struct oa_parameter *p, uint64_t seed);
 void oa_store_zero_gradients(struct oa_store *s); /* and changes */
+/* Decoding begins: values may have changed since weights were packed, and each is packed again when it is wanted. */
+void oa_store_repack(struct oa_store *s);
 
 /* ---- tensors and the tape ------------------------------------------------------------------------------------- */
 
@@ -124,6 +130,7 @@ struct oa_tape {
     int layer;               /* its number, or -1 */
     struct oa_state *state;  /* decoding: what ops keep between calls; NULL = sequences are whole */
     long apart;              /* not 0: linear maps give each so many rows, a sequence, the bits that they have alone */
+    struct oa_store *packs;  /* decoding: linear maps read the weights of this store packed; NULL = as they are */
 };
 
 void oa_tape_init(oa_tape *t, struct oa_device *d);
@@ -227,6 +234,9 @@ void oa_row_positions(const struct oa_horizon *h, long tokens, long rows, int32_
 
 /* ---- operations ----------------------------------------------------------------------------------------------- */
 
+/* B of the product g with a parameter, [n, k]: its act copy, or where the tape packs weights what the device made of
+ * that, which g is told. */
+const void *oa_weights(oa_tape *t, struct oa_parameter *w, struct oa_gemm *g);
 /* y = x Wᵀ + b. W [out, in] (matrix), b [out] or NULL. Frozen W gets no gradient, x does. */
 oa_tensor *oa_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b);
 /* A linear map of each head: y[:, h·out … ] = in_h W[h]ᵀ + b[h], W [H, out, in]; in_h = all of x, or with `slice` the

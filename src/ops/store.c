@@ -12,6 +12,7 @@ void oa_store_init(struct oa_store *s, struct oa_device *d)
 {
     *s = (struct oa_store){ .context = d->context, .device = d };
     oa_device_arena(&s->arena, d);
+    oa_device_arena(&s->packed, d);
 }
 
 void oa_store_free(struct oa_store *s)
@@ -20,6 +21,7 @@ void oa_store_free(struct oa_store *s)
         oa_free(s->parameter[i]);
     oa_free(s->parameter);
     oa_arena_free(&s->arena);
+    oa_arena_free(&s->packed);
     *s = (struct oa_store){ 0 };
 }
 
@@ -282,4 +284,27 @@ enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64
 void oa_store_zero_gradients(struct oa_store *s)
 {
     s->device->ops->zero(s->device, (size_t)s->live * s->device->numbers.real_size, s->gradients);
+}
+
+/* ---- weights of decoding ---- */
+
+void oa_store_repack(struct oa_store *s)
+{
+    s->packings++;
+}
+
+const void *oa_weights(oa_tape *t, struct oa_parameter *w, struct oa_gemm *g)
+{
+    struct oa_store *s = t->packs;
+    struct oa_device *d = t->device;
+    size_t bytes = s ? d->ops->weights_bytes(d, g) : 0;
+    if (bytes && !w->packed)
+        w->packed = oa_arena_take(&s->packed, bytes);
+    if (!bytes || !w->packed)
+        return w->act;
+    if (w->packing != s->packings)
+        d->ops->pack_weights(d, g, w->act, w->packed);
+    w->packing = s->packings;
+    g->packed = true;
+    return w->packed;
 }

@@ -60,6 +60,8 @@ static inline size_t oa_band_shared_bytes(const struct oa_band *a)
  * is not made so. */
 size_t oa_packed_bytes(const struct oa_device *d, const struct oa_gemm *g);
 void oa_packed_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *b, void *c);
+/* With a B that pack_weights made. */
+void oa_weights_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *packed, void *c);
 
 /* cpu_pieces.c: whether the engine runs over the pieces of the support; the two passes. For the plan device: the bytes
  * of their copies, taken of the device's scratch and given back; oa_tiles_pairs over the pieces. */

@@ -105,6 +105,10 @@ void oa_cpu_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, co
 {
     if (g->m == 0 || g->n == 0)
         return;
+    if (g->packed) {
+        oa_weights_gemm(d, g, a, b, c);
+        return;
+    }
     if (g->apart > 1) {
         struct cut pieces = { .d = d, .g = g, .a = a, .b = b, .c = c };
         oa_parallel(d->context, oa_blocks(g->m, g->apart), piece, &pieces);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Matrix products for units that read packed operands: all workers pack B, then all make blocks of C from it. A product
- * that has many columns is made in strips of them, whose B stays in the caches. What is cut, and how, depends on the
- * shape only; the bits do not even depend on that. */
+ * that has many columns is made in strips of them, whose B stays in the caches. Weights that decoding reads for each
+ * token are packed once before. What is cut, and how, depends on the shape only; the bits do not even depend on that.
+ */
 #include "device/cpu/cpu.h"
 
 #define ITEM_WORK 20e6 /* multiply-adds worth an item */
@@ -15,7 +16,10 @@ enum {
     LEAST_ROWS = 128,
     LEAST_COLS = 256,
     MAX_ITEMS = 16,
-    WORTH = 1 << 20 /* bytes packed again and again without this */
+    WORTH = 1 << 20,        /* bytes packed again and again without this */
+    FEW_ITEMS = 8,          /* of a product of few rows at most, for which units may have to pack the rows each time */
+    MOST_BYTES = 1 << 20,   /* of B in such an item, however many items */
+    LEAST_BYTES = 128 << 10 /* and in each */
 };
 
 /* Columns of a strip. */
@@ -48,12 +52,13 @@ struct packed {
     const void *a, *b;
     void *c, *packed;
     long rows, cols, across; /* of a block of one item; blocks from left to right */
+    unsigned long product;   /* its number, where what is packed of A is kept for the next item */
 };
 
 static struct oa_gemm_part part_of(const struct packed *t, long item, long rows, long cols)
 {
     long i = item / t->across * t->rows, j = item % t->across * t->cols;
-    return (struct oa_gemm_part){ i, oa_min(t->rows, rows - i), j, oa_min(t->cols, cols - j), 0 };
+    return (struct oa_gemm_part){ i, oa_min(t->rows, rows - i), j, oa_min(t->cols, cols - j), t->product };
 }
 
 static void pack_item(void *argument, long item, const struct oa_worker *worker)
@@ -113,4 +118,38 @@ void oa_packed_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a,
         multiply_strip(&t);
     }
     oa_arena_release(&d->scratch, mark);
+}
+
+/* ---- weights that stay packed ---- */
+
+size_t oa_cpu_weights_bytes(struct oa_device *d, const struct oa_gemm *g)
+{
+    return d->cpu->kernels.gemm_part ? d->cpu->kernels.gemm_packed_bytes(g) : 0;
+}
+
+void oa_cpu_pack_weights(struct oa_device *d, const struct oa_gemm *g, const void *b, void *packed)
+{
+    pack_strip(&(struct packed){ .d = d, .g = g, .b = b, .packed = packed });
+}
+
+/* B is read once, by all workers, each a piece of it in a row. */
+static void multiply_few(struct packed *t)
+{
+    const struct oa_gemm *g = t->g;
+    long column = 2 * oa_max(1, g->k), least = oa_max(1, LEAST_BYTES / column / OA_PANEL) * OA_PANEL;
+    long cols = oa_round_up(oa_blocks(g->n, FEW_ITEMS), OA_PANEL);
+    t->rows = OA_PANEL;
+    t->cols = oa_max(least, oa_min(cols, MOST_BYTES / column / OA_PANEL * OA_PANEL));
+    t->across = oa_blocks(g->n, t->cols);
+    t->product = ++t->d->cpu->products;
+    oa_parallel(t->d->context, t->across, multiply_item, t);
+}
+
+void oa_weights_gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, const void *packed, void *c)
+{
+    struct packed t = { .d = d, .g = g, .a = a, .packed = (void *)packed, .c = c };
+    if (g->m <= OA_PANEL)
+        multiply_few(&t);
+    else
+        multiply_strip(&t);
 }

@@ -127,6 +127,18 @@ static void gemm(struct oa_device *d, const struct oa_gemm *g, const void *a, co
     work(d, 2 * m * n * k, act(d, m * k + k * n) + out);
 }
 
+/* What is packed for decoding is no part of a plan. */
+static size_t weights_bytes(struct oa_device *d, const struct oa_gemm *g)
+{
+    (void)d, (void)g;
+    return 0;
+}
+
+static void pack_weights(struct oa_device *d, const struct oa_gemm *g, const void *b, void *packed)
+{
+    (void)d, (void)g, (void)b, (void)packed;
+}
+
 static void add_bias(struct oa_device *d, long rows, long cols, const void *bias, void *y, long ldy)
 {
     (void)bias, (void)y, (void)ldy;
@@ -599,6 +611,8 @@ const struct oa_device_ops oa_device_plan = {
     .real_from_act = convert,
     .add = map3,
     .gemm = gemm,
+    .weights_bytes = weights_bytes,
+    .pack_weights = pack_weights,
     .add_bias = add_bias,
     .column_sums = column_sums,
     .gelu = map2,

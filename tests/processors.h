@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What products do on processors that are not at hand. */
+#ifndef ORTHANT_TEST_PROCESSORS_H
+#define ORTHANT_TEST_PROCESSORS_H
+
+#include "testing.h"
+
+#include "kernels/kernels.h"
+
+/* On a processor that looks ahead, or on one that must be asked. */
+static struct oa_gemm_state *open_on(oa_context *context, const struct oa_kernels *k, bool looks_ahead)
+{
+    struct oa_cpu *cpu = (struct oa_cpu *)oa_context_cpu(context);
+    bool here = cpu->looks_ahead;
+    cpu->looks_ahead = looks_ahead;
+    struct oa_gemm_state *s = k->gemm_open(context, k->precision);
+    cpu->looks_ahead = here;
+    assert_non_null(s);
+    return s;
+}
+
+#endif
