@@ -83,6 +83,8 @@ enum oa_error oa_bench_peak(oa_context *c, const struct oa_output *out)
     OA_TRY(oa_status(c));
     oa_kernels_peak(c, &p);
     OA_TRY(oa_status(c));
+    if (oa_stop_requested(c))
+        return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d", oa_stop_requested(c));
     oa_text_init(&t, c);
     if (oa_wants_json(out))
         oa_json_add(&t, peak_json(c, &p));

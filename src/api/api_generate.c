@@ -23,6 +23,8 @@ struct generation {
     struct oa_text said; /* JSON: of this continuation */
     json_t *samples;     /* JSON: of this prompt */
     uint64_t made;       /* continuations so far */
+    long written;        /* tokens of all of them */
+    bool stopped;        /* by a signal, before all were made */
 };
 
 /* ---- opening ---- */
@@ -106,17 +108,17 @@ static int hand_on(struct generation *g)
     return found;
 }
 
-/* *found: the stop text that ended it, or -1. */
+/* As far as it comes before a signal. *found: the stop text that ended it, or -1. */
 static enum oa_error write_tokens(struct generation *g, int *found)
 {
     *found = -1;
-    for (long i = 0; i < g->o->generate_tokens && *found < 0; i++) {
+    for (long i = 0; i < g->o->generate_tokens && *found < 0 && !g->stopped; i++) {
         OA_TRY(next_token(g, i));
+        g->written++;
         if (i <= 1) /* after the prompt, and after a token alone */
             oa_device_settle(g->t.device);
         *found = hand_on(g);
-        if (oa_stop_requested(g->t.context))
-            return oa_fail(g->t.context, OA_INTERRUPTED, "stopped after %ld tokens", i + 1);
+        g->stopped = oa_stop_requested(g->t.context) != 0;
     }
     if (*found < 0)
         say(g, g->held.s, g->held.length);
@@ -186,6 +188,7 @@ static enum oa_error emit_json(struct generation *g, const char *folder)
     json_t *root = json_pack("{s:s}", "run", folder);
     json_object_set_new(root, "prompt", oa_json_bytes(g->t.context, g->prompt, g->length));
     json_object_set(root, "samples", g->samples);
+    json_object_set_new(root, "interrupted", json_boolean(g->stopped));
     if (g->r->next)
         oa_json_line(&t, root);
     else
@@ -211,7 +214,7 @@ static enum oa_error go_on_from(struct generation *g, const char *folder, const 
     OA_TRY(encode_prompt(g));
     g->read = g->ids.count;
     json_array_clear(g->samples);
-    for (long i = 0; i < g->o->generate_samples; i++)
+    for (long i = 0; i < g->o->generate_samples && !g->stopped; i++)
         OA_TRY(one_sample(g, i));
     return oa_wants_json(g->out) ? emit_json(g, folder) : OA_OK;
 }
@@ -222,11 +225,15 @@ static enum oa_error generate(struct generation *g, const char *folder)
     size_t length = g->r->prompt ? g->r->length : strlen(prompt);
     OA_TRY(prepare(g, folder));
     if (!g->r->next)
-        return go_on_from(g, folder, prompt, length);
-    while (g->r->next(g->r->argument, &prompt, &length))
         OA_TRY(go_on_from(g, folder, prompt, length));
-    return oa_stop_requested(g->t.context) ? oa_fail(g->t.context, OA_INTERRUPTED, "stopped while waiting for a prompt")
-                                           : OA_OK;
+    while (g->r->next && !g->stopped && g->r->next(g->r->argument, &prompt, &length))
+        OA_TRY(go_on_from(g, folder, prompt, length));
+    if (g->stopped)
+        return oa_fail(g->t.context, OA_INTERRUPTED, "stopped after %ld token%s", g->written,
+                       g->written == 1 ? "" : "s");
+    return g->r->next && oa_stop_requested(g->t.context)
+               ? oa_fail(g->t.context, OA_INTERRUPTED, "stopped while waiting for a prompt")
+               : OA_OK;
 }
 
 enum oa_error oa_generate(const oa_config *config, const char *folder, const struct oa_generate_request *request,

@@ -94,7 +94,7 @@ says err 'all 2 samples will be the same text'
 printf "$start\n$start\n$start" | "$orthant" generate run --interactive --tokens 60 --seed 4 >out 2>err || fail "interactive"
 same out wanted.prompts
 printf 'To be\n\n' | "$orthant" generate run --interactive --tokens 9 --samples 2 --json >out 2>err || fail "interactive"
-[ "$(grep -c '^{"run": "run", "prompt": ".*", "samples": \[{"seed": .*}\]}$' out)" -eq 2 ] || fail "not an object a line"
+[ "$(grep -c '^{"run": "run", "prompt": ".*", "samples": \[{"seed": .*}\], "interrupted": false}$' out)" -eq 2 ] || fail "not an object a line"
 says out '"prompt": "", "samples": .{"seed": 3,'
 expect 0 generate run --interactive
 [ ! -s out ] || fail "no prompt, but text"
@@ -114,3 +114,24 @@ status=0
 wait $pid || status=$?
 exec 3>&-
 [ $status -eq 143 ] || fail "ended with $status instead of 143"
+
+# Stopped while it writes: what there is is said, as text and as JSON, and how many tokens of all samples there are.
+write_on() { # WORD...
+    rm -f out err
+    "$orthant" generate run --prompt "To be" --tokens 100000000 --seed 3 "$@" >out 2>err &
+    pid=$!
+}
+write_on
+await $pid test -s out
+kill -INT $pid
+ended 130 $pid "a text after SIGINT"
+says err 'stopped after [1-9][0-9]* tokens*'
+head -c 5 out | grep -q 'To be' || fail "nothing of the text is said"
+seconds=1
+until write_on --samples 2 --json && sleep $seconds && kill -TERM $pid && ended 143 $pid "JSON after SIGTERM" &&
+    grep -q '"interrupted": true' out; do
+    seconds=$((seconds * 2))
+    [ $seconds -le 256 ] || fail "no JSON of what there was"
+done
+json out
+says out '"text": "'

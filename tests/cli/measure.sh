@@ -3,12 +3,6 @@
 . "$2/tests/cli/common"
 text 20000
 
-# Every JSON is read by a parser, when there is one.
-json() {
-    if command -v python3 >/dev/null; then
-        python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$1" || fail "not JSON"
-    fi
-}
 both() { # PATTERN WORD...
     pattern=$1
     shift
@@ -27,6 +21,10 @@ both 'vocabulary 96' plan --config tiny.yaml --model.vocabulary 96 --attention s
 both 'random' plan --config tiny.yaml --attention softmax --attention random --quiet
 both 'no.faster.than.softmax' plan --config tiny.yaml --attention softmax --attention polysketch --quiet
 both 'GFLOP/s' bench --peak
+"$orthant" bench --peak >out 2>err &
+pid=$!
+kill -TERM $pid
+ended 143 $pid "bench --peak after SIGTERM"
 both 'softmax' bench --attention softmax --attention linear --lengths 16,32,64 --tokens 128 --width 32 --heads 2 --quiet
 says out '"interrupted": false'
 
