@@ -25,6 +25,7 @@ struct generation {
     uint64_t made;       /* continuations so far */
     long written;        /* tokens of all of them */
     bool stopped;        /* by a signal, before all were made */
+    uint64_t prompts;    /* that were asked for */
 };
 
 /* ---- opening ---- */
@@ -206,17 +207,43 @@ static enum oa_error check_seeds(const struct generation *g)
                    o->generate_seed, (long)g->made + o->generate_samples, OA_LAST_SEED);
 }
 
-static enum oa_error go_on_from(struct generation *g, const char *folder, const char *prompt, size_t length)
+static enum oa_error take_prompt(struct generation *g, const char *prompt, size_t length)
 {
     g->prompt = prompt;
     g->length = length;
+    json_array_clear(g->samples);
     OA_TRY(check_seeds(g));
     OA_TRY(encode_prompt(g));
     g->read = g->ids.count;
-    json_array_clear(g->samples);
+    return OA_OK;
+}
+
+static enum oa_error go_on(struct generation *g, const char *folder)
+{
     for (long i = 0; i < g->o->generate_samples && !g->stopped; i++)
         OA_TRY(one_sample(g, i));
     return oa_wants_json(g->out) ? emit_json(g, folder) : OA_OK;
+}
+
+/* Of several prompts one that cannot be read is said, and others may follow. */
+static enum oa_error go_on_from_next(struct generation *g, const char *folder, const char *prompt, size_t length)
+{
+    const char *why;
+    oa_context *c = g->t.context;
+    enum oa_error e = take_prompt(g, prompt, length);
+    g->prompts++;
+    if (e == OA_OK)
+        return go_on(g, folder);
+    if (e != OA_FORMAT)
+        return e;
+    oa_last_error(c, &why);
+    oa_log(c, 0, "prompt %llu: %s; %s", (unsigned long long)g->prompts, why,
+           oa_wants_json(g->out) ? "it has no samples" : "an empty line stands for it");
+    oa_clear_error(c);
+    if (oa_wants_json(g->out))
+        return emit_json(g, folder);
+    say(g, "\n", 1);
+    return OA_OK;
 }
 
 static enum oa_error generate(struct generation *g, const char *folder)
@@ -224,10 +251,12 @@ static enum oa_error generate(struct generation *g, const char *folder)
     const char *prompt = g->r->prompt ? g->r->prompt : g->o->generate_prompt;
     size_t length = g->r->prompt ? g->r->length : strlen(prompt);
     OA_TRY(prepare(g, folder));
-    if (!g->r->next)
-        OA_TRY(go_on_from(g, folder, prompt, length));
+    if (!g->r->next) {
+        OA_TRY(take_prompt(g, prompt, length));
+        OA_TRY(go_on(g, folder));
+    }
     while (g->r->next && !g->stopped && g->r->next(g->r->argument, &prompt, &length))
-        OA_TRY(go_on_from(g, folder, prompt, length));
+        OA_TRY(go_on_from_next(g, folder, prompt, length));
     if (g->stopped)
         return oa_fail(g->t.context, OA_INTERRUPTED, "stopped after %ld token%s", g->written,
                        g->written == 1 ? "" : "s");

@@ -103,7 +103,8 @@ const struct command command_generate = {
         "Continuations are numbered 0, 1, 2, … over all prompts of a call; number n is drawn with generate.seed + n "
         "and is the text that --seed with that number alone gives. With --json there is an object a prompt, with "
         "seed, number of tokens, text and stop text (or null) of each sample, and whether a signal ended it; with "
-        "--interactive it is one line.",
+        "--interactive it is one line. A line of --interactive that cannot be read, of bytes that the vocabulary does "
+        "not have, is said and answered by an empty one (--json: by no samples).",
     .examples = "$ orthant generate runs/a --prompt \"To be\" --tokens 200 --seed 1\n"
                 "$ orthant generate runs/a --prompt-file start.txt --stop \"EXIT\" --samples 3 --json\n"
                 "$ printf 'ROMEO:\\nJULIET:\\n' | orthant generate runs/a --interactive --tokens 60",

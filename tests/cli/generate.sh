@@ -99,6 +99,18 @@ says out '"prompt": "", "samples": .{"seed": 3,'
 expect 0 generate run --interactive
 [ ! -s out ] || fail "no prompt, but text"
 
+# A line that cannot be read is said by its number, and the others are as they are without it.
+printf "$start\n" | "$orthant" generate run --interactive --tokens 9 --seed 4 >wanted 2>err || fail "interactive"
+echo >>wanted
+printf "$start\n" | "$orthant" generate run --interactive --tokens 9 --seed 5 >>wanted 2>err || fail "interactive"
+printf "$start\nnot \377 text\n$start\n" >lines
+"$orthant" generate run --interactive --tokens 9 --seed 4 <lines >out 2>err || fail "a line that cannot be read"
+same out wanted
+says err 'prompt 2: .*byte 0xFF.*an empty line stands for it'
+"$orthant" generate run --interactive --tokens 9 --seed 4 --json <lines >out 2>err || fail "the same as JSON"
+[ "$(wc -l <out)" -eq 3 ] || fail "not an object a line"
+sed -n 2p out | grep -q '"samples": \[\], "interrupted": false}$' || fail "samples of what cannot be read"
+
 # Stopped while it waits for a prompt.
 mkfifo pipe
 "$orthant" generate run --interactive <pipe >out 2>err &
