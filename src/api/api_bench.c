@@ -149,5 +149,6 @@ enum oa_error oa_bench_kernels(oa_context *c, const struct oa_output *out)
     else
         oa_table_text(&k.table, out ? out->width : 0, &t);
     oa_table_free(&k.table);
-    return oa_emit(out, &t);
+    OA_TRY(oa_emit(out, &t));
+    return oa_stop_requested(c) ? oa_fail(c, OA_INTERRUPTED, "the bench was stopped") : OA_OK;
 }

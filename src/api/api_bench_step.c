@@ -226,6 +226,7 @@ static json_t *report_json(const struct report *r)
                   r->processor ? "processor" : "wall", "threads", oa_thread_count(r->c), "steps", r->profile.steps,
                   "seconds", r->profile.seconds, "tokens", r->profile.tokens, "peak_flops", r->arithmetic, "peak_bytes",
                   r->traffic, "floor", r->all.floor);
+    json_object_set_new(root, "interrupted", json_boolean(r->profile.stopped));
     json_object_set_new(root, "between", json_real(between(r).forward));
     json_object_set_new(root, "parts", list_json(r->part, r->parts));
     json_object_set_new(root, "operations", list_json(r->operation, r->operations));

@@ -109,17 +109,23 @@ static int hand_on(struct generation *g)
     return found;
 }
 
+/* Asked before what is still to be made: what is whole was not stopped. */
+static bool is_stopped(struct generation *g)
+{
+    g->stopped = g->stopped || oa_stop_requested(g->t.context);
+    return g->stopped;
+}
+
 /* As far as it comes before a signal. *found: the stop text that ended it, or -1. */
 static enum oa_error write_tokens(struct generation *g, int *found)
 {
     *found = -1;
-    for (long i = 0; i < g->o->generate_tokens && *found < 0 && !g->stopped; i++) {
+    for (long i = 0; i < g->o->generate_tokens && *found < 0 && !is_stopped(g); i++) {
         OA_TRY(next_token(g, i));
         g->written++;
         if (i <= 1) /* after the prompt, and after a token alone */
             oa_device_settle(g->t.device);
         *found = hand_on(g);
-        g->stopped = oa_stop_requested(g->t.context) != 0;
     }
     if (*found < 0)
         say(g, g->held.s, g->held.length);
@@ -220,7 +226,7 @@ static enum oa_error take_prompt(struct generation *g, const char *prompt, size_
 
 static enum oa_error go_on(struct generation *g, const char *folder)
 {
-    for (long i = 0; i < g->o->generate_samples && !g->stopped; i++)
+    for (long i = 0; i < g->o->generate_samples && !is_stopped(g); i++)
         OA_TRY(one_sample(g, i));
     return oa_wants_json(g->out) ? emit_json(g, folder) : OA_OK;
 }

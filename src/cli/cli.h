@@ -133,8 +133,9 @@ void print_failure(const char *sentence); /* of the library: its line ends are i
 int terminal_width(FILE *f);              /* 0: not a terminal */
 
 /* ---- main.c ---- */
-void to_stdout(void *argument, const char *text, size_t length);         /* the sink of results */
-void to_stdout_at_once(void *argument, const char *text, size_t length); /* the same, written out */
+void to_stdout(void *argument, const char *text, size_t length); /* the sink of results */
+/* The same, written out; where that fails the program ends, for nobody would read what comes. */
+void to_stdout_at_once(void *argument, const char *text, size_t length);
 
 /* ---- safe_text.c ---- */
 enum { SAFE_TEXT = 16384 }; /* room for the longest sentence, every byte of it escaped */

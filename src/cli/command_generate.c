@@ -5,13 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Text is to be seen as it comes. */
-static void at_once(void *argument, const char *text, size_t length)
-{
-    to_stdout(argument, text, length);
-    fflush(stdout);
-}
-
 /* A line of the standard input is a prompt; who types it sees where. */
 static int next_prompt(void *argument, const char **prompt, size_t *length)
 {
@@ -61,7 +54,7 @@ static enum oa_error run(struct call *call)
         return OA_ARGUMENT;
     if (prompt + file + flag_given(call, "interactive") > 1)
         return wrong_use(call, "a prompt comes from one place: give --prompt, --prompt-file or --interactive");
-    call->out.sink = at_once;
+    call->out.sink = to_stdout_at_once;
     enum oa_error e = apply_options(call);
     const char **stops = calloc((size_t)call->givens + 1, sizeof *stops);
     if (e == OA_OK)

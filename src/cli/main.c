@@ -7,6 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int why_not_written; /* errno of the first write that failed; others may have set it since */
+
+static void print_not_written(void)
+{
+    char sentence[160];
+    snprintf(sentence, sizeof sentence, "cannot write to the standard output: %s", strerror(why_not_written));
+    print_error(sentence);
+}
+
+static bool is_written(void)
+{
+    if (!why_not_written && ferror(stdout))
+        why_not_written = errno;
+    return !why_not_written;
+}
+
 void to_stdout(void *argument, const char *text, size_t length)
 {
     (void)argument;
@@ -15,12 +31,17 @@ void to_stdout(void *argument, const char *text, size_t length)
         print_safely(stdout, text, length);
     else
         fwrite(text, 1, length, stdout);
+    (void)is_written();
 }
 
 void to_stdout_at_once(void *argument, const char *text, size_t length)
 {
     to_stdout(argument, text, length);
     fflush(stdout);
+    if (is_written())
+        return;
+    print_not_written();
+    exit(FAILED);
 }
 
 /* Also of what was stopped, where there is more to say than that: how far it came, and what goes on from there. */
@@ -47,11 +68,10 @@ static int exit_code(const struct call *call, enum oa_error e, int signal, bool 
 /* What was printed may still be on its way: a full disk shows here. */
 static int close_stdout(int code)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    fflush(stdout);
+    if (is_written())
         return code;
-    char sentence[160];
-    snprintf(sentence, sizeof sentence, "cannot write to the standard output: %s", strerror(errno));
-    print_error(sentence);
+    print_not_written();
     return code ? code : FAILED;
 }
 

@@ -142,7 +142,7 @@ void oa_kernels_bench(oa_context *c, oa_kernel_row *row, void *argument)
     for (int p = OA_PRECISION_F32; p <= OA_PRECISION_BF16; p++) {
         struct bench b = { .context = c, .row = row, .argument = argument };
         b.count = oa_kernel_versions(c, (enum oa_precision)p, b.version);
-        for (int i = 0; (what = oa_kernel_case(i)); i++)
+        for (int i = 0; !oa_stop_requested(c) && (what = oa_kernel_case(i)); i++)
             bench_case(&b, what);
     }
 }

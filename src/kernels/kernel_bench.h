@@ -14,7 +14,8 @@
 typedef void oa_kernel_row(void *argument, const char *kernel, const char *precision, const char *version, double ns,
                            double rate, const char *unit, double speedup, double worst_error);
 
-/* Calls row() for every version of every kernel that this processor can run, f32 then bf16. Takes some seconds. */
+/* Calls row() for every version of every kernel that this processor can run, f32 then bf16. Takes some seconds; a stop
+ * that is asked for ends it after the kernel at work. */
 void oa_kernels_bench(oa_context *c, oa_kernel_row *row, void *argument);
 
 /* GFLOP/s, or GB/s read and written, by the clock of the thread: of one core and of all threads of the context added

@@ -147,3 +147,11 @@ until write_on --samples 2 --json && sleep $seconds && kill -TERM $pid && ended 
 done
 json out
 says out '"text": "'
+
+# A full disk ends it, with the reason, long before all is written.
+if [ -w /dev/full ]; then
+    status=0
+    "$orthant" generate run --tokens 100000000 >/dev/full 2>err || status=$?
+    [ $status -eq 1 ] || fail "a full standard output ended with $status"
+    says err 'standard output: No space left'
+fi

@@ -25,6 +25,13 @@ both 'GFLOP/s' bench --peak
 pid=$!
 kill -TERM $pid
 ended 143 $pid "bench --peak after SIGTERM"
+"$orthant" bench --kernels >out 2>err &
+pid=$!
+await $pid grep -q -s ', f32, ' err
+kill -TERM $pid
+ended 143 $pid "bench --kernels after SIGTERM"
+says out '^kernel '
+! grep -q ' bf16 ' out || fail "kernels in f32 were all measured before the bench ended"
 both 'softmax' bench --attention softmax --attention linear --lengths 16,32,64 --tokens 128 --width 32 --heads 2 --quiet
 says out '"interrupted": false'
 
