@@ -71,7 +71,7 @@ struct oa_store {
     const void *(*whole)(void *argument, int moment);
     void *whole_argument;
     struct oa_arena packed; /* weights that decoding reads */
-    unsigned long packings;
+    unsigned long packings; /* decodings that began */
 };
 
 void oa_store_init(struct oa_store *s, struct oa_device *d);
@@ -94,8 +94,6 @@ enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64
 /* Draws the first values of a parameter again, from another seed than the store's. */
 enum oa_error oa_store_draw_from(struct oa_store *s, struct oa_parameter *p, uint64_t seed);
 void oa_store_zero_gradients(struct oa_store *s); /* and changes */
-/* Decoding begins: values may have changed since weights were packed, and each is packed again when it is wanted. */
-void oa_store_repack(struct oa_store *s);
 
 /* ---- tensors and the tape ------------------------------------------------------------------------------------- */
 
@@ -135,6 +133,9 @@ struct oa_tape {
 
 void oa_tape_init(oa_tape *t, struct oa_device *d);
 void oa_tape_free(oa_tape *t);
+/* Decoding begins: from now on linear maps read the weights of this store packed. Values may have changed since that
+ * was done last, so each is packed again when it is wanted first. */
+void oa_tape_pack(oa_tape *t, struct oa_store *s);
 void oa_tape_reset(oa_tape *t, bool record, bool train, struct oa_stream step);
 void *oa_tape_take(oa_tape *t, size_t bytes); /* numbers: the step's arena; not to be touched on the plan device */
 /* The host's bytes where the device can read them until the step ends: themselves if the memory is shared, else a copy.

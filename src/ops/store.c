@@ -288,8 +288,9 @@ void oa_store_zero_gradients(struct oa_store *s)
 
 /* ---- weights of decoding ---- */
 
-void oa_store_repack(struct oa_store *s)
+void oa_tape_pack(oa_tape *t, struct oa_store *s)
 {
+    t->packs = s;
     s->packings++;
 }
 

@@ -23,6 +23,7 @@ both 'no.faster.than.softmax' plan --config tiny.yaml --attention softmax --atte
 both 'GFLOP/s' bench --peak
 "$orthant" bench --peak >out 2>err &
 pid=$!
+sleep 0.3 # of the second that it takes: earlier a signal would end it by itself
 kill -TERM $pid
 ended 143 $pid "bench --peak after SIGTERM"
 "$orthant" bench --kernels >out 2>err &
@@ -37,6 +38,7 @@ says out '"interrupted": false'
 
 # Where a step's time goes: parts and what is between them are the whole, and a floor is that of its operations.
 both 'decoder..attention\|"decoder: attention"' bench --step --config tiny.yaml --quiet
+says out '"interrupted": false'
 says out '"schema": "orthant.step/1"'
 if command -v python3 >/dev/null; then
     python3 - <<'EOF' || fail "the parts of a step are not the step"
