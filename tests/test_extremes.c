@@ -181,6 +181,7 @@ static void labels_by_hand(void **state)
     } cases[] = {
         { 0, 1, "0.0", "1.0" },
         { 0, 50000, "0", "50k" },
+        { 0, 1e6, "0.0", "1.0M" },
         { 0, 5e21, "0", "5000E" },
         { 0, 5e300, "0", "5e+300" },
         { -4e200, 4e200, "-4e+200", "4e+200" },
@@ -205,7 +206,7 @@ static void labels_by_hand(void **state)
 
 static void check_drawing(const char *svg, double x, double y)
 {
-    static const char *const never[] = { "nan", "inf", "-0.0 ", "\"-0\"" };
+    static const char *const never[] = { "nan", "inf", ">-0.0<", ": -0.0", "\"-0\"" };
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
         if (strstr(svg, never[i]))
             fail_msg("the chart of %g and %g holds %.40s", x, y, strstr(svg, never[i]));
@@ -217,6 +218,56 @@ static void check_drawing(const char *svg, double x, double y)
         if (!*at)
             break;
     }
+}
+
+/* By the tables of DejaVu Sans: of 2048 units an em of 12 px digits have 1303, M 1767 and the other units less. */
+static double label_width(const char *label, size_t letters)
+{
+    double units = 0;
+    for (size_t i = 0; i < letters; i++)
+        units += label[i] >= '0' && label[i] <= '9' ? 1303
+                 : label[i] == 'e'                  ? 1260
+                 : strchr(".-", label[i])           ? 739
+                                                    : 1767;
+    return 12 * units / 2048;
+}
+
+/* The labels below an axis, which stand around their ticks, end within the picture. */
+static void check_edges(const char *svg)
+{
+    static const char start[] = "<text class=\"tick\" x=\"", middle[] = "text-anchor=\"middle\">";
+    double width = 0;
+    for (const char *at = svg; (at = strchr(at, '<')); at++) {
+        if (strncmp(at, "<svg class=\"oa\"", 15) == 0)
+            width = strtod(strstr(at, "viewBox=\"0 0 ") + 13, NULL);
+        const char *text = strncmp(at, start, sizeof start - 1) == 0 ? strchr(at, '>') + 1 : NULL;
+        if (!text || strncmp(text - (sizeof middle - 1), middle, sizeof middle - 1) != 0)
+            continue;
+        double x = strtod(at + sizeof start - 1, NULL), half = label_width(text, strcspn(text, "<")) / 2;
+        if (x - half < 0 || x + half > width)
+            fail_msg("%.*s at %g leaves a picture of %g", (int)strcspn(text, "<"), text, x, width);
+    }
+}
+
+/* A tick may stand right at the end of its axis, as 1000000 does where that is the largest value. */
+static void labels_at_the_edge(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    for (double end = 1; end < 1e9; end *= 10) {
+        double x[2] = { -end, end }, y[2] = { 1, 2 };
+        struct oa_series series = { .name = "a", .x = x, .y = y, .count = 2 };
+        struct oa_text t;
+        oa_text_init(&t, c);
+        oa_svg_lines(
+            &(struct oa_line_chart){
+                .title = "", .x_label = "x", .y_label = "y", .series = &series, .count = 1, .width = 360 },
+            &t);
+        assert_non_null(strstr(t.s, "text-anchor=\"middle\""));
+        check_edges(t.s);
+        oa_text_free(&t);
+    }
+    oa_close(c);
 }
 
 static void charts_at_the_ends(void **state)
@@ -249,6 +300,7 @@ static void charts_at_the_ends(void **state)
                 oa_svg_intervals(&(struct oa_interval_chart){ .title = "", .x_label = "x", .spans = spans, .count = 2 },
                                  &t);
                 check_drawing(t.s, values[i], values[j]);
+                check_edges(t.s);
                 oa_text_free(&t);
             }
     oa_close(c);
@@ -295,7 +347,8 @@ static void reports_at_the_ends(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_at_the_ends), cmocka_unit_test(axes_at_the_ends),    cmocka_unit_test(labels_by_hand),
+        cmocka_unit_test(numbers_at_the_ends), cmocka_unit_test(axes_at_the_ends),
+        cmocka_unit_test(labels_by_hand),      cmocka_unit_test(labels_at_the_edge),
         cmocka_unit_test(charts_at_the_ends),  cmocka_unit_test(reports_at_the_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,13 +141,13 @@ static double grain(double x)
     return g;
 }
 
-/* On a logarithmic axis every tick has a unit and digits of its own. */
+/* On a logarithmic axis every tick has a unit and digits of its own; on another one up to 9999 is written out. */
 void oa_axis_label(const struct oa_axis *a, const double *ticks, int count, int i, char *out)
 {
     double x = ticks[i], step = a->log ? grain(x) : count > 1 ? ticks[1] - ticks[0] : fabs(x);
     double largest = a->log ? x : fmax(fabs(ticks[0]), fabs(ticks[count - 1]));
     int unit = 0;
-    for (double rest = largest; unit < 6 && rest >= (a->log ? 1000 : 10000); rest /= 1000)
+    for (double rest = largest; unit < 6 && rest >= (a->log || unit > 0 ? 1000 : 10000); rest /= 1000)
         unit++;
     if (largest >= 1e22 || (step > 0 && step < 1e-12))
         label_with_exponent(x, step, largest, out);
@@ -155,16 +155,23 @@ void oa_axis_label(const struct oa_axis *a, const double *ticks, int count, int 
         label_with_unit(x, step, unit, out);
 }
 
+/* A label in pixels: digits, in DejaVu Sans, the widest of the usual faces, and at the end an M, which is wider. */
+static double label_width(const char *label)
+{
+    return 7.7 * oa_text_width(label) + 3;
+}
+
 double oa_axis_label_width(const struct oa_axis *a, int about)
 {
     double ticks[OA_TICKS];
     char label[OA_NUMBER];
-    int n = oa_axis_ticks(a, about, ticks), widest = 0;
+    int n = oa_axis_ticks(a, about, ticks);
+    double widest = 0;
     for (int i = 0; i < n; i++) {
         oa_axis_label(a, ticks, n, i, label);
-        widest = oa_text_width(label) > widest ? oa_text_width(label) : widest;
+        widest = fmax(widest, label_width(label));
     }
-    return OA_SVG_TEXT_ADVANCE * widest + 4;
+    return widest;
 }
 
 /* ---- drawing ---- */
@@ -182,6 +189,13 @@ static void draw_y(struct oa_svg *g, const struct oa_axis *y)
     }
 }
 
+/* Around its tick, or as near to that as the edges of the picture leave room. */
+static void draw_below(struct oa_svg *g, double tick, const char *label)
+{
+    double half = label_width(label) / 2;
+    oa_svg_text(g, fmin(fmax(tick, half), g->width - half), g->bottom + 16, "middle", "tick", label);
+}
+
 static void draw_x(struct oa_svg *g, const struct oa_axis *x)
 {
     double ticks[OA_TICKS];
@@ -191,7 +205,7 @@ static void draw_x(struct oa_svg *g, const struct oa_axis *x)
         double at = oa_axis_at(x, ticks[i]);
         oa_text_printf(g->out, "<path class=\"axis\" d=\"M%.1f %.1fv5\"/>", at, g->bottom);
         oa_axis_label(x, ticks, n, i, label);
-        oa_svg_text(g, at, g->bottom + 16, "middle", "tick", label);
+        draw_below(g, at, label);
     }
 }
 

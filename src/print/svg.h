@@ -10,7 +10,7 @@
 
 /* Names are set in a fixed-width face, so that their width is known without a browser; other text is estimated. */
 #define OA_SVG_NAME_ADVANCE 6.7 /* a column of a name at 11 px */
-#define OA_SVG_TEXT_ADVANCE 7.0 /* a letter of other text at 12 px, in the widest of the usual faces */
+#define OA_SVG_TEXT_ADVANCE 7.0 /* a letter of sentences at 12 px, in the widest of the usual faces */
 #define OA_SVG_NAME_WIDTH 24    /* columns; longer names get "…" in their middle, and a tooltip with the whole */
 
 /* ---- the document ---- */
