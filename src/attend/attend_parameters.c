@@ -199,8 +199,7 @@ static enum oa_error fill_store(struct attend *a)
     OA_TRY(oa_store_allocate(&a->rig.store, a->options->seed, a->dy != NULL));
     for (int i = 0; i < a->rig.store.count; i++)
         OA_TRY(load(a, a->rig.store.parameter[i]));
-    if (a->rig.store.acts != a->rig.store.values)
-        a->rig.device->ops->act_from_real(a->rig.device, a->rig.store.total, a->rig.store.values, a->rig.store.acts);
+    oa_store_refresh_all(&a->rig.store);
     return oa_status(a->context);
 }
 

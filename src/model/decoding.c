@@ -26,7 +26,7 @@ enum oa_error oa_decoding_open(struct oa_model *m, struct oa_decoding *out)
 {
     *out = (struct oa_decoding){ .model = m };
     oa_tape_init(&out->tape, m->device);
-    oa_tape_pack(&out->tape, &m->store);
+    out->tape.packs = &m->store;
     oa_source_init(&out->source, m->context);
     OA_TRY(oa_model_reads_on(m));
     return oa_stack_state_open(&m->decoder, &out->state);

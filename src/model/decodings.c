@@ -12,7 +12,7 @@ enum oa_error oa_decodings_open(struct oa_model *m, int most, struct oa_decoding
     size_t count = (size_t)most;
     *out = (struct oa_decodings){ .model = m, .most = most };
     oa_tape_init(&out->tape, m->device);
-    oa_tape_pack(&out->tape, &m->store);
+    out->tape.packs = &m->store;
     oa_source_init(&out->source, m->context);
     OA_TRY(oa_model_reads_on(m));
     out->slot = oa_alloc(m->context, count * sizeof *out->slot);

@@ -41,14 +41,14 @@ struct oa_parameter {
      * under the name that ends in .weight instead of .transform. NULL: it is in files what it is here. */
     enum oa_error (*expand)(oa_context *c, const struct oa_parameter *p, uint64_t seed, double *out);
     long expanded[2];
-    uint64_t seed;         /* that the values were drawn from; the store's own unless oa_store_draw_from was asked */
-    const char *source;    /* for `fill`: the name of a file; borrowed */
-    char stream[160];      /* name of the random stream; default "init/" + name */
-    void *value;           /* real [count] */
-    void *act;             /* act [count], equal to value (f32, f64: the same memory); only with `matrix` */
-    void *packed;          /* the same in the order of pack_weights (operations.def); NULL: never made */
-    unsigned long packing; /* the store's number of packings when that was made */
-    void *gradient;        /* real [count]; NULL when frozen */
+    uint64_t seed;      /* that the values were drawn from; the store's own unless oa_store_draw_from was asked */
+    const char *source; /* for `fill`: the name of a file; borrowed */
+    char stream[160];   /* name of the random stream; default "init/" + name */
+    void *value;        /* real [count] */
+    void *act;          /* act [count], equal to value (f32, f64: the same memory); only with `matrix` */
+    void *packed;       /* the same in the order of pack_weights (operations.def); NULL: never made */
+    unsigned long packed_version; /* the store's version when that was made */
+    void *gradient;               /* real [count]; NULL when frozen */
     void *change; /* real [count]: what a step gathers for its move, zeroed with the gradients; only if moving */
 };
 
@@ -70,8 +70,8 @@ struct oa_store {
      * recorded failure. Of moments that are apart. */
     const void *(*whole)(void *argument, int moment);
     void *whole_argument;
+    unsigned long version;  /* of the values: how often they changed */
     struct oa_arena packed; /* weights that decoding reads */
-    unsigned long packings; /* decodings that began */
 };
 
 void oa_store_init(struct oa_store *s, struct oa_device *d);
@@ -85,7 +85,7 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
 /* With `apart`, after that: room for so many elements of each moment. */
 enum oa_error oa_store_take_moments(struct oa_store *s, long count);
 struct oa_parameter *oa_store_find(const struct oa_store *s, const char *name);
-/* After values changed (an update, a load): makes the act copies again. */
+/* After values changed (an update, a load): makes the act copies again, and packed weights when they are next read. */
 void oa_store_refresh(struct oa_store *s);
 void oa_store_refresh_from(struct oa_store *s, long first); /* those from element `first` on */
 void oa_store_refresh_all(struct oa_store *s);              /* also of frozen ones */
@@ -133,9 +133,6 @@ struct oa_tape {
 
 void oa_tape_init(oa_tape *t, struct oa_device *d);
 void oa_tape_free(oa_tape *t);
-/* Decoding begins: from now on linear maps read the weights of this store packed. Values may have changed since that
- * was done last, so each is packed again when it is wanted first. */
-void oa_tape_pack(oa_tape *t, struct oa_store *s);
 void oa_tape_reset(oa_tape *t, bool record, bool train, struct oa_stream step);
 void *oa_tape_take(oa_tape *t, size_t bytes); /* numbers: the step's arena; not to be touched on the plan device */
 /* The host's bytes where the device can read them until the step ends: themselves if the memory is shared, else a copy.

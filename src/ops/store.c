@@ -251,6 +251,7 @@ enum oa_error oa_store_allocate(struct oa_store *s, uint64_t seed, bool training
 static void make_acts(struct oa_store *s, long first, long end)
 {
     struct oa_device *d = s->device;
+    s->version++;
     if (s->acts != s->values && first < end)
         d->ops->act_from_real(d, end - first, oa_real_at(d, s->values, first), oa_act_at(d, s->acts, first));
 }
@@ -276,6 +277,7 @@ enum oa_error oa_store_redraw(struct oa_store *s, struct oa_parameter *p, uint64
     snprintf(again.stream + strlen(again.stream), sizeof again.stream - strlen(again.stream), "/redraw/%llu",
              (unsigned long long)number);
     OA_TRY(fill(s, &again, s->seed, &s->device->scratch));
+    s->version++;
     if (p->act != p->value)
         s->device->ops->act_from_real(s->device, p->count, p->value, p->act);
     return oa_status(s->context);
@@ -288,12 +290,6 @@ void oa_store_zero_gradients(struct oa_store *s)
 
 /* ---- weights of decoding ---- */
 
-void oa_tape_pack(oa_tape *t, struct oa_store *s)
-{
-    t->packs = s;
-    s->packings++;
-}
-
 const void *oa_weights(oa_tape *t, struct oa_parameter *w, struct oa_gemm *g)
 {
     struct oa_store *s = t->packs;
@@ -303,9 +299,9 @@ const void *oa_weights(oa_tape *t, struct oa_parameter *w, struct oa_gemm *g)
         w->packed = oa_arena_take(&s->packed, bytes);
     if (!bytes || !w->packed)
         return w->act;
-    if (w->packing != s->packings)
+    if (w->packed_version != s->version)
         d->ops->pack_weights(d, g, w->act, w->packed);
-    w->packing = s->packings;
+    w->packed_version = s->version;
     g->packed = true;
     return w->packed;
 }
