@@ -50,6 +50,6 @@ struct tile_pair {
     long lines;
     long rows;       /* of A that there are, of 32: sums of others are not looked at */
     bool few;        /* there are no more, and B comes from memory */
-    long ask;        /* bytes ahead that this processor has to ask for B then; 0: it looks ahead itself */
+    long ask;        /* bytes ahead that this processor has to ask for B then; 0: it looks so far ahead itself */
     long next_panel; /* bytes from this panel of B to the next */
 };

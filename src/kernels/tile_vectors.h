@@ -21,7 +21,8 @@
 enum {
     FINISHES_AT_ONCE = true, /* multiply_pair takes its own sums to C, out of the registers */
     READS_WHOLE_TILES = false,
-    SUMS_TALL = 8
+    SUMS_TALL = 8,
+    NEAR = 128 /* bytes of B that come next: two lines */
 };
 
 /* The operands of a block of sums: rows of A, `row` bytes apart; one or two columns of tiles of B, whose rows are b_row
@@ -117,6 +118,15 @@ INLINE void finish_four(const struct tile_finish *f, long first, bool real, bool
 #undef FINISH
 }
 
+/* Asks for the line so many bytes ahead. One that is read next goes straight to L1, not by way of L2. */
+INLINE void ask_for(const char *line, long ahead)
+{
+    if (ahead == NEAR)
+        _mm_prefetch(line + ahead, _MM_HINT_NTA);
+    else
+        fetch(line + ahead);
+}
+
 /* One of the two vectors of sums += a tile of A, of which there are so many rows, times one of B. This is read in the
  * order of memory, and what lies so many bytes ahead is asked for. */
 INLINE void add_tile(int heights, long ask, bool right, const char *a, long row, const char *b, long b_row,
@@ -125,7 +135,7 @@ INLINE void add_tile(int heights, long ask, bool right, const char *a, long row,
 #define ADD(p)                                                                                                         \
     {                                                                                                                  \
         if (ask)                                                                                                       \
-            fetch(b + (p)*b_row + ask);                                                                                \
+            ask_for(b + (p)*b_row, ask);                                                                               \
         __m512bh pairs = (__m512bh)_mm512_loadu_si512(b + (p)*b_row);                                                  \
         add_four(heights, right, a + 4 * (p), row, pairs, s);                                                          \
         add_four(heights - 4, right, a + 4 * (p) + 4 * row, row, pairs, below);                                        \
@@ -179,10 +189,10 @@ __attribute__((noinline)) static void multiply_few(int heights, long ask, const 
 {
 #define HEIGHT(h)                                                                                                      \
     case (h):                                                                                                          \
-        if (ask)                                                                                                       \
-            multiply_rows(h, ask, x, from, to, next);                                                                  \
+        if (ask == NEAR)                                                                                               \
+            multiply_rows(h, NEAR, x, from, to, next);                                                                 \
         else                                                                                                           \
-            multiply_rows(h, 0, x, from, to, next);                                                                    \
+            multiply_rows(h, ask, x, from, to, next);                                                                  \
         break;
     switch (heights) {
         HEIGHT(1)
@@ -252,11 +262,12 @@ INLINE struct vector_block pair_block(const struct tile_pair *x, long i)
     };
 }
 
-/* Bytes ahead of B that a group of few rows asks for: the first meets B as it comes from memory, the second asks for
- * the next panel meanwhile. */
+/* Bytes ahead of B that a group of rows asks for: where they are few the first meets B as it comes from memory, and the
+ * second asks for the next panel meanwhile. */
 static long asked_by(const struct tile_pair *x, long group)
 {
-    return !x->few || group > 1 ? 0 : group == 1 ? x->next_panel : x->ask;
+    long far = !x->few ? 0 : group == 0 ? x->ask : group == 1 ? x->next_panel : 0;
+    return far ? far : NEAR;
 }
 
 /* As many rows as there are, in groups of like size: a small one would wait for what it asks for. */
