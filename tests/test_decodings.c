@@ -296,6 +296,44 @@ static void new_weights_are_read(void **state)
     close_rig(&r);
 }
 
+/* The same where a mechanism draws a matrix again (oa_store_redraw), which no decoding does while it is open. */
+static void redrawn_weights_are_packed_again(void **state)
+{
+    enum { SIZE = 64 };
+    struct oa_parameter w = { .name = "w", .dims = 2, .dim = { SIZE, SIZE }, .moving = true, .redrawn = true };
+    struct oa_gemm g = { .m = 1, .n = SIZE, .k = SIZE, .lda = SIZE, .ldb = SIZE, .ldc = SIZE, .tb = true };
+    struct oa_device *d;
+    struct oa_store store;
+    oa_tape tape;
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    w.init = OA_INIT_NORMAL;
+    w.scale = 1;
+    w.matrix = true;
+    assert_int_equal(oa_device_open(c, OA_PRECISION_BF16, false, &d), OA_OK);
+    oa_store_init(&store, d);
+    struct oa_parameter *p = oa_store_add(&store, &w);
+    assert_int_equal(oa_store_allocate(&store, 1, false), OA_OK);
+    oa_tape_init(&tape, d);
+    tape.packs = &store;
+    size_t bytes = d->ops->weights_bytes(d, &g);
+    if (bytes) { /* else products here read weights as they are */
+        void *before = oa_alloc(c, bytes), *expected = oa_alloc(c, bytes);
+        memcpy(before, oa_weights(&tape, p, &g), bytes);
+        assert_int_equal(oa_store_redraw(&store, p, 1), OA_OK);
+        d->ops->pack_weights(d, &g, p->act, expected);
+        assert_memory_equal(oa_weights(&tape, p, &g), expected, bytes);
+        assert_memory_not_equal(before, expected, bytes);
+        oa_free(before);
+        oa_free(expected);
+    }
+    assert_ok(c, "drawing again");
+    oa_tape_free(&tape);
+    oa_store_free(&store);
+    oa_device_close(d);
+    oa_close(c);
+}
+
 /* ---- chosen rows ---- */
 
 /* A beam over two sources: rows part, swap and end; each must be what it is when it is read from the start. */
@@ -391,9 +429,13 @@ static void what_cannot_be_read_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_equal_the_whole),   cmocka_unit_test(rows_have_the_bits_of_one_alone),
-        cmocka_unit_test(rows_equal_one_decoding), cmocka_unit_test(new_weights_are_read),
-        cmocka_unit_test(chosen_rows_go_on),       cmocka_unit_test(what_cannot_be_read_is_refused),
+        cmocka_unit_test(steps_equal_the_whole),
+        cmocka_unit_test(rows_have_the_bits_of_one_alone),
+        cmocka_unit_test(rows_equal_one_decoding),
+        cmocka_unit_test(new_weights_are_read),
+        cmocka_unit_test(redrawn_weights_are_packed_again),
+        cmocka_unit_test(chosen_rows_go_on),
+        cmocka_unit_test(what_cannot_be_read_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
