@@ -296,6 +296,17 @@ static void new_weights_are_read(void **state)
     close_rig(&r);
 }
 
+/* What lies on the device, on the host. */
+static void *copied(struct oa_device *d, const void *on_device, size_t bytes)
+{
+    struct oa_view v;
+    void *copy = oa_alloc(d->context, bytes);
+    assert_non_null(copy);
+    memcpy(copy, oa_view_open(&v, d, on_device, bytes, OA_VIEW_READ), bytes);
+    oa_view_close(&v);
+    return copy;
+}
+
 /* The same where a mechanism draws a matrix again (oa_store_redraw), which no decoding does while it is open. */
 static void redrawn_weights_are_packed_again(void **state)
 {
@@ -318,14 +329,21 @@ static void redrawn_weights_are_packed_again(void **state)
     tape.packs = &store;
     size_t bytes = d->ops->weights_bytes(d, &g);
     if (bytes) { /* else products here read weights as they are */
-        void *before = oa_alloc(c, bytes), *expected = oa_alloc(c, bytes);
-        memcpy(before, oa_weights(&tape, p, &g), bytes);
+        void *room = oa_tape_take(&tape, bytes);
+        char *before = copied(d, oa_weights(&tape, p, &g), bytes);
         assert_int_equal(oa_store_redraw(&store, p, 1), OA_OK);
-        d->ops->pack_weights(d, &g, p->act, expected);
-        assert_memory_equal(oa_weights(&tape, p, &g), expected, bytes);
+        d->ops->pack_weights(d, &g, p->act, room);
+        char *after = copied(d, oa_weights(&tape, p, &g), bytes), *expected = copied(d, room, bytes);
+        assert_memory_equal(after, expected, bytes);
         assert_memory_not_equal(before, expected, bytes);
+        d->ops->zero(d, bytes, p->packed); /* no value has changed: it is not made again */
+        char *kept = copied(d, oa_weights(&tape, p, &g), bytes);
+        for (size_t i = 0; i < bytes; i++)
+            assert_int_equal(kept[i], 0);
         oa_free(before);
+        oa_free(after);
         oa_free(expected);
+        oa_free(kept);
     }
     assert_ok(c, "drawing again");
     oa_tape_free(&tape);

@@ -232,11 +232,12 @@ static double label_width(const char *label, size_t letters)
     return 12 * units / 2048;
 }
 
-/* The labels below an axis, which stand around their ticks, end within the picture. */
-static void check_edges(const char *svg)
+/* The labels below an axis, which stand around their ticks, end within the picture. Returns how many there are. */
+static int check_edges(const char *svg)
 {
     static const char start[] = "<text class=\"tick\" x=\"", middle[] = "text-anchor=\"middle\">";
     double width = 0;
+    int count = 0;
     for (const char *at = svg; (at = strchr(at, '<')); at++) {
         if (strncmp(at, "<svg class=\"oa\"", 15) == 0)
             width = strtod(strstr(at, "viewBox=\"0 0 ") + 13, NULL);
@@ -246,7 +247,9 @@ static void check_edges(const char *svg)
         double x = strtod(at + sizeof start - 1, NULL), half = label_width(text, strcspn(text, "<")) / 2;
         if (x - half < 0 || x + half > width)
             fail_msg("%.*s at %g leaves a picture of %g", (int)strcspn(text, "<"), text, x, width);
+        count++;
     }
+    return count;
 }
 
 /* A tick may stand right at the end of its axis, as 1000000 does where that is the largest value. */
@@ -263,8 +266,7 @@ static void labels_at_the_edge(void **state)
             &(struct oa_line_chart){
                 .title = "", .x_label = "x", .y_label = "y", .series = &series, .count = 1, .width = 360 },
             &t);
-        assert_non_null(strstr(t.s, "text-anchor=\"middle\""));
-        check_edges(t.s);
+        assert_true(check_edges(t.s) >= 2);
         oa_text_free(&t);
     }
     oa_close(c);
