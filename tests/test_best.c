@@ -159,25 +159,41 @@ static void test_going_on_makes_the_same_choice(void **state)
     oa_run_free(&whole);
 }
 
-/* A checkpoint that is older than the newest best model, as after a kill, still has its own. */
-static void test_after_a_kill(void **state)
+/* A run that lost its newest checkpoint, as by a kill, makes the same choice from the one before. */
+static void lose_the_newest_checkpoint(const struct oa_options *o)
 {
-    (void)state;
-    struct oa_options o = options(40);
     struct oa_run run, whole;
     shell("rm -rf %s %s", folder, other);
-    o.train_checkpoint_every = 9;
-    assert_int_equal(train(&o, folder, false, 0, &whole), OA_OK);
-    assert_int_equal(train(&o, other, false, 0, &run), OA_OK);
+    assert_int_equal(train(o, folder, false, 0, &whole), OA_OK);
+    assert_int_equal(train(o, other, false, 0, &run), OA_OK);
     oa_run_free(&run);
-    assert_int_equal(unlink("test_best_other/checkpoint-000000040.safetensors"), 0);
-    unlink("test_best_other/model.safetensors");
-    assert_int_equal(train(&o, other, true, 0, &run), OA_OK); /* from step 36 */
+    shell("rm %s/checkpoint-%09ld.safetensors %s/model.safetensors", other, o->train_steps, other);
+    assert_int_equal(train(o, other, true, 0, &run), OA_OK);
     assert_int_equal(run.best_step, whole.best_step);
     assert_true(run.valid_loss == whole.valid_loss);
     assert_same_file("model.safetensors");
     oa_run_free(&run);
     oa_run_free(&whole);
+}
+
+static void test_after_a_kill(void **state)
+{
+    (void)state;
+    struct oa_options o = options(40);
+    o.train_checkpoint_every = 9;
+    lose_the_newest_checkpoint(&o);
+}
+
+/* The last checkpoint has a new best model, and the one before it still has its own. */
+static void test_after_a_kill_while_the_loss_falls(void **state)
+{
+    (void)state;
+    struct oa_options o = options(12);
+    o.train_checkpoint_every = 4;
+    o.train_lr = 3e-3;
+    lose_the_newest_checkpoint(&o);
+    assert_int_equal(access("test_best_folder/best-000000008.safetensors", F_OK), 0);
+    assert_int_equal(access("test_best_folder/best-000000012.safetensors", F_OK), 0);
 }
 
 static void test_the_best_model_must_be_there(void **state)
@@ -302,9 +318,13 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_lowest_is_kept), cmocka_unit_test(test_going_on_makes_the_same_choice),
-        cmocka_unit_test(test_after_a_kill),       cmocka_unit_test(test_the_best_model_must_be_there),
-        cmocka_unit_test(test_patience),           cmocka_unit_test(test_the_result_is_of_the_final_tokens),
+        cmocka_unit_test(test_the_lowest_is_kept),
+        cmocka_unit_test(test_going_on_makes_the_same_choice),
+        cmocka_unit_test(test_after_a_kill),
+        cmocka_unit_test(test_after_a_kill_while_the_loss_falls),
+        cmocka_unit_test(test_the_best_model_must_be_there),
+        cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_the_result_is_of_the_final_tokens),
         cmocka_unit_test(test_refusals),
     };
     int failed = cmocka_run_group_tests(tests, make_text, NULL);

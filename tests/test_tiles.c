@@ -235,7 +235,47 @@ static float sum_of_pairs(const struct fixture *f, const struct oa_gemm *g, long
     return all;
 }
 
+/* TDPBF16PS, 32 of k at a time: the even products and the odd ones, each added by fused multiply-adds from zero; their
+ * sum is added to what was there. Everything rounds to nearest and flushes denormals. */
+static float sum_of_steps(const struct fixture *f, const struct oa_gemm *g, long i, long j)
+{
+    float all = 0;
+    for (long first = 0; first < g->k; first += OA_PANEL) {
+        float even = 0, odd = 0;
+        for (long p = first; p < first + OA_PANEL; p++) {
+            float *sum = p % 2 ? &odd : &even;
+            bool there = p < g->k; /* zeros fill k up */
+            float a = there ? element(f->a, g->lda, g->ta, i, p) : 0;
+            float b = there ? element(f->b, g->ldb, g->tb, p, j) : 0;
+            *sum = flushed(fmaf(a, b, *sum));
+        }
+        all = flushed(all + flushed(even + odd));
+    }
+    return all;
+}
+
 /* Numbers of every size, of which few sums have one that is none, and of those like the numbers of a model. */
+static void compare_with_the_manual(struct fixture *f, const struct oa_kernels *k, const long sizes[3][3],
+                                    float (*sum_of)(const struct fixture *, const struct oa_gemm *, long, long))
+{
+    for (int i = 0; i < 3; i++)
+        for (int variant = 0; variant < VARIANTS; variant++) {
+            struct oa_gemm g = gemm_of(sizes[i], variant, i);
+            fill(f, 200 + (uint64_t)i, i == 0);
+            multiply(f, k, &g, f->c[1]);
+            memcpy(f->c[0], f->start, MOST * sizeof *f->c[0]);
+            for (long row = 0; row < g.m; row++)
+                for (long col = 0; col < g.n; col++) {
+                    float sum = sum_of(f, &g, row, col), *to = &f->c[0][row * g.ldc + col];
+                    if (g.real_out)
+                        *to = g.accumulate ? *to + sum : sum;
+                    else
+                        ((uint16_t *)f->c[0])[row * g.ldc + col] = oa_float_to_bf16(sum);
+                }
+            compare(f, &g, "element by element and by the kernel");
+        }
+}
+
 static void vectors_add_pairs_in_the_order_of_the_manual(void **state)
 {
     struct fixture *f = *state;
@@ -243,22 +283,14 @@ static void vectors_add_pairs_in_the_order_of_the_manual(void **state)
     if (!f->pairs_there)
         skip();
     assert_string_equal(f->pairs.gemm_name, "orthant avx512_bf16");
-    for (int i = 0; i < 3; i++)
-        for (int variant = 0; variant < VARIANTS; variant++) {
-            struct oa_gemm g = gemm_of(sizes[i], variant, i);
-            fill(f, 200 + (uint64_t)i, i == 0);
-            multiply(f, &f->pairs, &g, f->c[1]);
-            memcpy(f->c[0], f->start, MOST * sizeof *f->c[0]);
-            for (long row = 0; row < g.m; row++)
-                for (long col = 0; col < g.n; col++) {
-                    float sum = sum_of_pairs(f, &g, row, col), *to = &f->c[0][row * g.ldc + col];
-                    if (g.real_out)
-                        *to = g.accumulate ? *to + sum : sum;
-                    else
-                        ((uint16_t *)f->c[0])[row * g.ldc + col] = oa_float_to_bf16(sum);
-                }
-            compare(f, &g, "pairs one by one and by vectors");
-        }
+    compare_with_the_manual(f, &f->pairs, sizes, sum_of_pairs);
+}
+
+/* Depths that are one slice of k. */
+static void plain_tiles_add_in_the_order_of_the_manual(void **state)
+{
+    static const long sizes[][3] = { { 41, 70, 5 }, { 33, 17, 130 }, { 16, 40, 384 } };
+    compare_with_the_manual(*state, &((struct fixture *)*state)->plain, sizes, sum_of_steps);
 }
 
 static void compare_parts(struct fixture *f, const struct oa_kernels *k, int step)
@@ -474,6 +506,7 @@ int main(void)
         cmocka_unit_test(hardware_has_the_bits_of_plain_c),
         cmocka_unit_test(hardware_has_the_bits_of_plain_c_for_all_numbers),
         cmocka_unit_test(vectors_add_pairs_in_the_order_of_the_manual),
+        cmocka_unit_test(plain_tiles_add_in_the_order_of_the_manual),
         cmocka_unit_test(parts_have_the_bits_of_the_whole),
         cmocka_unit_test(few_rows_have_the_bits_of_many),
         cmocka_unit_test(devices_cut_without_changing_bits),
