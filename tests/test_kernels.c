@@ -358,6 +358,30 @@ static void test_peak_states(void **state)
     }
 }
 
+/* A microsecond a round, and one try of each number of rounds, the first or the last, is held up for a second. */
+struct held_up {
+    long rounds;
+    int tries, held;
+};
+
+static double take_held_up(void *argument, long rounds)
+{
+    struct held_up *h = argument;
+    h->tries = rounds == h->rounds ? h->tries + 1 : 1;
+    h->rounds = rounds;
+    return 1e-6 * (double)rounds + (h->tries == h->held);
+}
+
+static void test_what_is_held_up_is_not_long_enough(void **state)
+{
+    (void)state;
+    for (int held = 0; held < 4; held++) {
+        struct held_up h = { .held = held };
+        assert_int_equal(oa_enough_rounds(take_held_up, &h, 1e-4), 128);
+        assert_int_equal(oa_enough_rounds(take_held_up, &h, 0.9e-6), 1);
+    }
+}
+
 /* Products with their loads are never faster than those without; but that is no machine's word on a busy day: what the
  * processor's neighbours do may halve either rate. A loop that counts four times what it does is beyond that. */
 static bool loads_cost(oa_context *c, struct oa_peak *p)
@@ -379,6 +403,19 @@ static void test_peaks(void **state)
         assert_true(rates[i]->all_median > 0 && rates[i]->all_median <= rates[i]->all);
         assert_non_null(rates[i]->how);
     }
+}
+
+/* All threads are one: what is said of them is what was measured. */
+static void test_peaks_of_one_thread(void **state)
+{
+    struct oa_peak p;
+    (void)state;
+    oa_context *c = oa_open(&(struct oa_settings){ .threads = 1 });
+    oa_kernels_peak(c, &p);
+    const struct oa_peak_rate *rates[] = { &p.f32, &p.bf16, &p.copy, &p.loads };
+    for (int i = 0; i < 4; i++)
+        assert_true(rates[i]->all == rates[i]->one && rates[i]->all_median == rates[i]->one_median);
+    oa_close(c);
 }
 
 #ifdef __x86_64__
@@ -441,7 +478,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_broken_kernels),
         cmocka_unit_test(test_peak_states),
+        cmocka_unit_test(test_what_is_held_up_is_not_long_enough),
         cmocka_unit_test(test_peaks),
+        cmocka_unit_test(test_peaks_of_one_thread),
 #ifdef __x86_64__
         cmocka_unit_test(test_reading),
 #endif

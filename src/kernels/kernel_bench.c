@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { REPEATS = 5 };
+enum { REPEATS = 5, TRIES = 3 };
 static const double seconds_each = 4e-4; /* of one repeat */
 
 /* Products as they come in a model of width 768: projection, gradient of its weights, QKᵀ, PV of attention tiles. */
@@ -33,26 +33,45 @@ struct bench {
 
 /* ---- one measurement ---- */
 
-static double time_calls(const struct kernel_problem *p, const struct oa_kernels *k, struct oa_gemm_state *s,
-                         void *const *x, long calls)
+static bool long_enough(double (*take)(void *argument, long rounds), void *argument, long rounds, double seconds)
 {
+    for (int i = 0; i < TRIES; i++)
+        if (take(argument, rounds) < seconds)
+            return false;
+    return true;
+}
+
+long oa_enough_rounds(double (*take)(void *argument, long rounds), void *argument, double seconds)
+{
+    long rounds = 1;
+    while (!long_enough(take, argument, rounds, seconds) && rounds < 1l << 40)
+        rounds *= 2;
+    return rounds;
+}
+
+struct timed_kernel {
+    const struct kernel_problem *problem;
+    const struct oa_kernels *kernels;
+    struct oa_gemm_state *state;
+    void *const *operands;
+};
+
+static double time_calls(void *argument, long calls)
+{
+    const struct timed_kernel *t = argument;
     double start = oa_clock();
     for (long i = 0; i < calls; i++)
-        p->what->call(k, s, p, x);
+        t->problem->what->call(t->kernels, t->state, t->problem, t->operands);
     return oa_clock() - start;
 }
 
 /* Seconds of a call: the least over a few repeats. */
-static double least_seconds(const struct kernel_problem *p, const struct oa_kernels *k, struct oa_gemm_state *s,
-                            void *const *x)
+static double least_seconds(struct timed_kernel *t)
 {
-    long calls = 1;
-    double seconds;
-    time_calls(p, k, s, x, 1);
-    while ((seconds = time_calls(p, k, s, x, calls)) < seconds_each)
-        calls *= 2;
+    double seconds = INFINITY;
+    long calls = oa_enough_rounds(time_calls, t, seconds_each);
     for (int i = 0; i < REPEATS; i++)
-        seconds = fmin(seconds, time_calls(p, k, s, x, calls));
+        seconds = fmin(seconds, time_calls(t, calls));
     return seconds / (double)calls;
 }
 
@@ -65,7 +84,7 @@ static double measure(oa_context *c, const struct kernel_problem *p, const struc
         return 0;
     struct oa_gemm_state *state = k->gemm_open(c, k->precision);
     if (state && oa_case_memory(c, p, k, &v, false, &m) == OA_OK)
-        seconds = least_seconds(p, k, state, m.x);
+        seconds = least_seconds(&(struct timed_kernel){ p, k, state, m.x });
     oa_case_memory_free(&m);
     oa_case_values_free(&v);
     if (state)

@@ -48,6 +48,11 @@ const char *oa_peak_state(const struct oa_peak *p);
  * there. 0 after a failure. */
 double oa_reading_rate(oa_context *c, size_t bytes, double (*clock)(void));
 
+/* Rounds of which each of some tries takes `seconds` or more: the least power of two. take(argument, rounds) gives the
+ * seconds that so many take. One try would not do: where something held it up, it would pass for long enough, and what
+ * is measured with so few rounds would be the clock. */
+long oa_enough_rounds(double (*take)(void *argument, long rounds), void *argument, double seconds);
+
 /* The loops: each runs `rounds` times PEAK_CHAINS independent instructions and gives a number that depends on them. */
 enum { PEAK_CHAINS = 12, PEAK_TILE = 2 * 16 * 16 * 32 /* FLOPs of a product of tiles */ };
 float oa_peak_avx2(long rounds, float x);

@@ -118,30 +118,31 @@ static void measure(oa_context *c, struct burst *b, double amount, bool shared, 
         return;
     b->amount = amount;
     run_slices(c, b, 1, &out->one, &out->one_median);
+    out->all = out->one;
+    out->all_median = out->one_median;
     b->amount = shared ? amount / (double)threads : amount;
-    run_slices(c, b, threads, &out->all, &out->all_median);
+    if (threads > 1)
+        run_slices(c, b, threads, &out->all, &out->all_median);
     oa_free(b->rate);
 }
 
 /* ---- arithmetic ---- */
 
 #ifdef __x86_64__
-static void set_rounds(struct burst *b)
+static double time_rounds(void *argument, long rounds)
 {
-    double start;
-    b->rounds = 1;
-    do {
-        b->rounds *= 2;
-        start = thread_clock();
-        b->run(b, 0, 1);
-    } while (thread_clock() - start < slice_seconds && b->rounds < 1l << 40);
+    struct burst *b = argument;
+    double start = thread_clock();
+    b->rounds = rounds;
+    b->run(b, 0, 1);
+    return thread_clock() - start;
 }
 
 static void measure_loop(oa_context *c, float (*loop)(long, float), int flops, const char *how,
                          struct oa_peak_rate *out)
 {
     struct burst b = { .run = run_loop, .loop = loop, .slices = SLICES };
-    set_rounds(&b);
+    b.rounds = oa_enough_rounds(time_rounds, &b, slice_seconds);
     measure(c, &b, (double)b.rounds * PEAK_CHAINS * flops, false, out);
     out->how = how;
 }
