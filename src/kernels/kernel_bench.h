@@ -18,10 +18,9 @@ typedef void oa_kernel_row(void *argument, const char *kernel, const char *preci
  * that is asked for ends it after the kernel at work. */
 void oa_kernels_bench(oa_context *c, oa_kernel_row *row, void *argument);
 
-/* GFLOP/s, or GB/s read and written, by the clock of the thread: of one core and of all threads of the context added
- * up, which is what everything else here can use; the best of many slices of a tenth of a millisecond (of a copy, a
- * dozen longer ones), since other programs can only slow them down, and the median, what the machine gave while it was
- * asked. */
+/* GFLOP/s, or GB/s read and written: of one core and of all threads of the context added up, which is what everything
+ * else here can use; the best of many slices of a tenth of a millisecond (of a copy, a dozen longer ones), since other
+ * programs can only slow them down, and the median, what the machine gave while it was asked. */
 struct oa_peak_rate {
     double one, all, one_median, all_median;
     const char *how; /* what was run, in words */
