@@ -251,6 +251,38 @@ static void test_an_end_behind_the_width_is_none(void **state)
     oa_close(c);
 }
 
+/* 0.6 for the end at once, 0.25 for 0, after which 0 is all that comes, and at last the end. */
+static enum oa_error late_riser(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
+                                float *logits, double *sums)
+{
+    int *length = argument;
+    (void)source, (void)parent, (void)ids;
+    for (int r = 0; r < rows; r++) {
+        double p[V] = { *length == 0 ? 0.25 : *length < LONGEST, *length == 0 ? 0.15 : 0, 0,
+                        *length == 0 ? 0.6 : *length == LONGEST };
+        for (int id = 0; id < V; id++)
+            logits[r * V + id] = (float)log(p[id]);
+    }
+    sum_rows(rows, V, logits, sums);
+    ++*length;
+    return OA_OK;
+}
+
+/* log 0.6 is above log 0.25 / 2, which one more token could make of the other, but not above log 0.25 / 5. */
+static void test_patience_lasts_to_the_greatest_length(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    struct oa_hypothesis h;
+    int longest = LONGEST, length = 0;
+    struct oa_beam how = { 2, 1, 1, true, BEGIN, END, V };
+    assert_int_equal(oa_beam_search(c, &how, 1, &longest, late_riser, &length, &h), OA_OK);
+    assert_int_equal(h.count, LONGEST);
+    assert_true(fabs(h.rank - log(0.25) / (LONGEST + 1)) < 1e-6);
+    oa_hypotheses_free(&h, 1);
+    oa_close(c);
+}
+
 static void test_nonsense_is_refused(void **state)
 {
     (void)state;
@@ -336,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_neighbours_do_not_matter),
         cmocka_unit_test(test_the_greatest_length_cuts),
         cmocka_unit_test(test_an_end_behind_the_width_is_none),
+        cmocka_unit_test(test_patience_lasts_to_the_greatest_length),
         cmocka_unit_test(test_nonsense_is_refused),
         cmocka_unit_test(test_a_large_vocabulary),
     };

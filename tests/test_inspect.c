@@ -186,6 +186,12 @@ static void fixed_maps_cover_themselves(void **state)
     b = nearest(map, false, false);
     assert_string_equal(b.name, "pattern(end)");
     assert_near(b.covered, 1, 1e-14);
+    for (long i = 0; i < N; i++) /* of what comes no later, all alike */
+        for (long j = 0; j < N; j++)
+            map[i * N + j] = j <= i ? 1 / (double)(i + 1) : 0;
+    b = nearest(map, true, false);
+    assert_string_equal(b.name, OA_UNIFORM_ATTENTION);
+    assert_near(b.covered, 1, 1e-14);
     for (long i = 0; i < N * N; i++)
         map[i] = 1.0 / N;
     b = nearest(map, false, true); /* in cross-attention there is nothing else */
@@ -215,14 +221,20 @@ struct subject {
     struct oa_inspection what;
 };
 
-static void inspect(struct subject *s, const struct oa_options *o, const struct oa_model_form *f)
+static void inspect_tokens(struct subject *s, const struct oa_options *o, const struct oa_model_form *f, long length)
 {
     static const int32_t ids[] = { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3 };
-    struct oa_sequences in = { .rows = 1, .length = 18, .ids = ids }, source = { .rows = 1, .length = 11, .ids = ids };
+    struct oa_sequences in = { .rows = 1, .length = length, .ids = ids },
+                        source = { .rows = 1, .length = 11, .ids = ids };
     assert_int_equal(oa_device_open(context, OA_PRECISION_F32, false, &s->device), OA_OK);
     assert_int_equal(oa_model_open(s->device, o, f, false, &s->model), OA_OK);
     oa_tape_init(&s->tape, s->device);
     assert_int_equal(oa_inspect_model(&s->tape, s->model, &in, f->encoder ? &source : NULL, &s->what), OA_OK);
+}
+
+static void inspect(struct subject *s, const struct oa_options *o, const struct oa_model_form *f)
+{
+    inspect_tokens(s, o, f, 18);
 }
 
 static void close_subject(struct subject *s)
@@ -293,6 +305,19 @@ static void stacks_and_cross_attention_are_seen(void **state)
     assert_string_equal(s.what.layer[0].head[0].nearest, "pattern(next)");
     assert_near(s.what.layer[0].head[0].covered, 1, 0);
     assert_false(oa_head_replaceable(&s.what.layer[0], 0)); /* it is that already */
+    close_subject(&s);
+}
+
+/* A single token: every pattern that looks at it covers all, and so does the uniform average, which comes last. */
+static void of_equal_ones_the_first_is_named(void **state)
+{
+    struct subject s = { 0 };
+    struct oa_options o = small("softmax");
+    struct oa_model_form f = oa_language_model_form(10);
+    (void)state;
+    inspect_tokens(&s, &o, &f, 1);
+    assert_string_equal(s.what.layer[0].head[0].nearest, "pattern(current)");
+    assert_near(s.what.layer[0].head[0].covered, 1, 0);
     close_subject(&s);
 }
 
@@ -501,11 +526,17 @@ static void links_are_of_the_row_that_wrote(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_linked_by_their_tokens), cmocka_unit_test(words_are_those_of_the_line),
-        cmocka_unit_test(links_are_those_of_a_known_map),   cmocka_unit_test(links_are_of_the_row_that_wrote),
-        cmocka_unit_test(numbers_are_the_closed_forms),     cmocka_unit_test(fixed_maps_cover_themselves),
-        cmocka_unit_test(maps_give_what_layers_gave),       cmocka_unit_test(stacks_and_cross_attention_are_seen),
-        cmocka_unit_test(what_is_covered_is_replaced),      cmocka_unit_test(colours_rise_evenly),
+        cmocka_unit_test(words_are_linked_by_their_tokens),
+        cmocka_unit_test(words_are_those_of_the_line),
+        cmocka_unit_test(links_are_those_of_a_known_map),
+        cmocka_unit_test(links_are_of_the_row_that_wrote),
+        cmocka_unit_test(numbers_are_the_closed_forms),
+        cmocka_unit_test(fixed_maps_cover_themselves),
+        cmocka_unit_test(maps_give_what_layers_gave),
+        cmocka_unit_test(stacks_and_cross_attention_are_seen),
+        cmocka_unit_test(of_equal_ones_the_first_is_named),
+        cmocka_unit_test(what_is_covered_is_replaced),
+        cmocka_unit_test(colours_rise_evenly),
         cmocka_unit_test(base64_is_that_of_the_rfc),
     };
     threads_only("maps_*");

@@ -252,6 +252,15 @@ static long read_windows(struct bench *b, uint64_t limit, int32_t *input, int32_
     return rows;
 }
 
+/* Whether the same places of two rows have a target. */
+static bool same_places(const int32_t *target, const int32_t *other)
+{
+    for (long t = 0; t < LENGTH; t++)
+        if ((target[t] == OA_IGNORED) != (other[t] == OA_IGNORED))
+            return false;
+    return true;
+}
+
 static void validation_is_always_the_same(void **state)
 {
     enum { MOST = 64 * LENGTH };
@@ -275,7 +284,7 @@ static void validation_is_always_the_same(void **state)
     assert_int_equal(cover.targets, found);
     assert_int_equal(cover.characters, 0);
     for (long i = 1; i < rows; i++)
-        assert_memory_not_equal(target[0], target[0] + i * LENGTH, LENGTH * sizeof **target);
+        assert_false(same_places(target[0], target[0] + i * LENGTH));
     assert_int_equal(read_windows(&b, 13, input[1], target[1], &few), 2); /* of 6 targets each */
     assert_int_equal(few.targets, 12);
     assert_int_equal(read_windows(&b, 1, input[1], target[1], &few), 1);

@@ -237,6 +237,12 @@ static void verdicts(void **state)
           "a: the same loss with every seed, to the last bit." },
         { 3,
           3,
+          { 1, 1.1, 1.2, 1.1, 1.1, 1.1, 1, 1.1, 1.2 },
+          { OA_VERDICT_LOWEST, OA_VERDICT_UNRESOLVED, OA_VERDICT_IDENTICAL },
+          "a and b share the lowest loss, but b cannot be told from a with 3 seeds; 17 or more seeds would. c is "
+          "identical with a: the same loss with every seed, to the last bit." },
+        { 3,
+          3,
           { 2, 2.11, 2.2, 1, 1.1, 1.2, 2, 2.11, 2.2 },
           { OA_VERDICT_WORSE, OA_VERDICT_BEST, OA_VERDICT_IDENTICAL },
           "b is best: a is worse, by 1.0 nats a token (Holm-corrected p < 0.05). c is identical with a: the same loss "

@@ -254,13 +254,14 @@ static float sum_of_steps(const struct fixture *f, const struct oa_gemm *g, long
     return all;
 }
 
-/* Numbers of every size, of which few sums have one that is none, and of those like the numbers of a model. */
+/* Numbers of every size, of which few sums have one that is none, and of those like the numbers of a model. What stands
+ * behind the rows of A, up to 32 of k, is not multiplied, also where it is no number. */
 static void compare_with_the_manual(struct fixture *f, const struct oa_kernels *k, const long sizes[3][3],
                                     float (*sum_of)(const struct fixture *, const struct oa_gemm *, long, long))
 {
     for (int i = 0; i < 3; i++)
         for (int variant = 0; variant < VARIANTS; variant++) {
-            struct oa_gemm g = gemm_of(sizes[i], variant, i);
+            struct oa_gemm g = gemm_of(sizes[i], variant, i ? i : OA_PANEL - sizes[i][2]);
             fill(f, 200 + (uint64_t)i, i == 0);
             multiply(f, k, &g, f->c[1]);
             memcpy(f->c[0], f->start, MOST * sizeof *f->c[0]);
@@ -367,6 +368,29 @@ static void few_rows_have_the_bits_of_many(void **state)
 }
 
 /* ---- the device ---- */
+
+/* On the device itself, with whatever makes its products. */
+static void rows_apart_have_the_bits_of_one(void **state)
+{
+    struct fixture *f = *state;
+    static const long rows[] = { 2, 33, 70 };
+    struct oa_device *d;
+    fill(f, 13, false);
+    assert_int_equal(oa_device_open(f->context, OA_PRECISION_BF16, false, &d), OA_OK);
+    for (int i = 0; i < 3; i++)
+        for (int variant = 4; variant <= 6; variant += 2) {
+            struct oa_gemm g = gemm_of((const long[3]){ rows[i], 130, 1700 }, variant, 0);
+            g.apart = 1;
+            memcpy(f->c[1], f->start, MOST * sizeof(float));
+            memcpy(f->c[0], f->start, MOST * sizeof(float));
+            d->ops->gemm(d, &g, f->a, f->b, f->c[0]);
+            g.m = 1;
+            for (long row = 0; row < rows[i]; row++)
+                d->ops->gemm(d, &g, f->a + row * g.lda, f->b, f->c[1] + row * g.ldc);
+            compare(f, &g, "rows together and alone");
+        }
+    oa_device_close(d);
+}
 
 /* What makes the products that a device's are compared with; in short forms the hardware, which has the same bits. */
 static const struct oa_kernels *judge(const struct fixture *f)
@@ -509,6 +533,7 @@ int main(void)
         cmocka_unit_test(plain_tiles_add_in_the_order_of_the_manual),
         cmocka_unit_test(parts_have_the_bits_of_the_whole),
         cmocka_unit_test(few_rows_have_the_bits_of_many),
+        cmocka_unit_test(rows_apart_have_the_bits_of_one),
         cmocka_unit_test(devices_cut_without_changing_bits),
         cmocka_unit_test(devices_read_packed_weights),
         cmocka_unit_test(strips_have_the_bits_of_the_whole),

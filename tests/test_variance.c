@@ -261,6 +261,7 @@ static void test_what_failed_is_not_judged(void **state)
     oa_varied_of(&k.vary, 1, OA_CHANCE_ORDER)[2].score = NAN;
     assert_true(oa_variances_of(&k, 1, &x));
     assert_true(isnan(x.source[OA_CHANCE_ORDER].sd) && isnan(x.sum) && isnan(x.ratio));
+    assert_int_equal(x.source[OA_CHANCE_ORDER].n, 0); /* of no values is anything known */
     assert_true(isnan(x.source[OA_CHANCE_INIT].share));
     close_to(x.source[OA_CHANCE_INIT].sd, expected[1][OA_CHANCE_INIT][1], 1e-10);
     assert_true(oa_variances_pooled(&k, &x)); /* of the other one alone */

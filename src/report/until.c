@@ -33,13 +33,11 @@ static bool lacks_seeds(const struct oa_contest *k, int entry)
     return made < k->until.least && !failed(k, &k->entries[entry], made);
 }
 
-/* The next seed of the two that a question is between, for whichever of them has fewer. */
+/* The next seed of the two that a question is between, for whichever of them has fewer; if there is another one. */
 static void want_pair(const struct oa_contest *k, int entry, int fixed, bool *wanted)
 {
     int one = oa_runs_made(&k->entries[entry], k->seeds), other = oa_runs_made(&k->entries[fixed], k->seeds);
     int both = one < other ? one : other;
-    if (both >= k->until.most)
-        return;
     wanted[entry] = wanted[entry] || one == both;
     wanted[fixed] = wanted[fixed] || other == both;
 }

@@ -94,6 +94,9 @@ awk "BEGIN { exit !(${again#*:} > ${spent#*:}) }" || fail "the time of the secon
 expect 0 compare $options $three --until-resolved --baseline softmax --margin 0.000001 --budget 1h \
     --compare.most_seeds 4 --out budget
 [ "$(runs budget | wc -l)" = 15 ] || fail "a larger budget did not go on: $(runs budget | wc -l) runs"
+expect 0 compare $options $three --until-resolved --baseline softmax --margin 0.000001 --budget 0.001s \
+    --compare.most_seeds 4 --out budget
+says out 'open after 4 seeds, the most that compare.most_seeds allows' # what is there costs nothing
 sed -i 's/"clock":/"clock":9/' budget/spending.json
 expect 1 compare $options $three --until-resolved --baseline softmax --margin 0.000001 --out budget
 says err 'spending.json'
