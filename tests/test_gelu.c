@@ -54,13 +54,24 @@ static void need_bf16(const struct fixture *f)
     assert_ptr_not_equal(f->computed.gelu_gradient, f->looked_up.gelu_gradient);
 }
 
+/* What is no number may be any that is none: which one depends on the order in which a compiler has factors. */
+static void assert_same(const struct fixture *f)
+{
+    for (int i = 0; i < NUMBERS; i++) {
+        uint16_t computed = f->out[0][i], looked_up = f->out[1][i];
+        bool nan = isnan(oa_bf16_to_float(computed)) && isnan(oa_bf16_to_float(looked_up));
+        if (computed != looked_up && !nan)
+            fail_msg("number %d of 0x%04x: 0x%04x is looked up, 0x%04x computed", i, f->x[i], looked_up, computed);
+    }
+}
+
 static void test_values(void **state)
 {
     struct fixture *f = *state;
     need_bf16(f);
     f->computed.gelu(NUMBERS, f->x, f->out[0]);
     f->looked_up.gelu(NUMBERS, f->x, f->out[1]);
-    assert_memory_equal(f->out[0], f->out[1], sizeof f->out[0]);
+    assert_same(f);
 }
 
 /* Gradients of both signs, that round up and down, and that make denormals, infinities and NaN. */
@@ -74,7 +85,7 @@ static void test_gradients(void **state)
             f->dy[i] = oa_float_to_bf16(gradients[g]);
         f->computed.gelu_gradient(NUMBERS, f->x, f->dy, f->out[0]);
         f->looked_up.gelu_gradient(NUMBERS, f->x, f->dy, f->out[1]);
-        assert_memory_equal(f->out[0], f->out[1], sizeof f->out[0]);
+        assert_same(f);
     }
 }
 
