@@ -23,8 +23,8 @@ contest() { # FOLDER OPTION...
         { cat err >&2; exit 1; }
 }
 
-look() { # FOLDER NAME OPTION...: the page with the checks and the results beside it, as the browser ends with it
-    page=$2
+look() { # FOLDER NAME WIDTH OPTION...: the page with the checks and the results beside it, as the browser ends with it
+    page=$2 width=$3
     {
         cat "$1/report.html"
         printf '<script>const results = '
@@ -33,25 +33,25 @@ look() { # FOLDER NAME OPTION...: the page with the checks and the results besid
         cat "$source/tests/contest_dom.js"
         printf '</script>\n'
     } >"$page.html"
-    shift 2
+    shift 3
     dump "$page" "$@"
     sed -n '/<pre id="found">/,/<\/pre>/p' "$page.dom" | sed 's/.*<pre id="found">//; s,</pre>.*,,' >found
     grep -q '^checks [0-9]\{4\}' found || { echo "$page: the checks did not run" >&2; exit 1; }
 }
 
-right() { # FOLDER NAME OPTION...
+right() { # FOLDER NAME WIDTH OPTION...
     look "$@"
     grep '^wrong' found >&2 && { echo "$2: $(head -n 1 found)" >&2; exit 1; }
     echo "$2: $(head -n 1 found)"
 }
 
 contest tests --seeds 4 --baseline linear --margin 0.05
-right tests wide --window-size=1200,900
-right tests narrow-dark --window-size=400,900 --blink-settings=preferredColorScheme=0
+right tests wide 1200
+right tests narrow-dark 400 --blink-settings=preferredColorScheme=0
 grep -q 'width 400 dark true' found || { echo "the page is neither narrow nor dark" >&2; exit 1; }
 contest tests --seeds 6 --baseline linear --margin 0.05 --looks any
-right tests looks-dark --window-size=1200,900 --blink-settings=preferredColorScheme=0
-right tests looks-narrow --window-size=400,900
+right tests looks-dark 1200 --blink-settings=preferredColorScheme=0
+right tests looks-narrow 400
 
 # The checks find what is wrong: each of these numbers is on the page.
 lie() { # PATTERN REPLACEMENT WHAT
@@ -59,7 +59,7 @@ lie() { # PATTERN REPLACEMENT WHAT
     cp tests/report.html lies
     sed "s/$1/$2/" tests/results.json >lies/results.json
     cmp -s tests/results.json lies/results.json && { echo "nothing to change: $3" >&2; exit 1; }
-    look lies lie --window-size=1200,900
+    look lies lie 1200
     grep -q "^wrong $3" found || { echo "a lie was believed: $3" >&2; exit 1; }
 }
 lie '"mean": \([0-9.]*\),' '"mean": 1\1,' results
@@ -70,8 +70,8 @@ lie '"chosen": 3' '"chosen": 0' tuning
 
 # Attentions with different numbers of seeds: what is read beside one another is adjusted for missing ones.
 contest tests --until-resolved --baseline linear --margin 0.15 --compare.most_seeds 9
-right tests uneven --window-size=1200,900
+right tests uneven 1200
 grep -q 'adjusted for the seeds that they do not have' uneven.dom || { echo "no attention has more seeds" >&2; exit 1; }
-right tests uneven-narrow-dark --window-size=400,900 --blink-settings=preferredColorScheme=0
+right tests uneven-narrow-dark 400 --blink-settings=preferredColorScheme=0
 lie '"adjusted": \([0-9.]*\),' '"adjusted": 1\1,' results
 lie '"adjusted_difference": 0\.' '"adjusted_difference": 0.1' results
