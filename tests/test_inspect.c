@@ -77,6 +77,27 @@ static void numbers_are_the_closed_forms(void **state)
     assert_near(f.entropy, log(N), 1e-14);
 }
 
+/* Three queries, five keys, a query without weight: by hand. */
+static void a_wide_map_with_an_empty_row(void **state)
+{
+    enum { T = 3, S = 5 };
+    static const double map[T * S] = { 0.5, 0.5, 0, 0, 0, /* */ 0, 0, 0, 0, 0, /* */ 0, 0, 0.25, 0, 0.75 };
+    static const double other[T * S] = { 0, 0.25, 0.75, 0, 0, /* */ 0, 0, 0, 0, 0, /* */ 0, 0, 0.5, 0.5, 0 };
+    static const long visible[T] = { 5, 5, 5 };
+    const struct oa_head_map m = { map, T, S, visible };
+    struct oa_head_facts f = { 0 };
+    double uniform[T * S];
+    (void)state;
+    oa_head_measure(&m, &f);
+    assert_near(f.entropy, (log(2) + 0.75 * log(4.0 / 3) + 0.25 * log(4)) / 2, 1e-15);
+    assert_near(f.entropy_share, 2 * f.entropy / (2 * log(5)), 1e-15);
+    assert_near(f.distance, (0.5 + 0.75 * 2) / 2, 1e-15);
+    for (long i = 0; i < T * S; i++)
+        uniform[i] = 1.0 / S;
+    assert_near(oa_head_covered(&m, uniform), (0.4 + 0 + 0.4) / 3, 1e-15);
+    assert_near(oa_head_covered(&m, other), (0.25 + 1 + 0.25) / 3, 1e-15); /* both rows are empty: 1 */
+}
+
 /* ---- alignments ---- */
 
 static void words_are_linked_by_their_tokens(void **state)
@@ -526,17 +547,12 @@ static void links_are_of_the_row_that_wrote(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_linked_by_their_tokens),
-        cmocka_unit_test(words_are_those_of_the_line),
-        cmocka_unit_test(links_are_those_of_a_known_map),
-        cmocka_unit_test(links_are_of_the_row_that_wrote),
-        cmocka_unit_test(numbers_are_the_closed_forms),
-        cmocka_unit_test(fixed_maps_cover_themselves),
-        cmocka_unit_test(maps_give_what_layers_gave),
-        cmocka_unit_test(stacks_and_cross_attention_are_seen),
-        cmocka_unit_test(of_equal_ones_the_first_is_named),
-        cmocka_unit_test(what_is_covered_is_replaced),
-        cmocka_unit_test(colours_rise_evenly),
+        cmocka_unit_test(words_are_linked_by_their_tokens),    cmocka_unit_test(words_are_those_of_the_line),
+        cmocka_unit_test(links_are_those_of_a_known_map),      cmocka_unit_test(links_are_of_the_row_that_wrote),
+        cmocka_unit_test(numbers_are_the_closed_forms),        cmocka_unit_test(a_wide_map_with_an_empty_row),
+        cmocka_unit_test(fixed_maps_cover_themselves),         cmocka_unit_test(maps_give_what_layers_gave),
+        cmocka_unit_test(stacks_and_cross_attention_are_seen), cmocka_unit_test(of_equal_ones_the_first_is_named),
+        cmocka_unit_test(what_is_covered_is_replaced),         cmocka_unit_test(colours_rise_evenly),
         cmocka_unit_test(base64_is_that_of_the_rfc),
     };
     threads_only("maps_*");

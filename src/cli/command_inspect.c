@@ -35,12 +35,14 @@ const struct command command_inspect = {
     .usage = "DIR --text TEXT [--target TEXT] [--out FILE] [--json]",
     .text =
         "The model reads the text, and for every layer and head the attention map is made from what entered the layer. "
-        "The page has all maps side by side and large with their tokens; it stands alone. Mechanisms without a map, "
-        "such as linformer and mixer, say so.\n"
+        "The page has the maps of each layer side by side with their tokens; where a text is too long for that, the "
+        "pointer reads them, and a click enlarges a map. It is one file. Mechanisms without a map, such as linformer "
+        "and mixer, say so.\n"
         "For each head: the entropy in nats and as a share of the logarithm of the keys it can see, the mean distance "
         "of what it looks at, and the fixed attention nearest to it (a form of pattern, or the uniform average) with "
         "the share of the attention mass that it covers: 1 minus the total variation distance, the mean over rows. "
-        "Heads that one covers to 80 % or more make a suggestion. It is of one text, and says nothing of how a model "
+        "Heads that one covers to 80 % or more are marked and make a suggestion. It is of one text, and says nothing "
+        "of how a model "
         "learns with it: try it with orthant compare.",
     .examples = "$ orthant inspect runs/a --text \"To be, or not to be\" --out maps.html\n"
                 "$ orthant inspect runs/en-de --text \"a house\" --target \"ein Haus\" --json",

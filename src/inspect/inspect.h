@@ -108,12 +108,8 @@ const struct oa_token_names *oa_view_queries(const struct oa_inspected *s, const
 const struct oa_token_names *oa_view_keys(const struct oa_inspected *s, const struct oa_layer_view *v);
 /* "decoder layer 1", "decoder layer 1, cross-attention" */
 void oa_view_title(const struct oa_layer_view *v, struct oa_text *out);
-/* Heads with a map by `covered`, the highest first. Returns how many. */
-struct oa_head_place {
-    int layer;
-    long head;
-};
-long oa_inspection_ranking(const struct oa_inspection *i, struct oa_head_place *out); /* room for all heads */
+/* A fixed attention as people read it: "uniform" for the uniform average, else its own text. */
+const char *oa_fixed_name(const char *attention);
 long oa_inspection_heads(const struct oa_inspection *i);
 void oa_inspection_json(const struct oa_inspected *s, struct oa_text *out); /* maps rounded to 1e-4 */
 void oa_inspection_table(const struct oa_inspected *s, int width, struct oa_text *out);

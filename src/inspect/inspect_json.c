@@ -114,7 +114,7 @@ static void add_head(const struct oa_layer_view *v, long h, struct oa_table *t)
     oa_table_cell(t, "%s", oa_number_fixed(number, f->entropy, 3));
     oa_table_cell(t, "%s", oa_number_fixed(number, 100 * f->entropy_share, 1));
     oa_table_cell(t, "%s", oa_number_fixed(number, f->distance, 2));
-    oa_table_cell(t, "%s", f->nearest);
+    oa_table_cell(t, "%s%s", oa_fixed_name(f->nearest), oa_head_replaceable(v, h) ? " *" : "");
     oa_table_cell(t, "%s", oa_number_fixed(number, 100 * f->covered, 1));
     oa_text_free(&text);
 }
@@ -137,27 +137,32 @@ void oa_inspection_table(const struct oa_inspected *s, int width, struct oa_text
                                                 { "head", true, false },
                                                 { "attention", false, true },
                                                 { "entropy\nnats", true, false },
-                                                { "of the\nmost, %", true, false },
+                                                { "entropy\n% of max", true, false },
                                                 { "distance\ntokens", true, false },
                                                 { "nearest fixed attention", false, false },
                                                 { "covers\n% of mass", true, false } };
     struct oa_table t;
     struct oa_text suggestion;
-    struct oa_head_place *order = oa_alloc(out->context, (size_t)oa_inspection_heads(s->what) * sizeof *order);
-    long count = order ? oa_inspection_ranking(s->what, order) : 0;
+    bool any = false;
     oa_table_init(&t, out->context, columns, 8);
     oa_text_init(&suggestion, out->context);
-    for (long i = 0; i < count; i++)
-        add_head(&s->what->layer[order[i].layer], order[i].head, &t);
-    if (count)
+    for (int l = 0; l < s->what->layers; l++)
+        for (long h = 0; h < s->what->layer[l].layer->shape.heads; h++)
+            if (oa_view_group(&s->what->layer[l], h)->mechanism->weights) {
+                add_head(&s->what->layer[l], h, &t);
+                any = true;
+            }
+    if (any) {
         oa_table_text(&t, width, out);
+        oa_text_printf(out, "uniform: the average of all visible tokens, " OA_UNIFORM_ATTENTION "\n");
+    }
     add_mapless(s->what, out);
     if (oa_inspection_suggestion(s->what, &suggestion))
-        oa_text_printf(out,
-                       "\nFixed attentions cover %.0f %% or more of some heads. A suggestion, to be tried with orthant "
-                       "compare:\n  \"%s\"\n",
-                       100 * OA_REPLACEABLE, suggestion.s);
+        oa_text_printf(
+            out,
+            "\n* A fixed attention covers %.0f %% or more of these heads. With them replaced, to be tried with "
+            "orthant compare:\n  \"%s\"\n",
+            100 * OA_REPLACEABLE, suggestion.s);
     oa_text_free(&suggestion);
     oa_table_free(&t);
-    oa_free(order);
 }

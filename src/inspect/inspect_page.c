@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inspection as a page: all maps of a layer side by side as pictures, the table of heads, what could be tried. The
- * script only adds the enlarged map with its tokens. In the style of the contest's report.
+ * The inspection as a page: the maps of each layer side by side, the table of heads, what could be tried. The maps are
+ * pictures; the script draws them with their tokens.
  */
 #include "inspect/inspect.h"
 
-#include "inspect/page_script.h"
+#include "inspect/inspect_page.h"
 
 #include <math.h>
 #include <string.h>
@@ -97,7 +97,7 @@ static void add_head(struct oa_text *out, const struct oa_inspected *s)
     add_fact(out, s->queries->count, "tokens");
     if (s->source)
         add_fact(out, s->source->count, "tokens of the source");
-    add_fact(out, replaceable_heads(what), "heads that another, fixed attention covers to 80 % or more");
+    add_fact(out, replaceable_heads(what), "heads that a fixed attention covers to 80 % or more");
     oa_text_printf(out, "</ul>\n</header>\n<h2>The text</h2>\n");
     if (s->source)
         add_tokens(out, "source", s->source);
@@ -119,29 +119,45 @@ static double share(void *argument, long i, long j)
     return w == 0 && !oa_view_visible(p->v, p->head, i, j) ? -1 : sqrt(w);
 }
 
+/* The title of a card: the number of the head, and the fixed attention that covers most of its map. */
+static void add_map_title(struct oa_text *out, const struct oa_layer_view *v, long h)
+{
+    bool marked = oa_head_replaceable(v, h);
+    oa_text_printf(out, "<p class=\"name\"><b>head %ld</b>", h);
+    if (oa_view_group(v, h)->mechanism->weights) {
+        add_tagged(out, marked ? "<span class=\"covered\">✓ " : "<span>nearest: ", oa_fixed_name(v->head[h].nearest),
+                   marked ? " covers" : ",");
+        oa_text_printf(out, " %.0f %%</span>", 100 * v->head[h].covered);
+    }
+    oa_text_printf(out, "</p>\n");
+}
+
 static void add_map(struct oa_text *out, const struct oa_inspected *s, const struct oa_layer_view *v, long h)
 {
     struct picture p = { v, h };
     const struct oa_heat heat = { v->in.queries, v->in.keys, share, &p };
-    bool shown = oa_view_group(v, h)->mechanism->weights != NULL;
     oa_text_printf(out, "<li class=\"head\">");
-    if (shown) {
-        oa_text_printf(out, "<img width=\"%ld\" height=\"%ld\" data-rows=\"%s\" data-columns=\"%s\" alt=\"", v->in.keys,
-                       v->in.queries, oa_view_queries(s, v) == s->source ? "source" : "text",
-                       oa_view_keys(s, v) == s->source ? "source" : "text");
+    add_map_title(out, v, h);
+    if (oa_view_group(v, h)->mechanism->weights) {
+        oa_text_printf(
+            out, "<div class=\"map\"><img width=\"%ld\" height=\"%ld\" data-rows=\"%s\" data-columns=\"%s\" alt=\"",
+            v->in.keys, v->in.queries, oa_view_queries(s, v) == s->source ? "source" : "text",
+            oa_view_keys(s, v) == s->source ? "source" : "text");
         add_written(v, oa_view_title, "map of ", "", out);
         oa_text_printf(out, ", head %ld\" src=\"", h);
         oa_heat_data(&heat, out);
-        oa_text_printf(out, "\"/>");
+        oa_text_printf(out, "\"/></div>");
     } else {
         add_tagged(out, "<p class=\"none\">", oa_view_group(v, h)->mechanism->name, " has no map</p>");
     }
-    oa_text_printf(out, "<span>head %ld", h);
-    if (shown)
-        oa_text_printf(out, "<small>%s %.0f %%</small>",
-                       strcmp(v->head[h].nearest, OA_UNIFORM_ATTENTION) == 0 ? "uniform" : v->head[h].nearest,
-                       100 * v->head[h].covered);
-    oa_text_printf(out, "</span></li>\n");
+    oa_text_printf(out, "</li>\n");
+}
+
+/* Pixels that a card should have: enough for a legible cell a key beside the names of the rows, within limits. */
+static long card_width(const struct oa_layer_view *v)
+{
+    long wanted = 90 + 12 * v->in.keys;
+    return wanted < 200 ? 200 : wanted > 440 ? 440 : wanted;
 }
 
 static bool any_replaceable(const struct oa_layer_view *v)
@@ -164,7 +180,7 @@ static void add_layer(struct oa_text *out, const struct oa_inspected *s, const s
     else
         oa_text_printf(out, " Whether the maps give what the layer gave was not measured: %s.",
                        oa_layer_mapless(v->layer) ? "a head has no map" : "each row has values of its own");
-    oa_text_printf(out, "</figcaption>\n<ul class=\"heads\">\n");
+    oa_text_printf(out, "</figcaption>\n<ul class=\"heads\" style=\"--card:%ldpx\">\n", card_width(v));
     for (long h = 0; h < v->layer->shape.heads; h++)
         add_map(out, s, v, h);
     oa_text_printf(out, "</ul>\n");
@@ -179,46 +195,43 @@ static void add_layer(struct oa_text *out, const struct oa_inspected *s, const s
 /* ---- the table ------------------------------------------------------------------------------------------------------
  */
 
-static void own_attention(const struct oa_inspected *s, struct oa_head_place p, struct oa_text *out)
+static void add_row(struct oa_text *out, const struct oa_layer_view *v, int layer, long head)
 {
+    const struct oa_head_facts *f = &v->head[head];
+    bool marked = oa_head_replaceable(v, head);
     struct oa_text own;
     oa_text_init(&own, out->context);
-    oa_atom_print(oa_view_group(&s->what->layer[p.layer], p.head)->atom, &own);
+    oa_atom_print(oa_view_group(v, head)->atom, &own);
+    oa_text_printf(out, "<tr%s><th scope=\"row\" data-v=\"%d\">", marked ? " class=\"covered\"" : "", layer);
+    add_written(v, oa_view_title, "", "", out);
+    oa_text_printf(out, "</th><td class=\"num\" data-v=\"%ld\">%ld</td>", head, head);
     add_tagged(out, "<td class=\"spec\">", own.s ? own.s : "", "</td>");
-    oa_text_free(&own);
-}
-
-static void add_row(struct oa_text *out, const struct oa_inspected *s, struct oa_head_place p)
-{
-    const struct oa_layer_view *v = &s->what->layer[p.layer];
-    const struct oa_head_facts *f = &v->head[p.head];
-    add_written(v, oa_view_title, "<tr><th scope=\"row\">", "", out);
-    oa_text_printf(out, "</th><td class=\"num\" data-v=\"%ld\">%ld</td>", p.head, p.head);
-    own_attention(s, p, out);
     add_cell(out, f->entropy, 1, 3);
     add_cell(out, f->entropy_share, 100, 1);
     add_cell(out, f->distance, 1, 2);
-    add_tagged(out, "<td class=\"spec\">", f->nearest, "</td>");
+    add_tagged(out, "<td class=\"spec\"><span class=\"name\">", oa_fixed_name(f->nearest), "</span></td>");
     add_cell(out, f->covered, 100, 1);
     oa_text_printf(out, "</tr>\n");
+    oa_text_free(&own);
 }
 
 static void add_table(struct oa_text *out, const struct oa_inspected *s)
 {
-    struct oa_head_place *order = oa_alloc(out->context, (size_t)oa_inspection_heads(s->what) * sizeof *order);
-    long count = order ? oa_inspection_ranking(s->what, order) : 0;
     oa_text_printf(out,
-                   "<section id=\"heads\">\n<h2>Which heads could be fixed</h2>\n<p>Each head beside the fixed "
-                   "attention that covers most of its mass.</p>\n<div class=\"panel\"><div class=\"scroll\" "
+                   "<section id=\"heads\">\n<h2>Which heads a fixed attention could replace</h2>\n<p>Each head and the "
+                   "fixed attention that covers most of its mass; marked are heads that it covers to %.0f %% or more."
+                   "</p>\n<div class=\"panel\"><div class=\"scroll\" "
                    "tabindex=\"0\" role=\"region\" aria-label=\"heads\"><table class=\"sortable\">\n<thead><tr><th "
                    "scope=\"col\">layer</th><th scope=\"col\" class=\"num\">head</th><th scope=\"col\">attention</th>"
-                   "<th scope=\"col\" class=\"num\">entropy\nnats</th><th scope=\"col\" class=\"num\">of the most\n%%"
-                   "</th><th scope=\"col\" class=\"num\">distance\ntokens</th><th scope=\"col\">nearest fixed "
-                   "attention</th><th scope=\"col\" class=\"num\">covers\n%% of mass</th></tr></thead>\n<tbody>\n");
-    for (long i = 0; i < count; i++)
-        add_row(out, s, order[i]);
+                   "<th scope=\"col\" class=\"num\">entropy\nnats</th><th scope=\"col\" class=\"num\">entropy\n%% of "
+                   "maximum</th><th scope=\"col\" class=\"num\">distance\ntokens</th><th scope=\"col\">nearest fixed "
+                   "attention</th><th scope=\"col\" class=\"num\">covers\n%% of mass</th></tr></thead>\n<tbody>\n",
+                   100 * OA_REPLACEABLE);
+    for (int l = 0; l < s->what->layers; l++)
+        for (long h = 0; h < s->what->layer[l].layer->shape.heads; h++)
+            if (oa_view_group(&s->what->layer[l], h)->mechanism->weights)
+                add_row(out, &s->what->layer[l], l, h);
     oa_text_printf(out, "</tbody></table></div></div>\n");
-    oa_free(order);
 }
 
 static void add_suggestion(struct oa_text *out, const struct oa_inspected *s)
@@ -260,7 +273,7 @@ static void add_method(struct oa_text *out)
 void oa_inspection_html(const struct oa_inspected *s, struct oa_text *out)
 {
     oa_html_begin(out, "Where the heads look");
-    oa_text_printf(out, "<style>\n%s</style>\n", oa_inspection_style);
+    oa_text_printf(out, "<style>\n%s</style>\n", oa_inspect_page_css);
     add_head(out, s);
     oa_text_printf(out, "<h2>Weights</h2>\n");
     add_scale(out);
@@ -269,6 +282,6 @@ void oa_inspection_html(const struct oa_inspected *s, struct oa_text *out)
     add_table(out, s);
     add_suggestion(out, s);
     add_method(out);
-    oa_text_printf(out, "<script>\n%s</script>\n", oa_inspection_script);
+    oa_text_printf(out, "<script>\n%s</script>\n", oa_inspect_page_js);
     oa_html_end(out);
 }

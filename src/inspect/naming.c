@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What layers and tokens are called, and the order of heads. */
+ * Names of layers, tokens and fixed attentions. */
 #include "inspect/inspect.h"
+
+#include <string.h>
 
 void oa_view_title(const struct oa_layer_view *v, struct oa_text *out)
 {
@@ -32,28 +34,7 @@ long oa_inspection_heads(const struct oa_inspection *what)
     return count;
 }
 
-static long place_in_order(const struct oa_inspection *what, const struct oa_head_place *sorted, long count,
-                           double covered)
+const char *oa_fixed_name(const char *attention)
 {
-    long at = count;
-    while (at > 0 && what->layer[sorted[at - 1].layer].head[sorted[at - 1].head].covered < covered)
-        at--;
-    return at;
-}
-
-long oa_inspection_ranking(const struct oa_inspection *what, struct oa_head_place *out)
-{
-    long count = 0;
-    for (int i = 0; i < what->layers; i++) {
-        for (long h = 0; h < what->layer[i].layer->shape.heads; h++) {
-            if (!oa_view_group(&what->layer[i], h)->mechanism->weights)
-                continue;
-            long at = place_in_order(what, out, count, what->layer[i].head[h].covered);
-            for (long k = count; k > at; k--)
-                out[k] = out[k - 1];
-            out[at] = (struct oa_head_place){ i, h };
-            count++;
-        }
-    }
-    return count;
+    return strcmp(attention, OA_UNIFORM_ATTENTION) == 0 ? "uniform" : attention;
 }

@@ -7,6 +7,9 @@ expect 0 inspect run --text "To be, or not to be"
 says out '^decoder layer 1 *0 *pattern(previous) .* 1\.00 *pattern(previous) *100\.0$'
 says out '^decoder layer 2 *0 *pattern(previous) .* 1\.00 *pattern(previous) *100\.0$'
 says out '^page     inspect.html$'
+awk '/^decoder layer/ { print $3, $4 }' out >order
+sort -n -k1 -k2 order | cmp -s - order || fail "heads are not in the order of layers and heads"
+says out '^uniform: the average of all visible tokens'
 says inspect.html '</html>'
 [ "$(grep -o 'data:image/png;base64' inspect.html | wc -l)" -eq 8 ] || fail "there are not 8 maps on the page"
 expect 0 inspect run --text "To be, or not to be" --json
