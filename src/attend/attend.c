@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One attention layer on tensors from a safetensors file (contract.md §3): forward, backward when the file has dy, and
- * the attention map when it is asked for. The way to check this library against any other, tensor by tensor.
+ * One attention layer on tensors from a safetensors file (orthant attend --help): forward, backward when the file has
+ * dy, and the attention map when it is asked for. The way to check this library against any other, tensor by tensor.
  */
 #include "attend/attend.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tensors of an `orthant attend` file that are not parameters (contract.md §3): shapes, types, lengths, word
+ * The tensors of an `orthant attend` file that are not parameters (orthant attend --help): shapes, types, lengths, word
  * numbers, and no number at a real position that is not finite.
  */
 #include "attend/attend.h"
@@ -91,7 +91,7 @@ static enum oa_error find_rows(struct attend *a)
     return find(a, "dy", 3, (const long[]){ a->batch, a->queries, a->width }, "[B, n, d]", false, &a->dy);
 }
 
-/* ---- lengths and words ------------------------------------------------------------------------------------------ */
+/* ---- lengths and words ------------------------------------------------------------------------------------------- */
 
 static int32_t *copy_integers(struct attend *a, const struct oa_array *t, long count)
 {
@@ -134,7 +134,7 @@ static enum oa_error read_words(struct attend *a)
     return oa_status(a->context);
 }
 
-/* ---- numbers ---------------------------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 static enum oa_error check_finite(const struct attend *a, const struct oa_array *t, long rows, bool keys)
 {

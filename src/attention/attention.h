@@ -3,7 +3,7 @@
  * attention: the attention language, the registry of mechanisms, and the attention layer. Read this first, then
  * softmax.c (the smallest mechanism), then layer.c.
  *
- *     text ── language.c ──> struct oa_spec ── layer.c ──> groups of heads ── mechanism ──> ops
+ *     text ── language_parse.c ──> struct oa_spec ── layer.c ──> groups of heads ── mechanism ──> ops
  *
  * A mechanism is a const table in its own file and one line of registry.def. Its options, modes, formula and citation
  * stand in that table; parser, help, documentation, tests and reports loop over the registry.
@@ -32,7 +32,7 @@ struct oa_value {
     char text[256]; /* TEXT; REALS in canonical form */
 };
 
-/* The projection options (contract.md §1, O2), for every mechanism with queries and keys. */
+/* The projection options (docs/attention.md, Projections), for every mechanism with queries and keys. */
 #define OA_PROJECTION_ARGUMENTS(first_qk)                                                                              \
     { "qk", OA_VALUE_CHOICE, NULL, first_qk, 0, 0, "how queries and keys are projected; all but learned are frozen" }, \
         { "tie", OA_VALUE_FLAG, "0", NULL, 0, 0, "keys use the query projection" },                                    \
@@ -48,8 +48,8 @@ struct oa_value {
     {                                                                                                                  \
         "diagonal", OA_VALUE_FLAG, "0", NULL, 0, 0, "a trainable diagonal for each head"                               \
     }
-/* Relative positions (contract.md §1), for every mechanism whose map is a softmax of logits over tokens that it can put
- * at a distance: common/relative.c. */
+/* Relative positions (docs/attention.md), for every mechanism whose map is a softmax of logits over tokens that it can
+ * put at a distance: common/relative.c. */
 #define OA_RELATIVE_ARGUMENTS                                                                                          \
     { "relative", OA_VALUE_CHOICE, NULL, "none|alibi|t5", 0, 0, "what the distance of a key adds to its logit" },      \
         { "buckets", OA_VALUE_INT, "32", NULL, 4, 4096, "of t5: distances that have a bias together" },                \
@@ -365,7 +365,7 @@ double oa_layer_flops(const struct oa_layer *l, long queries,
 
 /* ---- helpers for mechanisms ----------------------------------------------------------------------------------- */
 
-/* projection.c: q [B·T, H·K] and k [B·S, H·K] after projection, scale, temperature, diagonal (contract.md §1), and
+/* projection.c: q [B·T, H·K] and k [B·S, H·K] after projection, scale, temperature, diagonal (docs/attention.md), and
  * rotation at the end: positions turn what is scored. */
 enum oa_error oa_project_parameters(struct oa_group *g);
 enum oa_error oa_project_weights(struct oa_group *g); /* the matrices and their biases alone, without t_h and Λ_h */
@@ -426,8 +426,8 @@ enum oa_error oa_kernel_weights(const struct oa_group *g, const struct oa_oracle
                                 double (*log_scale)(const struct oa_group *g, const double *k),
                                 double (*guard)(const struct oa_group *g, double den), double *weights);
 
-/* generator.c: random projections (mechanisms.md O2), one matrix d × width a head, stored [heads·width, d] as a Linear
- * weight, made in double. */
+/* generator.c: random projections (docs/attention.md, Projections), one matrix d × width a head, stored [heads·width,
+ * d] as a Linear weight, made in double. */
 enum oa_projection {
     OA_PROJECTION_LEARNED,
     OA_PROJECTION_HAAR,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cli: the program. A table of commands (commands.def), one file each. The same table and the library's table of
+ * cli: the program. A table of commands (commands.c), one file each. The same table and the library's table of
  * options make the parser, --help, the manual pages and the completion of shells, so none of them can be out of date.
  *
  *     main.c → arguments.c (words into a struct call) → command_NAME.c → orthant.h

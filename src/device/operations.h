@@ -10,7 +10,7 @@
 #include "device/support.h"
 #include "kernels/kernels.h"
 
-/* ---- logits engine: S = Σ_c α_c S_c, softmax over the visible keys, O = P V (mechanisms.md §1.4) --------------- */
+/* ---- logits engine: S = Σ_c α_c S_c, softmax over the visible keys, O = P V --------------- */
 
 enum oa_part_kind {
     OA_PART_DOT,   /* S_ij = scale·q_i·k_j + bias_j: softmax attention; the dense synthesizer (keys are a table) */
@@ -85,8 +85,9 @@ struct oa_logits {
     struct oa_stream dropout;
 };
 
-/* α of a mixture (contract.md §1: mix), real [H, parts]: softmax of θ [H, parts]; (1 − σ, σ) of one θ; given numbers;
- * or 1 for all. With g = dα: softmax dθ_c += α_c (g_c − Σ α g); sigmoid dθ += σ(1 − σ)(g_1 − g_0), over all heads. */
+/* α of a mixture (docs/attention.md: mix), real [H, parts]: softmax of θ [H, parts]; (1 − σ, σ) of one θ; given
+ * numbers; or 1 for all. With g = dα: softmax dθ_c += α_c (g_c − Σ α g); sigmoid dθ += σ(1 − σ)(g_1 − g_0), over all
+ * heads. */
 enum oa_mixture_kind { OA_MIX_NONE, OA_MIX_SOFTMAX, OA_MIX_SIGMOID, OA_MIX_FIXED };
 struct oa_mixture_weights {
     enum oa_mixture_kind kind;
@@ -99,7 +100,7 @@ struct oa_mixture_weights {
     void *dtheta;                /* real, added to */
 };
 
-/* ---- kernel engine: O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)·Σ_j φ(k_j)) (mechanisms.md §1.5), O(n) ------------- */
+/* ---- kernel engine: O_i = φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / (φ(q_i)·Σ_j φ(k_j)), O(n) ------------- */
 
 enum oa_denominator { OA_DENOMINATOR_ADD, OA_DENOMINATOR_SIGN, OA_DENOMINATOR_CLAMP, OA_DENOMINATOR_NONE };
 /* ADD: den + ε. SIGN: sign(den)·max(|den|, ε), sign(0) = +1. CLAMP: max(den, ε). A denominator of exactly 0 gives 0.
@@ -143,7 +144,7 @@ static inline long oa_quadratic_features(long width, const double c[3])
     return (c[0] != 0) + (c[1] != 0) * width + width * (width + 1) / 2;
 }
 
-/* ---- random features (mechanisms.md F): t = scale·Ω x + bias of each head, features by kernels.h ---------------- */
+/* ---- random features (docs/attention.md: performer): t = scale·Ω x + bias of each head, features by kernels.h */
 
 struct oa_random_features {
     enum oa_random_feature kind;
@@ -212,7 +213,7 @@ struct oa_moments_move {
     const void *mean_change, *square_change, *batches; /* as moments_change leaves them */
 };
 
-/* ---- polynomial weights: w_ij = (scale·q_i·k_j)^degree over visible keys, O_i = Σ w v_j / (Σ w + bias), O(n²) --- */
+/* ---- polynomial weights: w_ij = (scale·q_i·k_j)^degree over visible keys, O_i = Σ w v_j / (Σ w + bias), O(n²) */
 
 struct oa_polynomial {
     struct oa_attention_shape shape;
@@ -228,7 +229,7 @@ struct oa_polynomial {
     void *den; /* real [B, H, T], written by forward, read by backward */
 };
 
-/* ---- given weights: fixed patterns (mechanisms.md P1), O(n) by shifts and prefix sums -------------------------- */
+/* ---- given weights: fixed patterns (docs/attention.md: pattern), O(n) by shifts and prefix sums ------------------ */
 
 enum oa_pattern {
     OA_PATTERN_CURRENT,
@@ -259,7 +260,7 @@ struct oa_pattern_attention {
 /* Rows of V numbers that the causal form of a pattern keeps. */
 int oa_pattern_state(enum oa_pattern p);
 
-/* ---- weights over a band of keys (mechanisms.md P2, C2, C3): formulas in cpu_band.c ------------------------------ */
+/* ---- weights over a band of keys (docs/attention.md: gaussian, lightconv, dynamicconv): formulas in cpu_band.c */
 
 struct oa_band {
     struct oa_attention_shape shape;
@@ -297,7 +298,7 @@ static inline long oa_band_span(const struct oa_band *a)
     return a->taps ? a->before + 1 : oa_band_reach(a->sigma) + behind + 1;
 }
 
-/* ---- projection along the length (mechanisms.md C1): Y = W[:m]ᵀ X for each (b,h) ------------------------------- */
+/* ---- projection along the length (docs/attention.md: linformer): Y = W[:m]ᵀ X for each (b,h) --------------------- */
 
 struct oa_length_projection {
     long batch, length, heads, width, rank; /* B, m, H, c, k */
@@ -313,7 +314,8 @@ struct oa_length_projection {
     const void *dy; /* act */
 };
 
-/* ---- structured projections (mechanisms.md O2: SRHT, HD3, permutations): y_h = x U_h for each head, with the chain
+/* ---- structured projections (docs/attention.md, Projections: SRHT, HD3, permutations): y_h = x U_h for each head,
+ * with the chain
  *
  *     U_h = s_0 H s_1 H … H s_f P,   H = H_{2^a} ⊗ Q / √(2^a),  D = 2^a·b, b odd
  *
@@ -366,7 +368,7 @@ struct oa_transform {
 
 double oa_transform_flops(const struct oa_transform *a);
 
-/* ---- token mixing, causal, one token after the other (mechanisms.md X1): formulas in cpu_mixer_steps.c ---------- */
+/* ---- token mixing, causal, one token after the other (docs/attention.md: mixer): formulas in cpu_mixer_steps.c */
 
 struct oa_mixer_steps {
     long first, tokens;                /* position of the first token, how many come */

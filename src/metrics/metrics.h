@@ -3,7 +3,7 @@
  * metrics: how good texts, labels and numbers are beside those that were expected. Three families:
  *
  *     segments: BLEU, chrF, TER, ROUGE        statistics of every segment, added up, give the score of a corpus;
- *         python_text.c → bleu_tokens.c, ter_tokens.c, rouge_tokens.c → word_ids.c → grams.c, edits.c, subsequence.c
+ *         python_text.c → bleu_tokens.c, ter_tokens.c → word_ids.c → grams.c, edits.c, subsequence.c
  *         → bleu.c, chrf.c, ter.c, rouge.c → segments.c → resampling.c (numpy_random.c, numpy_sums.c)
  *     labels: accuracy, F1, MCC               classes.c
  *     numbers: Pearson's and Spearman's r     correlation.c

@@ -32,7 +32,7 @@ bool oa_python_split(struct oa_arena *a, struct oa_line text, struct oa_words *o
 /* A pass reads `text` and writes at most `growth` times as much; text becomes what it wrote. */
 typedef char *oa_pass(char *out, const char *s, const char *end);
 bool oa_rewrite(struct oa_arena *a, struct oa_line *text, int growth, oa_pass *pass);
-/* mteval-v13a's way with Western punctuation, which TER's normalisation shares (western_tokens.c). */
+/* mteval-v13a's way with Western punctuation, which TER's normalisation shares (rewriting.c). */
 bool oa_split_punctuation(struct oa_arena *a, struct oa_line *text, bool possessives);
 /* &quot; &amp; &lt; &gt;, one after another */
 bool oa_unescape(struct oa_arena *a, struct oa_line *text);

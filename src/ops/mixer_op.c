@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Token mixing (mechanisms.md X1): a perceptron along the length, the same for every channel. With X [n, C] the rows of
- * one sequence,
+ * Token mixing (docs/attention.md: mixer): a perceptron along the length, the same for every channel. With X [n, C] the
+ * rows of one sequence,
  *
  *     U = W1[:, :n] X + b1 1ᵀ,   A = gelu(U),   Y = W2[:n] A + b2[:n] 1ᵀ
  *

@@ -184,7 +184,7 @@ const void *oa_gradient_of(const oa_tape *t, const oa_tensor *y);
 /* A dropout site: its own stream, keep = 1 when not training or p = 0. Sites are numbered in order of their making. */
 struct oa_dropout oa_dropout_site(oa_tape *t, double p);
 
-/* ---- decoding (state.c): one sequence that comes in pieces ------------------------------------------------------ */
+/* ---- decoding (state.c): one sequence that comes in pieces ------------------------------------------------------- */
 
 /* Ops that need something of the tokens before ask the tape's state for a place; as they ask in the same order at each
  * call, places have no names. Nothing is recorded for backward then. */
@@ -238,7 +238,7 @@ const void *oa_weights(oa_tape *t, struct oa_parameter *w, struct oa_gemm *g);
 /* y = x Wᵀ + b. W [out, in] (matrix), b [out] or NULL. Frozen W gets no gradient, x does. */
 oa_tensor *oa_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b);
 /* A linear map of each head: y[:, h·out … ] = in_h W[h]ᵀ + b[h], W [H, out, in]; in_h = all of x, or with `slice` the
- * columns first + h·in … of x (mechanisms.md S1). */
+ * columns first + h·in … of x (docs/attention.md: factorized-dense). */
 oa_tensor *oa_head_linear(oa_tape *t, oa_tensor *x, struct oa_parameter *w, struct oa_parameter *b, bool slice,
                           long first);
 /* y_h = x U_h for each head by fast transforms (device.h); chains [H, oa_chain_numbers], frozen. */
@@ -324,7 +324,7 @@ struct oa_part_tensors { /* one part of the logits in terms of tensors and param
     struct oa_parameter *bias;    /* [H, N] or [N] */
     struct oa_parameter *table;   /* TABLE: [H, N, N] */
 };
-struct oa_mixture {              /* α of the parts from θ (contract.md: mix) */
+struct oa_mixture {              /* α of the parts from θ (docs/attention.md: mix) */
     enum oa_mixture_kind kind;   /* NONE: plain sum */
     struct oa_parameter *theta;  /* SOFTMAX [H, C]; SIGMOID [1] */
     double weight[OA_MAX_PARTS]; /* FIXED */

@@ -4,8 +4,8 @@
  * how well it can be learned is too.
  *
  *     synthetic_tasks.def ── one file for each task: listops.c, copy.c, recall.c …
- *           │                     dice.c: random words; symbols.c: symbols as text; listops_law.c: how long trees get
- *     drawing.c: examples, all different, on all threads ── data_set.c: files, and data.json that says what they are
+ *           │                     dice.c: random words; symbol_rows.c: symbols as text; listops_law.c: how long trees
+ * get drawing.c: examples, all different, on all threads ── data_set.c: files, and data.json that says what they are
  *
  * Example i of a part is a function of (seed, part, i) and of how many of its draws were thrown away: those the rule
  * does not take, and those whose input is there already. The parts are drawn in the order test, validation, training,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Queries and keys (contract.md §1, the projection options), the same for every mechanism that has them:
+ * Queries and keys (docs/attention.md, Projections), the same for every mechanism that has them:
  *
  *     q = s t_h Λ_h (x W_Q),   k = s (x W_K),   s = √(D/K) for scale=jl, else 1
  *

@@ -20,7 +20,7 @@
  *
  *     dφ_q += M φ_k,   dφ_k += Mᵀ φ_q,   dv += Aᵀ N.
  *
- * Exponential features come with a logarithmic scale c_j of each key (mechanisms.md §1.12): φ_k,j is e^{c_j} times
+ * Exponential features come with a logarithmic scale c_j of each key: φ_k,j is e^{c_j} times
  * what is stored. Row i then counts relative to the largest scale that it sees, m_i = max_{j ≤ i} c_j (without
  * causality: of all keys), which cancels in O_i: the weight of pair (i, j) gets e^{c_j − m_i} ≤ 1. With M the m of the
  * last row of a chunk, S and z are kept relative to M of the chunk before, G and g relative to M of the chunk they are

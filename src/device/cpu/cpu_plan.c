@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The plan device: computes nothing and counts. A training step that runs on it, with dry arenas, says what the real
- * one costs: FLOPs (a multiply-add is 2; mechanisms.md §1.9) and bytes read and written by each operation as if no
+ * one costs: FLOPs (a multiply-add is 2) and bytes read and written by each operation as if no
  * cache outlived it. Elementwise work counts its bytes; its few FLOPs an element are counted as one. */
 #include "device/cpu/cpu_logits.h"
 #include "device/cpu/cpu_panels.h"
