@@ -5,6 +5,8 @@
 # make headline   builds, holds the contest of README's table (a quarter of an hour), and puts its results into README
 # make test       installs what it needs (and says what), and runs every test; the last line is the result
 # make test-quick the release build alone, short forms of the slow tests, and no test that only calculates
+# make check      T=NAME: the tests whose names contain NAME; L=LABEL: unit, script, browser or slow; T=NAME F=PATTERN: the
+#                 functions of one unit test
 # make install    PREFIX=/usr/local, DESTDIR=
 BUILD  ?= build
 PREFIX ?= /usr/local
@@ -41,6 +43,15 @@ test-quick:
 	@tools/packages.sh quick
 	@tools/test.sh layers quick
 
+check:
+	@cmake -S . -B $(BUILD) -DORTHANT_TESTS=ON $(CMAKE_FLAGS) >/dev/null
+	@cmake --build $(BUILD) -j$(JOBS) >/dev/null
+ifdef F
+	@cd $(BUILD)/folders/$(T) && ORTHANT_FUNCTION='$(F)' ../../tests/$(T)
+else
+	@ctest --test-dir $(BUILD) -j$(JOBS) --output-on-failure --no-tests=error $(if $(T),-R '$(T)') $(if $(L),-L '$(L)')
+endif
+
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
@@ -50,4 +61,4 @@ format:
 clean:
 	@rm -rf build build-*
 
-.PHONY: all demo demo-translate headline test test-quick install format clean
+.PHONY: all demo demo-translate headline test test-quick check install format clean

@@ -41,6 +41,13 @@ static inline bool only_memory(void)
     return short_form_of("memory");
 }
 
+/* ORTHANT_FUNCTION: only the test functions whose names fit this pattern (`make check T=test_ops F=*norm*`). */
+__attribute__((constructor)) static void filter_functions(void)
+{
+    if (getenv("ORTHANT_FUNCTION"))
+        cmocka_set_test_filter(getenv("ORTHANT_FUNCTION"));
+}
+
 /* Under the thread sanitizer the program is slow and nothing counts but what several threads do: only the functions run
  * whose names fit the pattern. */
 static inline void threads_only(const char *pattern)
