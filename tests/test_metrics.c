@@ -320,7 +320,7 @@ static void test_generator(void **state)
 static void check_resample(const char *what, const struct oa_resample *r, const json_t *expected)
 {
     static const char *const key[] = { "score", "p", "mean", "half" };
-    const double found[] = { r->score, r->p, r->mean, r->half };
+    const double found[] = { r->score, r->strict_p, r->mean, r->half };
     for (int i = 0; i < 4; i++) {
         const json_t *value = json_object_get(expected, key[i]);
         if (!json_is_number(value))

@@ -87,17 +87,27 @@ static int decimals(const struct score_plan *p, int usual)
     return p->request->decimals ? p->request->decimals : usual;
 }
 
+static bool is_sacrebleus(const struct oa_metric *m)
+{
+    return m == &oa_bleu || m == &oa_chrf || m == &oa_ter;
+}
+
+static void sign_resampling(const struct score_plan *p, struct score_row *row)
+{
+    if (p->resample != SCORE_PLAIN)
+        oa_text_printf(&row->signature, "|%s:%ld|seed:%llu", p->resample == SCORE_PAIRED_AR ? "ar" : "bs", p->samples,
+                       (unsigned long long)p->request->seed);
+}
+
 static void name_segments(const struct score_plan *p, const struct oa_metric *m, struct score_row *row)
 {
     oa_metric_title(m, &p->options, &row->title);
     oa_text_printf(&row->signature, "nrefs:%d", p->request->references);
-    if (p->resample != SCORE_PLAIN)
-        oa_text_printf(&row->signature, "|%s:%ld|seed:%llu", p->resample == SCORE_PAIRED_AR ? "ar" : "bs", p->samples,
-                       (unsigned long long)p->request->seed);
+    sign_resampling(p, row);
     oa_text_printf(&row->signature, "|");
     m->signature(&p->options, &row->signature);
     add_version(row, m->package);
-    row->decimals = decimals(p, strncmp(m->name, "rouge", 5) == 0 ? 4 : 1);
+    row->decimals = decimals(p, is_sacrebleus(m) ? 1 : 4);
 }
 
 static void add_part(struct score_row *row, const char *name, double value)
@@ -119,7 +129,7 @@ static void describe_segments(const struct oa_statistics *s, struct score_row *r
     oa_statistics_sum(s, sum);
     if (s->metric->verbose)
         s->metric->verbose(s->options, sum, &row->verbose);
-    if (strncmp(s->metric->name, "rouge", 5) != 0)
+    if (is_sacrebleus(s->metric))
         return;
     oa_rouge_means(s, means);
     add_precision_and_recall(row, means[0], means[1]);
@@ -137,7 +147,9 @@ static enum oa_error resample(oa_context *c, const struct score_plan *p, const s
     if (p->resample == SCORE_PAIRED_AR)
         return oa_paired_randomisation(c, system, count, p->samples, seed, out);
     for (int k = 0; k < count; k++)
-        out[k] = (struct oa_resample){ .score = oa_statistics_score(&system[k]), .mean = NAN, .half = NAN, .p = NAN };
+        out[k] = (struct oa_resample){
+            .score = oa_statistics_score(&system[k]), .mean = NAN, .half = NAN, .p = NAN, .strict_p = NAN
+        };
     return OA_OK;
 }
 
@@ -151,6 +163,19 @@ static enum oa_error take_systems(oa_context *c, const struct sides *s, const st
     return OA_OK;
 }
 
+static void add_resamples(const struct score_plan *p, const struct oa_statistics *system,
+                          const struct oa_resample *found, struct score_row *row)
+{
+    for (int k = 0; k < p->request->hypotheses && p->resample != SCORE_PLAIN; k++) {
+        row[k].mean = found[k].mean;
+        row[k].half = found[k].half;
+        row[k].p = found[k].p;
+        row[k].strict_p = is_sacrebleus(system[k].metric) ? found[k].strict_p : NAN;
+        if (p->resample != SCORE_PAIRED_AR && isnan(found[k].half))
+            oa_text_printf(&row[k].verbose, " (no interval: the score of some resamples is not defined)");
+    }
+}
+
 static enum oa_error fill_rows(oa_context *c, const struct score_plan *p, const struct oa_statistics *system,
                                struct oa_resample *found, struct score_row *row)
 {
@@ -159,10 +184,8 @@ static enum oa_error fill_rows(oa_context *c, const struct score_plan *p, const 
         name_segments(p, system[k].metric, &row[k]);
         describe_segments(&system[k], &row[k]);
         row[k].score = found[k].score;
-        row[k].mean = found[k].mean;
-        row[k].half = found[k].half;
-        row[k].p = found[k].p;
     }
+    add_resamples(p, system, found, row);
     return OA_OK;
 }
 
@@ -189,6 +212,12 @@ static enum oa_error score_segments(oa_context *c, const struct sides *s, const 
 
 /* ---- labels ------------------------------------------------------------------------------------------------------ */
 
+static struct oa_line positive_label(const struct score_plan *p)
+{
+    const char *positive = p->request->f1_positive ? p->request->f1_positive : "1";
+    return (struct oa_line){ positive, strlen(positive) };
+}
+
 static void row_f1(const struct score_plan *p, const struct oa_f1 *f, struct score_row *row)
 {
     row->score = f->f1;
@@ -197,10 +226,9 @@ static void row_f1(const struct score_plan *p, const struct oa_f1 *f, struct sco
         oa_text_printf(&row->verbose, " (no division: %d without a hypothesis, %d without a reference; counted as 0)",
                        f->no_precision, f->no_recall);
     oa_text_printf(&row->title, "F1");
-    if (p->average == OA_AVERAGE_BINARY) {
-        const char *positive = p->request->f1_positive ? p->request->f1_positive : "1";
+    if (p->options.f1_average == OA_AVERAGE_BINARY) {
         oa_text_printf(&row->signature, "|average:binary|positive:");
-        oa_name_add(&row->signature, positive);
+        oa_name_add(&row->signature, positive_label(p).s);
     } else {
         oa_text_printf(&row->signature, "|average:%s", p->request->f1_average);
     }
@@ -233,14 +261,14 @@ static enum oa_error count_labels(oa_context *c, const struct sides *s, int syst
 static enum oa_error score_labels(oa_context *c, const struct sides *s, enum score_kind kind, int system,
                                   struct score_row *row)
 {
-    const char *positive = s->plan->request->f1_positive ? s->plan->request->f1_positive : "1";
     struct oa_classes k;
     struct oa_f1 f1;
     enum oa_error e = count_labels(c, s, system, &k);
     if (e == OA_OK && kind == SCORE_F1)
-        e = oa_f1_of(c, &k, s->plan->average, (struct oa_line){ positive, strlen(positive) }, &f1);
+        e = oa_f1_of(c, &k, s->plan->options.f1_average, positive_label(s->plan), &f1);
     row->decimals = decimals(s->plan, 4);
     oa_text_printf(&row->signature, "n:%ld|classes:%d", k.lines, k.count);
+    sign_resampling(s->plan, row);
     if (e == OA_OK && kind == SCORE_F1)
         row_f1(s->plan, &f1, row);
     else if (e == OA_OK && kind == SCORE_MCC)
@@ -274,10 +302,73 @@ static enum oa_error score_numbers(oa_context *c, const struct sides *s, enum sc
     row->decimals = decimals(s->plan, 4);
     oa_text_printf(&row->title, "%s", kind == SCORE_PEARSON ? "Pearson" : "Spearman");
     oa_text_printf(&row->signature, "n:%ld", s->reference[0].count);
+    sign_resampling(s->plan, row);
     if (isnan(row->score))
         oa_text_printf(&row->verbose, "(not defined: one side is constant)");
     add_version(row, "1.17.1");
     return OA_OK;
+}
+
+/* ---- resampling of labels and numbers ---- */
+
+static const struct oa_metric *metric_of_rows(enum score_kind kind)
+{
+    return kind == SCORE_ACCURACY  ? &oa_label_accuracy
+           : kind == SCORE_F1      ? &oa_label_f1
+           : kind == SCORE_MCC     ? &oa_label_mcc
+           : kind == SCORE_PEARSON ? &oa_pearson_of_rows
+                                   : &oa_spearman_of_rows;
+}
+
+static enum oa_error take_numbers(oa_context *c, const struct sides *s, enum score_kind kind,
+                                  struct oa_statistics *system)
+{
+    double *x = NULL, *y = NULL;
+    enum oa_error e = oa_lines_numbers(c, &s->reference[0], &y);
+    for (int k = 0; k < s->plan->request->hypotheses && e == OA_OK; k++) {
+        e = oa_lines_numbers(c, &s->hypothesis[k], &x);
+        if (e == OA_OK)
+            e = oa_number_statistics(c, metric_of_rows(kind), x, y, s->reference[0].count, &system[k]);
+        oa_free(x);
+        x = NULL;
+    }
+    oa_free(y);
+    return e;
+}
+
+static enum oa_error take_labels(oa_context *c, const struct sides *s, enum score_kind kind,
+                                 struct oa_statistics *system)
+{
+    int systems = s->plan->request->hypotheses;
+    const struct oa_line **hypothesis = oa_alloc(c, (size_t)systems * sizeof *hypothesis);
+    if (!hypothesis)
+        return OA_NO_MEMORY;
+    for (int k = 0; k < systems; k++)
+        hypothesis[k] = s->hypothesis[k].line;
+    enum oa_error e = oa_label_statistics(c, metric_of_rows(kind), &s->plan->options, hypothesis, systems,
+                                          s->reference[0].line, s->reference[0].count, positive_label(s->plan), system);
+    oa_free(hypothesis);
+    return e;
+}
+
+/* Means, intervals and p of rows whose scores are there. */
+static enum oa_error resample_values(oa_context *c, const struct sides *s, enum score_kind kind, struct score_row *row)
+{
+    int systems = s->plan->request->hypotheses;
+    struct oa_statistics *system = oa_alloc(c, (size_t)systems * sizeof *system);
+    struct oa_resample *found = oa_alloc(c, (size_t)systems * sizeof *found);
+    enum oa_error e = OA_NO_MEMORY;
+    if (system && found)
+        e = (kind >= SCORE_PEARSON ? take_numbers : take_labels)(c, s, kind, system);
+    if (e == OA_OK)
+        e = resample(c, s->plan, system, found);
+    if (e == OA_OK)
+        add_resamples(s->plan, system, found, row);
+    for (int k = 0; system && k < systems; k++)
+        oa_statistics_free(&system[k]);
+    oa_free(system);
+    oa_free(found);
+    return e;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
@@ -290,7 +381,7 @@ static enum oa_error score_item(oa_context *c, const struct sides *s, const stru
         return score_segments(c, s, item->metric, json, row, lines);
     for (int k = 0; k < systems; k++)
         OA_TRY((item->kind >= SCORE_PEARSON ? score_numbers : score_labels)(c, s, item->kind, k, &row[k]));
-    return OA_OK;
+    return s->plan->resample == SCORE_PLAIN ? OA_OK : resample_values(c, s, item->kind, row);
 }
 
 /* Text that is already tokenised has its full stops alone, and gets a BLEU that nobody else's can be compared with. */

@@ -27,7 +27,6 @@ struct score_plan {
     struct score_item item[SCORE_MOST];
     int items;
     struct oa_metric_options options;
-    enum oa_average average;
     enum score_resample resample;
     long samples;
 };
@@ -37,7 +36,7 @@ enum oa_error score_plan_make(oa_context *c, const struct oa_score_request *r, s
 struct score_row {
     struct oa_text title, signature, verbose;
     double score;
-    double mean, half, p; /* NaN: none */
+    double mean, half, p, strict_p; /* NaN: none */
     int decimals;
     const char *system; /* a file */
     struct {

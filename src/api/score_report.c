@@ -8,7 +8,7 @@
 
 void score_row_begin(struct score_row *row, oa_context *c)
 {
-    *row = (struct score_row){ .score = NAN, .mean = NAN, .half = NAN, .p = NAN };
+    *row = (struct score_row){ .score = NAN, .mean = NAN, .half = NAN, .p = NAN, .strict_p = NAN };
     oa_text_init(&row->title, c);
     oa_text_init(&row->signature, c);
     oa_text_init(&row->verbose, c);
@@ -31,7 +31,7 @@ static const char *words(const struct oa_text *t)
 static void add_score(const struct score_row *row, struct oa_text *out)
 {
     oa_text_printf(out, "%.*f", row->decimals, row->score);
-    if (row->mean > 0)
+    if (!isnan(row->mean))
         oa_text_printf(out, " (μ = %.*f ± %.*f)", row->decimals, row->mean, row->decimals, row->half);
 }
 
@@ -97,7 +97,7 @@ static json_t *object_of(const struct score_row *row)
     json_object_set_new(object, "name", json_string(words(&row->title)));
     json_object_set_new(object, "score", printed_number(row->score, row->decimals));
     json_object_set_new(object, "signature", json_string(words(&row->signature)));
-    if (row->mean > 0)
+    if (!isnan(row->mean))
         add_confidence(row, object);
     if (row->verbose.length)
         json_object_set_new(object, "verbose_score", json_string(row->verbose.s));
@@ -139,10 +139,18 @@ void score_report(const struct score_row *row, int rows, bool json, struct oa_te
 
 /* ---- several systems --------------------------------------------------------------------------------------------- */
 
+static bool is_significant(const struct score_row *row)
+{
+    return row->p < 0.05;
+}
+
+/* p_value is what sacreBLEU calls so. */
 static json_t *system_json(const struct score_row *row)
 {
     json_t *object = json_pack("{s:o}", "score", oa_json_number(row->score));
-    json_object_set_new(object, "p_value", oa_json_number(row->p));
+    json_object_set_new(object, "p_value", oa_json_number(isnan(row->strict_p) ? row->p : row->strict_p));
+    json_object_set_new(object, "p_with_ties", oa_json_number(row->p));
+    json_object_set_new(object, "significant", isnan(row->p) ? json_null() : json_boolean(is_significant(row)));
     json_object_set_new(object, "mean", oa_json_number(row->mean));
     json_object_set_new(object, "ci", oa_json_number(row->half));
     json_object_set_new(object, "signature", json_string(words(&row->signature)));
@@ -171,19 +179,28 @@ static void system_line(const struct score_row *row, bool baseline, int width, s
     if (!isnan(row->mean))
         oa_text_printf(out, " (%.*f ± %.*f)", n, row->mean, n, row->half);
     if (!isnan(row->p))
-        oa_text_printf(out, " (p = %.4f)%s", row->p, row->p < 0.05 ? "*" : "");
+        oa_text_printf(out, " (p = %.4f)%s", row->p, is_significant(row) ? "*" : "");
+    if (!isnan(row->strict_p))
+        oa_text_printf(out, " (sacreBLEU: %.4f)", row->strict_p);
     oa_text_printf(out, "%s\n", baseline ? " baseline" : "");
 }
 
-static const char *test_words(const struct score_plan *p)
+static void test_words(const struct score_plan *p, bool sacrebleu, struct oa_text *out)
 {
+    if (p->resample == SCORE_PLAIN) {
+        oa_text_printf(out, "Scores alone; --paired-bs or --paired-ar say which differences are more than chance.\n");
+        return;
+    }
     if (p->resample == SCORE_PAIRED_BS)
-        return "Score (mean of the resamples ± 95 % interval). p: how often resampling alone makes the difference to "
-               "the "
-               "baseline as large; * below 0.05.\n";
-    if (p->resample == SCORE_PAIRED_AR)
-        return "p: how often exchanging lines at random makes the difference to the baseline as large; * below 0.05.\n";
-    return "Scores alone; --paired-bs or --paired-ar say which differences are more than chance.\n";
+        oa_text_printf(out, "Score (mean of the resamples ± 95 %% interval). p: how often resampling alone changes the "
+                            "difference to the baseline by at least as much as it is;");
+    else
+        oa_text_printf(out, "p: how often exchanging lines at random makes the difference to the baseline at least as "
+                            "large;");
+    oa_text_printf(out, " * below 0.05.\n");
+    if (sacrebleu)
+        oa_text_printf(out, "sacreBLEU: the p that it prints, which leaves out equal differences%s; no * goes by it.\n",
+                       p->resample == SCORE_PAIRED_BS ? " and looks one way" : "");
 }
 
 void score_report_systems(const struct score_plan *p, const struct score_row *row, int systems, bool json,
@@ -194,6 +211,7 @@ void score_report_systems(const struct score_plan *p, const struct score_row *ro
         return;
     }
     int width = 0;
+    bool sacrebleu = false;
     for (int k = 0; k < systems; k++)
         width = (int)strlen(row[k].system) > width ? (int)strlen(row[k].system) : width;
     for (int i = 0; i < p->items; i++) {
@@ -201,9 +219,10 @@ void score_report_systems(const struct score_plan *p, const struct score_row *ro
         oa_text_printf(out, "%s|%s\n", words(&of->title), words(&of->signature));
         for (int k = 0; k < systems; k++)
             system_line(&of[k], k == 0 && p->resample != SCORE_PLAIN, width, out);
+        sacrebleu |= !isnan(of[1].strict_p);
         oa_text_printf(out, "\n");
     }
-    oa_text_printf(out, "%s", test_words(p));
+    test_words(p, sacrebleu, out);
 }
 
 /* ---- line by line ------------------------------------------------------------------------------------------------ */

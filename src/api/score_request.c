@@ -148,7 +148,7 @@ static enum oa_error read_options(oa_context *c, const struct oa_score_request *
     o->ter_case_sensitive = r->ter_case_sensitive;
     o->rouge_stemmer = r->rouge_stemmer;
     o->rouge_newline = r->rouge_newline;
-    p->average = (enum oa_average)mean;
+    o->f1_average = (enum oa_average)mean;
     return oa_metric_check(c, o);
 }
 
@@ -176,7 +176,8 @@ static enum oa_error check_idle(oa_context *c, const struct score_plan *p)
           "a smoothing value, which only floor and add-k have, is" },
         { r->ter_asian, r->ter_normalized || r->ter_no_punctuation,
           "TER's Asian support, which changes normalisation and the removal of punctuation, is" },
-        { r->f1_positive, p->average == OA_AVERAGE_BINARY, "a positive label, which only the binary F1 has, is" },
+        { r->f1_positive, p->options.f1_average == OA_AVERAGE_BINARY,
+          "a positive label, which only the binary F1 has, is" },
     };
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
         if (idle[i].given && !idle[i].used)
@@ -216,8 +217,9 @@ static enum oa_error read_resampling(oa_context *c, struct score_plan *p)
         return oa_fail(c, OA_ARGUMENT, "a number of resamples is given, but nothing is resampled");
     if (p->samples < 1 || p->samples > 10000000)
         return oa_fail(c, OA_ARGUMENT, "%ld resamples are asked for; give 1 to 10000000", p->samples);
-    if (kind && (r->sentence_level || !only_segments(p)))
-        return oa_fail(c, OA_ARGUMENT, "%s is of the score of a corpus in bleu, chrf, ter or rouge", kinds[kind]);
+    if (kind && r->sentence_level)
+        return oa_fail(c, OA_ARGUMENT, "%s is of the score of all lines, and scores line by line are asked for",
+                       kinds[kind]);
     if (p->resample == SCORE_CONFIDENCE && r->hypotheses > 1)
         return oa_fail(c, OA_ARGUMENT, "with several systems ask for paired-bs, which gives intervals and compares");
     if (kind > SCORE_CONFIDENCE && r->hypotheses < 2)

@@ -190,8 +190,9 @@ const struct command command_score = {
         "line: pearson and spearman as SciPy.\n"
         "Line i of each file belongs together. Files are UTF-8, plain or gzip; - is the standard input. Files with "
         "different numbers of lines are refused, and an empty line is an empty text.\n"
-        "--confidence and the paired tests draw as sacreBLEU does with SACREBLEU_SEED, so that intervals and p are "
-        "the same, too. A difference whose p is 0.05 or more may be chance.",
+        "--confidence and the paired tests draw as sacreBLEU does with SACREBLEU_SEED, so that intervals are the same, "
+        "too. p counts differences that are at least as large as the one between the systems, and a star marks those "
+        "below 0.05; sacreBLEU's own figure, which leaves out equal differences, is printed next to it.",
     .examples = "$ orthant score bleu chrf --ref test.de --hyp output.de\n"
                 "$ orthant score bleu --ref test.de --hyp base.de --hyp new.de --paired-bs\n"
                 "$ orthant score rouge --stemmer --newline \"<n>\" --ref summaries.txt --hyp output.txt\n"

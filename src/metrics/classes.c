@@ -162,3 +162,125 @@ enum oa_error oa_f1_of(oa_context *c, const struct oa_classes *k, enum oa_averag
         *out = mean_of_classes(k, average == OA_AVERAGE_WEIGHTED);
     return OA_OK;
 }
+
+/* ---- resampling -------------------------------------------------------------------------------------------------- */
+
+enum { FOUND, EXPECTED, COLUMNS }; /* of a row: classes by number */
+
+/* The classes that occur in the rows. */
+static bool count_rows(const double *const *row, long count, struct oa_arena *scratch, struct oa_classes *out)
+{
+    double last = 0;
+    for (long i = 0; i < count; i++)
+        last = fmax(last, fmax(row[i][FOUND], row[i][EXPECTED]));
+    *out = (struct oa_classes){ .lines = count };
+    out->item = oa_arena_take(scratch, ((size_t)last + 1) * sizeof *out->item);
+    if (!out->item)
+        return false;
+    memset(out->item, 0, ((size_t)last + 1) * sizeof *out->item);
+    for (long i = 0; i < count; i++) {
+        bool right = row[i][FOUND] == row[i][EXPECTED];
+        out->item[(int)row[i][FOUND]].found++;
+        out->item[(int)row[i][EXPECTED]].expected++;
+        out->item[(int)row[i][EXPECTED]].both += right;
+        out->right += right;
+    }
+    for (int k = 0; k <= (int)last; k++)
+        if (out->item[k].found + out->item[k].expected > 0)
+            out->item[out->count++] = out->item[k];
+    return true;
+}
+
+static double accuracy_of_rows(const struct oa_metric_options *o, const double *const *row, long count,
+                               struct oa_arena *scratch)
+{
+    struct oa_classes k;
+    (void)o;
+    return count_rows(row, count, scratch, &k) ? oa_accuracy(&k) : (double)NAN;
+}
+
+static double mcc_of_rows(const struct oa_metric_options *o, const double *const *row, long count,
+                          struct oa_arena *scratch)
+{
+    struct oa_classes k;
+    bool defined;
+    (void)o;
+    return count_rows(row, count, scratch, &k) ? oa_mcc(&k, &defined) : (double)NAN;
+}
+
+/* Of the binary one class 1 is the positive one, and 0 the rest. */
+static double f1_of_rows(const struct oa_metric_options *o, const double *const *row, long count,
+                         struct oa_arena *scratch)
+{
+    struct oa_classes k;
+    double both = 0, found = 0, expected = 0;
+    if (o->f1_average != OA_AVERAGE_BINARY && !count_rows(row, count, scratch, &k))
+        return (double)NAN;
+    if (o->f1_average == OA_AVERAGE_MICRO)
+        return oa_accuracy(&k);
+    if (o->f1_average != OA_AVERAGE_BINARY)
+        return mean_of_classes(&k, o->f1_average == OA_AVERAGE_WEIGHTED).f1;
+    for (long i = 0; i < count; i++) {
+        both += row[i][FOUND] * row[i][EXPECTED];
+        found += row[i][FOUND];
+        expected += row[i][EXPECTED];
+    }
+    return f1_of_counts(both, found, expected).f1;
+}
+
+const struct oa_metric oa_label_accuracy = { .name = "accuracy", .score_of_rows = accuracy_of_rows };
+const struct oa_metric oa_label_f1 = { .name = "f1", .score_of_rows = f1_of_rows };
+const struct oa_metric oa_label_mcc = { .name = "mcc", .score_of_rows = mcc_of_rows };
+
+static double number_of(const struct oa_classes *k, struct oa_line label)
+{
+    const struct oa_class key = { .label = label };
+    const struct oa_class *at = bsearch(&key, k->item, (size_t)k->count, sizeof key, by_label);
+    return (double)(at - k->item);
+}
+
+static enum oa_error all_classes(oa_context *c, const struct oa_line *const *hypothesis, int systems,
+                                 const struct oa_line *reference, long count, struct oa_classes *out)
+{
+    *out = (struct oa_classes){ .count = 0 };
+    struct oa_line *all = oa_alloc(c, 2 * (size_t)systems * (size_t)count * sizeof *all);
+    if (!all)
+        return OA_NO_MEMORY;
+    for (int k = 0; k < systems; k++) {
+        memcpy(all + k * count, hypothesis[k], (size_t)count * sizeof *all);
+        memcpy(all + (systems + k) * count, reference, (size_t)count * sizeof *all);
+    }
+    enum oa_error e = oa_classes_count(c, all, all + systems * count, systems * count, out);
+    oa_free(all);
+    return e;
+}
+
+static enum oa_error number_labels(oa_context *c, struct oa_statistics *out, const struct oa_classes *k,
+                                   const struct oa_line *hypothesis, const struct oa_line *reference,
+                                   struct oa_line positive)
+{
+    bool binary = out->metric == &oa_label_f1 && out->options->f1_average == OA_AVERAGE_BINARY;
+    out->row = oa_alloc(c, (size_t)out->count * COLUMNS * sizeof *out->row);
+    if (!out->row)
+        return OA_NO_MEMORY;
+    for (long i = 0; i < out->count; i++) {
+        double *row = out->row + i * COLUMNS;
+        row[FOUND] = binary ? order(hypothesis[i], positive) == 0 : number_of(k, hypothesis[i]);
+        row[EXPECTED] = binary ? order(reference[i], positive) == 0 : number_of(k, reference[i]);
+    }
+    return oa_statistics_of_rows(c, out);
+}
+
+enum oa_error oa_label_statistics(oa_context *c, const struct oa_metric *m, const struct oa_metric_options *o,
+                                  const struct oa_line *const *hypothesis, int systems, const struct oa_line *reference,
+                                  long count, struct oa_line positive, struct oa_statistics *out)
+{
+    struct oa_classes k;
+    for (int i = 0; i < systems; i++)
+        out[i] = (struct oa_statistics){ .metric = m, .options = o, .count = count, .numbers = COLUMNS };
+    enum oa_error e = all_classes(c, hypothesis, systems, reference, count, &k);
+    for (int i = 0; i < systems && e == OA_OK; i++)
+        e = number_labels(c, &out[i], &k, hypothesis[i], reference, positive);
+    oa_classes_free(&k);
+    return e;
+}

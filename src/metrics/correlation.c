@@ -45,16 +45,20 @@ static enum oa_error check_count(oa_context *c, long n)
     return oa_fail(c, OA_ARGUMENT, "a correlation needs 2 pairs of numbers at least, and there is %ld", n);
 }
 
+/* NaN where a side is constant. */
+static double pearson(const double *x, const double *y, long n)
+{
+    if (n < 2 || is_constant(x, n) || is_constant(y, n))
+        return (double)NAN;
+    double r = product(x, y, n) / (sqrt(product(x, x, n)) * sqrt(product(y, y, n)));
+    r = fmin(fmax(r, -1), 1);
+    return n == 2 ? round(r) : r;
+}
+
 enum oa_error oa_pearson(oa_context *c, const double *x, const double *y, long n, double *r)
 {
     OA_TRY(check_count(c, n));
-    *r = NAN;
-    if (is_constant(x, n) || is_constant(y, n))
-        return OA_OK;
-    *r = product(x, y, n) / (sqrt(product(x, x, n)) * sqrt(product(y, y, n)));
-    *r = fmin(fmax(*r, -1), 1);
-    if (n == 2)
-        *r = round(*r);
+    *r = pearson(x, y, n);
     return OA_OK;
 }
 
@@ -85,18 +89,70 @@ static void rank(const double *x, long n, struct place *place, double *out)
     }
 }
 
+static double spearman(const double *x, const double *y, long n, struct place *place, double *ranks)
+{
+    rank(x, n, place, ranks);
+    rank(y, n, place, ranks + n);
+    return pearson(ranks, ranks + n, n);
+}
+
 enum oa_error oa_spearman(oa_context *c, const double *x, const double *y, long n, double *r)
 {
     OA_TRY(check_count(c, n));
     struct place *place = oa_alloc(c, (size_t)n * sizeof *place);
     double *ranks = oa_alloc(c, 2 * (size_t)n * sizeof *ranks);
     enum oa_error e = place && ranks ? OA_OK : OA_NO_MEMORY;
-    if (e == OA_OK) {
-        rank(x, n, place, ranks);
-        rank(y, n, place, ranks + n);
-        e = oa_pearson(c, ranks, ranks + n, n, r);
-    }
+    if (e == OA_OK)
+        *r = spearman(x, y, n, place, ranks);
     oa_free(place);
     oa_free(ranks);
     return e;
+}
+
+/* ---- resampling -------------------------------------------------------------------------------------------------- */
+
+static double *columns_of(const double *const *row, long count, struct oa_arena *scratch)
+{
+    double *x = oa_arena_take(scratch, 2 * (size_t)count * sizeof *x);
+    for (long i = 0; x && i < count; i++) {
+        x[i] = row[i][0];
+        x[count + i] = row[i][1];
+    }
+    return x;
+}
+
+static double pearson_of_rows(const struct oa_metric_options *o, const double *const *row, long count,
+                              struct oa_arena *scratch)
+{
+    const double *x = columns_of(row, count, scratch);
+    (void)o;
+    return x ? pearson(x, x + count, count) : (double)NAN;
+}
+
+static double spearman_of_rows(const struct oa_metric_options *o, const double *const *row, long count,
+                               struct oa_arena *scratch)
+{
+    const double *x = columns_of(row, count, scratch);
+    struct place *place = oa_arena_take(scratch, (size_t)count * sizeof *place);
+    double *ranks = oa_arena_take(scratch, 2 * (size_t)count * sizeof *ranks);
+    (void)o;
+    return x && place && ranks ? spearman(x, x + count, count, place, ranks) : (double)NAN;
+}
+
+const struct oa_metric oa_pearson_of_rows = { .name = "pearson", .score_of_rows = pearson_of_rows };
+const struct oa_metric oa_spearman_of_rows = { .name = "spearman", .score_of_rows = spearman_of_rows };
+
+enum oa_error oa_number_statistics(oa_context *c, const struct oa_metric *m, const double *x, const double *y, long n,
+                                   struct oa_statistics *out)
+{
+    *out = (struct oa_statistics){ .metric = m, .count = n, .numbers = 2 };
+    OA_TRY(check_count(c, n));
+    out->row = oa_alloc(c, 2 * (size_t)n * sizeof *out->row);
+    if (!out->row)
+        return OA_NO_MEMORY;
+    for (long i = 0; i < n; i++) {
+        out->row[2 * i] = x[i];
+        out->row[2 * i + 1] = y[i];
+    }
+    return oa_statistics_of_rows(c, out);
 }

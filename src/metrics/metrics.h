@@ -44,6 +44,7 @@ enum oa_error oa_lines_numbers(oa_context *c, const struct oa_lines *lines, doub
 
 enum oa_bleu_tokens { OA_TOKENS_13A, OA_TOKENS_INTL, OA_TOKENS_CHAR, OA_TOKENS_NONE };
 enum oa_bleu_smooth { OA_SMOOTH_EXP, OA_SMOOTH_FLOOR, OA_SMOOTH_ADD_K, OA_SMOOTH_NONE };
+enum oa_average { OA_AVERAGE_BINARY, OA_AVERAGE_MACRO, OA_AVERAGE_MICRO, OA_AVERAGE_WEIGHTED };
 enum { OA_MOST_ORDER = 16, OA_MOST_STATISTICS = 6 * OA_MOST_ORDER };
 
 /* What a metric of segments is asked for; each reads what has its name. oa_metric_defaults: what the packages do. */
@@ -61,6 +62,7 @@ struct oa_metric_options {
     bool ter_normalized, ter_no_punctuation, ter_asian, ter_case_sensitive;
     bool rouge_stemmer;        /* Porter's, as NLTK has it */
     const char *rouge_newline; /* what stands for a line end between sentences, or NULL: line ends alone */
+    enum oa_average f1_average;
 };
 void oa_metric_defaults(struct oa_metric_options *o);
 enum oa_error oa_metric_check(oa_context *c, const struct oa_metric_options *o); /* ranges, by name */
@@ -96,6 +98,10 @@ struct oa_metric {
     void (*title)(const struct oa_metric_options *o, struct oa_text *out);     /* "chrF2++" */
     void (*signature)(const struct oa_metric_options *o, struct oa_text *out); /* "case:mixed|eff:no|…" */
     void (*verbose)(const struct oa_metric_options *o, const double *sum, struct oa_text *out); /* NULL: nothing more */
+    /* Of what has no sums, labels and numbers: the score of these rows instead of the two functions above; NULL: it has
+     * sums. NaN where it is not defined, or without memory, which the arena's context knows. */
+    double (*score_of_rows)(const struct oa_metric_options *o, const double *const *row, long count,
+                            struct oa_arena *scratch);
 };
 extern const struct oa_metric oa_bleu, oa_chrf, oa_ter, oa_rouge1, oa_rouge2, oa_rouge_l, oa_rouge_lsum;
 const struct oa_metric *oa_metric_find(const char *name); /* NULL: there is none */
@@ -108,6 +114,7 @@ struct oa_statistics {
     long count;
     int numbers;
     double *row;
+    double whole; /* score of all rows, where the metric is of rows */
 };
 /* hypothesis [count], reference [references][count]. Runs on all threads; the same bits for any number of them. A stop
  * that is asked for ends it with OA_INTERRUPTED. */
@@ -130,16 +137,20 @@ long oa_tokenised_lines(const struct oa_line *hypothesis, long count);
 struct oa_resample {
     double score;
     double mean, half; /* mean of the resamples, half of the 95 % interval; NaN: not asked for */
-    double p;          /* against the baseline; NaN: it is the baseline, or nothing was compared */
+    /* Against the baseline; NaN: it is the baseline, or nothing was compared. Both are 1 where no segment's statistics
+     * differ. Only p is valid where a difference can be reproduced exactly, as that of a few segments. */
+    double p;        /* share of resamples with a difference at least as large; equal up to rounding counts */
+    double strict_p; /* sacreBLEU's figure: share of those above, ties left out */
 };
 /* A 95 % interval by bootstrap (Koehn, EMNLP 2004): `samples` corpora drawn from the segments. */
 enum oa_error oa_bootstrap(oa_context *c, const struct oa_statistics *s, long samples, uint64_t seed,
                            struct oa_resample *out);
-/* Each of the systems [count] against the first, on the same segments: p is the share of resamples in which the
- * difference is as large by chance. out [count]. */
+/* Each of the systems [count] against the first, on the same segments. p is two-sided: the difference of a resample
+ * strays from the one that was seen by at least as much as that one does from 0 (Noreen, 1989). out [count]. */
 enum oa_error oa_paired_bootstrap(oa_context *c, const struct oa_statistics *system, int count, long samples,
                                   uint64_t seed, struct oa_resample *out);
-/* Approximate randomisation (Riezler and Maxwell, 2005): segments change sides at random. No intervals. */
+/* Approximate randomisation (Riezler and Maxwell, 2005): segments change sides at random; where at most 13 of them
+ * differ, p is of all exchanges, exactly. No intervals. */
 enum oa_error oa_paired_randomisation(oa_context *c, const struct oa_statistics *system, int count, long trials,
                                       uint64_t seed, struct oa_resample *out);
 
@@ -163,7 +174,6 @@ double oa_accuracy(const struct oa_classes *k); /* 0 … 1 */
  * defined: 0 then, as in scikit-learn, and *defined false. */
 double oa_mcc(const struct oa_classes *k, bool *defined);
 
-enum oa_average { OA_AVERAGE_BINARY, OA_AVERAGE_MACRO, OA_AVERAGE_MICRO, OA_AVERAGE_WEIGHTED };
 struct oa_f1 {
     double precision, recall, f1; /* 0 … 1 */
     int no_precision, no_recall;  /* classes never found, never expected: theirs count as 0 (scikit-learn) */
@@ -174,11 +184,22 @@ struct oa_f1 {
 enum oa_error oa_f1_of(oa_context *c, const struct oa_classes *k, enum oa_average average, struct oa_line positive,
                        struct oa_f1 *out);
 
+/* Labels as rows that can be resampled by one of these: out [systems], of the hypotheses [systems][count]. positive: of
+ * the binary F1 (options->f1_average). To be freed by oa_statistics_free, also after a failure. */
+extern const struct oa_metric oa_label_accuracy, oa_label_f1, oa_label_mcc;
+enum oa_error oa_label_statistics(oa_context *c, const struct oa_metric *m, const struct oa_metric_options *o,
+                                  const struct oa_line *const *hypothesis, int systems, const struct oa_line *reference,
+                                  long count, struct oa_line positive, struct oa_statistics *out);
+
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 /* -1 … 1; NaN where one side is constant: no correlation is defined then. Fewer than 2 numbers are refused. */
 enum oa_error oa_pearson(oa_context *c, const double *x, const double *y, long n, double *r);
 /* Pearson's of the ranks; equal numbers share the mean of their ranks. */
 enum oa_error oa_spearman(oa_context *c, const double *x, const double *y, long n, double *r);
+/* Pairs of numbers as rows that can be resampled by one of these. oa_statistics_free, also after a failure. */
+extern const struct oa_metric oa_pearson_of_rows, oa_spearman_of_rows;
+enum oa_error oa_number_statistics(oa_context *c, const struct oa_metric *m, const double *x, const double *y, long n,
+                                   struct oa_statistics *out);
 
 #endif

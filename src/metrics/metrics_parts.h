@@ -90,6 +90,9 @@ bool oa_longest_shared(struct oa_arena *a, const struct oa_ids_of *ids, long *le
 /* Marks [length of the reference] the places of one with another text. */
 bool oa_mark_shared(struct oa_arena *a, const struct oa_ids_of *ids, int reference, int hypothesis, bool *marked);
 
+/* segments.c: what statistics of a metric that is of rows still lack, `whole`. */
+enum oa_error oa_statistics_of_rows(oa_context *c, struct oa_statistics *s);
+
 /* ---- NumPy's ways ---- */
 
 /* numpy_random.c: default_rng(seed): PCG64 (O'Neill, 2014), seeded by SeedSequence. */

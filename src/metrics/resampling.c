@@ -9,16 +9,22 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { DRAWN = 16 }; /* resamples that are drawn before they are summed */
+enum {
+    DRAWN = 16,      /* resamples that are drawn before they are summed */
+    MOST_EXACT = 13, /* segments that differ, up to which all exchanges are tried */
+    PARTS = 64,      /* that these are tried in */
+    KINDS = 3
+};
 
-/* Resamples of several systems; score [systems][samples], and of a second kind where segments change sides. */
+/* Resamples of several systems; score [systems][samples]: of the bootstrap as sacreBLEU rounds them, room for
+ * differences, and in double; of exchanges those of the baseline's side, and of the system's side. */
 struct resampling {
     oa_context *context;
     const struct oa_statistics *system;
     int systems;
     long samples, first; /* the first of those that are drawn */
     uint32_t *draw;      /* [DRAWN, segments]: which segment, or which side */
-    double *score[2];
+    double *score[KINDS];
 };
 
 static double *scores_of(const struct resampling *r, int kind, int system)
@@ -35,22 +41,45 @@ static void add_row(const struct oa_statistics *s, uint32_t i, bool single, doub
         sum[k] = oa_rounded(sum[k] + oa_rounded(row[k], single), single);
 }
 
-static double bootstrap_score(const struct oa_statistics *s, const uint32_t *draw)
+/* Of a metric that is of rows: those that were drawn, or where `other` is there those with a 1 of s and the others. */
+static double score_of_rows(const struct oa_statistics *s, const struct oa_statistics *other, const uint32_t *draw,
+                            struct oa_arena *scratch)
 {
-    double sum[OA_MOST_STATISTICS] = { 0 };
+    size_t mark = oa_arena_mark(scratch);
+    const double **row = oa_arena_take(scratch, (size_t)s->count * sizeof *row);
+    for (long i = 0; row && i < s->count; i++) {
+        const struct oa_statistics *from = other && !draw[i] ? other : s;
+        row[i] = from->row + (other ? i : (long)draw[i]) * s->numbers;
+    }
+    double score = row ? s->metric->score_of_rows(s->options, row, s->count, scratch) : (double)NAN;
+    oa_arena_release(scratch, mark);
+    return score;
+}
+
+static void bootstrap_scores(const struct oa_statistics *s, const uint32_t *draw, struct oa_arena *scratch,
+                             double *rounded, double *exact)
+{
+    double sum[2][OA_MOST_STATISTICS] = { { 0 } };
     bool single = s->metric->resampled != OA_RESAMPLED_DOUBLE;
-    for (long i = 0; i < s->count; i++)
-        add_row(s, draw[i], single, sum);
-    return s->metric->score(s->options, sum, single);
+    if (s->metric->score_of_rows) {
+        *rounded = *exact = score_of_rows(s, NULL, draw, scratch);
+        return;
+    }
+    for (long i = 0; i < s->count; i++) {
+        add_row(s, draw[i], single, sum[0]);
+        add_row(s, draw[i], false, sum[1]);
+    }
+    *rounded = s->metric->score(s->options, sum[0], single);
+    *exact = s->metric->score(s->options, sum[1], false);
 }
 
 static void bootstrap_one(void *argument, long item, const struct oa_worker *worker)
 {
     struct resampling *r = argument;
     const uint32_t *draw = r->draw + item * r->system->count;
-    (void)worker;
     for (int k = 0; k < r->systems; k++)
-        scores_of(r, 0, k)[r->first + item] = bootstrap_score(&r->system[k], draw);
+        bootstrap_scores(&r->system[k], draw, worker->scratch, &scores_of(r, 0, k)[r->first + item],
+                         &scores_of(r, 2, k)[r->first + item]);
 }
 
 static void draw_segments(struct oa_numpy_random *random, uint32_t *draw, long segments, long count)
@@ -63,9 +92,14 @@ static void draw_segments(struct oa_numpy_random *random, uint32_t *draw, long s
 
 /* Scores of both sides when segments with a 0 are exchanged between the baseline and the system. */
 static void exchanged_scores(const struct oa_statistics *baseline, const struct oa_statistics *system,
-                             const uint32_t *draw, double *a, double *b)
+                             const uint32_t *draw, struct oa_arena *scratch, double *a, double *b)
 {
     double sum[2][2][OA_MOST_STATISTICS] = { { { 0 } } }; /* [system][draw] */
+    if (system->metric->score_of_rows) {
+        *a = score_of_rows(baseline, system, draw, scratch);
+        *b = score_of_rows(system, baseline, draw, scratch);
+        return;
+    }
     for (long i = 0; i < system->count; i++) {
         add_row(baseline, (uint32_t)i, false, sum[0][draw[i]]);
         add_row(system, (uint32_t)i, false, sum[1][draw[i]]);
@@ -83,9 +117,8 @@ static void exchange_one(void *argument, long item, const struct oa_worker *work
 {
     struct resampling *r = argument;
     const uint32_t *draw = r->draw + item * r->system->count;
-    (void)worker;
     for (int k = 1; k < r->systems; k++)
-        exchanged_scores(&r->system[0], &r->system[k], draw, &scores_of(r, 0, k)[r->first + item],
+        exchanged_scores(&r->system[0], &r->system[k], draw, worker->scratch, &scores_of(r, 0, k)[r->first + item],
                          &scores_of(r, 1, k)[r->first + item]);
 }
 
@@ -102,8 +135,8 @@ typedef void draw_some(struct oa_numpy_random *random, uint32_t *draw, long segm
 static void resampling_end(struct resampling *r)
 {
     oa_free(r->draw);
-    oa_free(r->score[0]);
-    oa_free(r->score[1]);
+    for (int kind = 0; kind < KINDS; kind++)
+        oa_free(r->score[kind]);
 }
 
 static enum oa_error resampling_begin(struct resampling *r)
@@ -116,9 +149,9 @@ static enum oa_error resampling_begin(struct resampling *r)
             return oa_fail(r->context, OA_SHAPE, "systems that are compared have %ld and %ld segments", s->count,
                            s[k].count);
     r->draw = oa_alloc(r->context, (size_t)DRAWN * (size_t)s->count * sizeof *r->draw);
-    for (int kind = 0; kind < 2; kind++)
+    for (int kind = 0; kind < KINDS; kind++)
         r->score[kind] = oa_alloc(r->context, (size_t)r->systems * (size_t)r->samples * sizeof **r->score);
-    return r->draw && r->score[0] && r->score[1] ? OA_OK : OA_NO_MEMORY;
+    return r->draw && r->score[0] && r->score[1] && r->score[2] ? OA_OK : OA_NO_MEMORY;
 }
 
 static enum oa_error resample(struct resampling *r, uint64_t seed, draw_some *draw, oa_task *task)
@@ -150,9 +183,12 @@ static bool in_floats(const struct oa_statistics *s)
     return s->metric->resampled == OA_RESAMPLED_FLOAT;
 }
 
-/* Sorts the scores; half of what lies between the 2.5th and the 97.5th per cent of them. */
+/* Sorts the scores; half of what lies between the 2.5th and the 97.5th per cent of them; NaN: one is not defined. */
 static double half_interval(double *score, long n, bool single)
 {
+    for (long i = 0; i < n; i++)
+        if (isnan(score[i]))
+            return (double)NAN;
     qsort(score, (size_t)n, sizeof *score, ascending);
     return oa_rounded(0.5 * oa_rounded(score[n - 1 - n / 40] - score[n / 40], single), single);
 }
@@ -169,8 +205,10 @@ static double exact_mean(const double *x, long n, bool single)
     return oa_rounded((sum + lost) / (double)n, single);
 }
 
-/* Share of differences above the one that was seen; 1 is added so that no p is 0. */
-static double p_value(const double *difference, long n, double seen)
+/* ---- p ----------------------------------------------------------------------------------------------------------- */
+
+/* sacreBLEU's: share of differences above the one that was seen, ties left out; 1 is added so that no p is 0. */
+static double strict_p(const double *difference, long n, double seen)
 {
     long above = 0;
     for (long i = 0; i < n; i++)
@@ -178,9 +216,104 @@ static double p_value(const double *difference, long n, double seen)
     return (double)(above + 1) / (double)(n + 1);
 }
 
+/* The difference of two systems from which on another one counts as at least as large: both may be rounded. */
+static double least_tie(const struct oa_statistics *a, const struct oa_statistics *b)
+{
+    double x = oa_statistics_score(a), y = oa_statistics_score(b);
+    return fabs(x - y) - 1e-9 * fmax(fabs(x), fabs(y)) - 1e-13;
+}
+
+/* Share of differences that are at least as large; one that is not defined counts. */
+static double tied_p(const double *difference, long n, double least)
+{
+    long below = 0;
+    for (long i = 0; i < n; i++)
+        below += difference[i] < least;
+    return (double)(n - below + 1) / (double)(n + 1);
+}
+
+/* Segments whose statistics are not the same in both: how many; the first MOST_EXACT of them. */
+static long unlike_segments(const struct oa_statistics *a, const struct oa_statistics *b, long unlike[MOST_EXACT])
+{
+    long count = 0;
+    size_t bytes = (size_t)a->numbers * sizeof *a->row;
+    for (long i = 0; i < a->count; i++)
+        if (memcmp(a->row + i * a->numbers, b->row + i * b->numbers, bytes) != 0) {
+            if (count < MOST_EXACT)
+                unlike[count] = i;
+            count++;
+        }
+    return count;
+}
+
+/* All exchanges of the unlike segments, but for those whose sides are a mirror of another's: the first one stays. */
+struct all_exchanges {
+    const struct oa_statistics *baseline, *system;
+    long unlike[MOST_EXACT], count;
+    double same[OA_MOST_STATISTICS]; /* sum of the other segments */
+    double least;
+    unsigned long exchanges, below[PARTS]; /* of those a part tried */
+};
+
+static double summed_difference(const struct all_exchanges *e, unsigned long exchange)
+{
+    const struct oa_statistics *a = e->baseline, *b = e->system;
+    double sum[2][OA_MOST_STATISTICS];
+    for (int side = 0; side < 2; side++)
+        memcpy(sum[side], e->same, sizeof e->same);
+    for (long i = 0; i < e->count; i++) {
+        add_row(a, (uint32_t)e->unlike[i], false, sum[exchange >> i & 1]);
+        add_row(b, (uint32_t)e->unlike[i], false, sum[!(exchange >> i & 1)]);
+    }
+    return fabs(a->metric->score(a->options, sum[0], false) - a->metric->score(a->options, sum[1], false));
+}
+
+static double rows_difference(const struct all_exchanges *e, unsigned long exchange, struct oa_arena *scratch)
+{
+    size_t mark = oa_arena_mark(scratch);
+    uint32_t *own = oa_arena_take(scratch, (size_t)e->baseline->count * sizeof *own);
+    double a = (double)NAN, b = a;
+    for (long i = 0; own && i < e->baseline->count; i++)
+        own[i] = 1;
+    for (long i = 0; own && i < e->count; i++)
+        own[e->unlike[i]] = !(exchange >> i & 1);
+    if (own)
+        exchanged_scores(e->baseline, e->system, own, scratch, &a, &b);
+    oa_arena_release(scratch, mark);
+    return fabs(a - b);
+}
+
+static void try_exchanges(void *argument, long part, const struct oa_worker *worker)
+{
+    struct all_exchanges *e = argument;
+    bool rows = e->baseline->metric->score_of_rows != NULL;
+    for (unsigned long x = (unsigned long)part; x < e->exchanges; x += PARTS)
+        e->below[part] += (rows ? rows_difference(e, x, worker->scratch) : summed_difference(e, x)) < e->least;
+}
+
+static double exact_p(oa_context *c, struct all_exchanges *e)
+{
+    unsigned long below = 0;
+    const struct oa_statistics *a = e->baseline;
+    for (long i = 0, at = 0; i < a->count && !a->metric->score_of_rows; i++)
+        if (at < e->count && e->unlike[at] == i)
+            at++;
+        else
+            add_row(a, (uint32_t)i, false, e->same);
+    e->exchanges = 1UL << (e->count - 1);
+    oa_parallel(c, PARTS, try_exchanges, e);
+    for (int i = 0; i < PARTS; i++)
+        below += e->below[i];
+    return (double)(e->exchanges - below) / (double)e->exchanges;
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
 static struct oa_resample plain(const struct oa_statistics *s)
 {
-    return (struct oa_resample){ .score = oa_statistics_score(s), .mean = NAN, .half = NAN, .p = NAN };
+    double none = (double)NAN;
+    return (
+        struct oa_resample){ .score = oa_statistics_score(s), .mean = none, .half = none, .p = none, .strict_p = none };
 }
 
 enum oa_error oa_bootstrap(oa_context *c, const struct oa_statistics *s, long samples, uint64_t seed,
@@ -197,8 +330,8 @@ enum oa_error oa_bootstrap(oa_context *c, const struct oa_statistics *s, long sa
     return e;
 }
 
-/* p of system k: how often the difference to the baseline strays from its mean by more than it is. */
-static double bootstrap_p(const struct resampling *r, int k, double seen)
+/* sacreBLEU's p of system k: how often the size of the difference to the baseline is above its mean by more than it. */
+static double strict_bootstrap_p(const struct resampling *r, int k, double seen)
 {
     bool single = in_floats(r->system);
     const double *baseline = scores_of(r, 0, 0), *system = scores_of(r, 0, k);
@@ -208,7 +341,30 @@ static double bootstrap_p(const struct resampling *r, int k, double seen)
     double mean = oa_numpy_mean(difference, r->samples, single);
     for (long i = 0; i < r->samples; i++)
         difference[i] = oa_rounded(difference[i] - mean, single);
-    return p_value(difference, r->samples, oa_rounded(seen, single));
+    return strict_p(difference, r->samples, oa_rounded(seen, single));
+}
+
+/* By the shift of the distribution (Noreen, 1989): how far the difference strays from the one that was seen, either
+ * way.
+ */
+static double shifted_bootstrap_p(const struct resampling *r, int k, double seen)
+{
+    const double *baseline = scores_of(r, 2, 0), *system = scores_of(r, 2, k);
+    double *difference = r->score[1];
+    for (long i = 0; i < r->samples; i++)
+        difference[i] = fabs(system[i] - baseline[i] - seen);
+    return tied_p(difference, r->samples, least_tie(&r->system[0], &r->system[k]));
+}
+
+static void bootstrap_test(const struct resampling *r, int k, struct oa_resample *out)
+{
+    long unlike[MOST_EXACT];
+    out->p = out->strict_p = 1;
+    if (unlike_segments(&r->system[0], &r->system[k], unlike) == 0)
+        return;
+    double seen = out->score - oa_statistics_score(&r->system[0]);
+    out->strict_p = strict_bootstrap_p(r, k, fabs(seen));
+    out->p = shifted_bootstrap_p(r, k, seen);
 }
 
 enum oa_error oa_paired_bootstrap(oa_context *c, const struct oa_statistics *system, int count, long samples,
@@ -219,7 +375,7 @@ enum oa_error oa_paired_bootstrap(oa_context *c, const struct oa_statistics *sys
     for (int k = 0; e == OA_OK && k < count; k++) {
         out[k] = plain(&system[k]);
         if (k > 0)
-            out[k].p = bootstrap_p(&r, k, fabs(out[k].score - out[0].score));
+            bootstrap_test(&r, k, &out[k]);
     }
     for (int k = 0; e == OA_OK && k < count; k++) { /* sorts: at last */
         out[k].half = half_interval(scores_of(&r, 0, k), samples, in_floats(system));
@@ -229,6 +385,21 @@ enum oa_error oa_paired_bootstrap(oa_context *c, const struct oa_statistics *sys
     return e;
 }
 
+static void exchange_test(const struct resampling *r, int k, struct oa_resample *out)
+{
+    struct all_exchanges e = { .baseline = &r->system[0], .system = &r->system[k] };
+    double *a = scores_of(r, 0, k), *b = scores_of(r, 1, k);
+    e.count = unlike_segments(e.baseline, e.system, e.unlike);
+    e.least = least_tie(e.baseline, e.system);
+    out->p = out->strict_p = 1;
+    if (e.count == 0)
+        return;
+    for (long i = 0; i < r->samples; i++)
+        a[i] = fabs(a[i] - b[i]);
+    out->strict_p = strict_p(a, r->samples, fabs(out->score - oa_statistics_score(e.baseline)));
+    out->p = e.count <= MOST_EXACT ? exact_p(r->context, &e) : tied_p(a, r->samples, e.least);
+}
+
 enum oa_error oa_paired_randomisation(oa_context *c, const struct oa_statistics *system, int count, long trials,
                                       uint64_t seed, struct oa_resample *out)
 {
@@ -236,11 +407,8 @@ enum oa_error oa_paired_randomisation(oa_context *c, const struct oa_statistics 
     enum oa_error e = resample(&r, seed, draw_sides, exchange_one);
     for (int k = 0; e == OA_OK && k < count; k++) {
         out[k] = plain(&system[k]);
-        double *a = scores_of(&r, 0, k), *b = scores_of(&r, 1, k);
-        for (long i = 0; i < trials; i++)
-            a[i] = fabs(a[i] - b[i]);
         if (k > 0)
-            out[k].p = p_value(a, trials, fabs(out[k].score - out[0].score));
+            exchange_test(&r, k, &out[k]);
     }
     resampling_end(&r);
     return e;

@@ -108,6 +108,19 @@ enum oa_error oa_statistics_take(oa_context *c, const struct oa_metric *m, const
     return oa_status(c);
 }
 
+enum oa_error oa_statistics_of_rows(oa_context *c, struct oa_statistics *s)
+{
+    struct oa_arena scratch;
+    oa_arena_init(&scratch, c, false);
+    const double **row = oa_arena_take(&scratch, (size_t)s->count * sizeof *row);
+    for (long i = 0; row && i < s->count; i++)
+        row[i] = s->row + i * s->numbers;
+    if (row)
+        s->whole = s->metric->score_of_rows(s->options, row, s->count, &scratch);
+    oa_arena_free(&scratch);
+    return oa_status(c);
+}
+
 void oa_statistics_free(struct oa_statistics *s)
 {
     oa_free(s->row);
@@ -125,6 +138,8 @@ void oa_statistics_sum(const struct oa_statistics *s, double *sum)
 double oa_statistics_score(const struct oa_statistics *s)
 {
     double sum[OA_MOST_STATISTICS];
+    if (s->metric->score_of_rows)
+        return s->whole;
     oa_statistics_sum(s, sum);
     return s->metric->score(s->options, sum, false);
 }
