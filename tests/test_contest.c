@@ -135,8 +135,9 @@ static bool change(oa_context *c, struct oa_options *o, const struct oa_option_r
 
 static bool decides(const char *section, const char *name)
 {
-    bool task = strcmp(section, "data") == 0 &&
-                (strcmp(name, "task") == 0 || strcmp(name, "mask_share") == 0 || strcmp(name, "span_length") == 0);
+    bool task =
+        strcmp(section, "data") == 0 && (strcmp(name, "task") == 0 || strcmp(name, "mask_share") == 0 ||
+                                         strcmp(name, "span_length") == 0 || strcmp(name, "bleu_tokenize") == 0);
     return task || strcmp(section, "decode") == 0 || strcmp(section, "model") == 0 ||
            (strcmp(section, "train") == 0 && !strstr(name, "checkpoint") && !strstr(name, "save_") &&
             strcmp(name, "tensorboard") != 0 && strcmp(name, "init") != 0); /* its model's digest is compared */
@@ -164,6 +165,32 @@ static void test_every_deciding_option_is_in_the_fingerprint(void **state)
         json_decref(changed);
     }
     json_decref(plain);
+    oa_workload_close(&w);
+    oa_close(c);
+}
+
+/* Before BLEU's tokenizer could be chosen it was 13a: what was written then goes on as long as it still is. */
+static void test_older_contests_have_bleu_by_13a(void **state)
+{
+    (void)state;
+    oa_context *c = open_context(NULL);
+    struct oa_options o = options();
+    struct oa_workload w;
+    json_t *older, *now;
+    assert_int_equal(oa_workload_open(c, &o, &w), OA_OK);
+    snprintf(o.data_task, sizeof o.data_task, "translate");
+    w.bleu_tokenize = OA_BLEU_TOKENIZE_13A;
+    assert_int_equal(oa_fingerprint_make(c, &o, &w, &older), OA_OK);
+    assert_int_equal(json_object_del(older, "data.bleu_tokenize"), 0);
+    assert_int_equal(oa_fingerprint_make(c, &o, &w, &now), OA_OK);
+    assert_int_equal(oa_fingerprint_check(c, "file", older, now, "mend it"), OA_OK);
+    json_decref(now);
+    w.bleu_tokenize = OA_BLEU_TOKENIZE_CHAR;
+    assert_int_equal(oa_fingerprint_make(c, &o, &w, &now), OA_OK);
+    assert_int_equal(oa_fingerprint_check(c, "file", older, now, "mend it"), OA_ARGUMENT);
+    expect_sentence(c, "file: data.bleu_tokenize was 13a, and now it is char; mend it");
+    json_decref(now);
+    json_decref(older);
     oa_workload_close(&w);
     oa_close(c);
 }
@@ -390,6 +417,7 @@ int main(void)
         cmocka_unit_test(test_seals),
         cmocka_unit_test(test_every_deciding_option_is_in_the_fingerprint),
         cmocka_unit_test(test_options_that_came_later),
+        cmocka_unit_test(test_older_contests_have_bleu_by_13a),
         cmocka_unit_test(test_the_version_of_the_numbers),
         cmocka_unit_test(test_results_must_make_sense),
         cmocka_unit_test(test_curves_must_make_sense),

@@ -254,6 +254,50 @@ static void test_stems(void **state)
     json_decref(root);
 }
 
+/* Words of a whole book, by NLTK's stemmer as rouge-score has it. */
+static void test_stems_of_a_vocabulary(void **state)
+{
+    (void)state;
+    FILE *f = fopen(SOURCE_DIR "/tests/metrics/stems.txt", "r");
+    char from[64], to[64], s[64];
+    int count = 0;
+    assert_non_null(f);
+    for (; fscanf(f, "%63s %63s", from, to) == 2; count++) {
+        strcpy(s, from);
+        s[oa_porter_stem(s, strlen(from))] = 0;
+        if (strcmp(s, to) != 0)
+            fail_msg("the stem of %s is %s, not %s", from, s, to);
+    }
+    assert_true(count > 5000);
+    fclose(f);
+}
+
+/* Punctuation and symbols of all of Unicode next to letters, digits, marks and each other, by sacreBLEU. */
+static void test_international_tokens(void **state)
+{
+    (void)state;
+    json_t *root = load("intl.json"), *tokens;
+    const struct oa_metric_options o = { .bleu_tokens = OA_TOKENS_INTL };
+    struct oa_arena a;
+    struct oa_words words;
+    const char *from;
+    oa_arena_init(&a, context, false);
+    json_object_foreach(json_object_get(root, "texts"), from, tokens)
+    {
+        struct oa_text found;
+        oa_text_init(&found, context);
+        assert_true(oa_bleu_words(&o, &a, (struct oa_line){ from, strlen(from) }, &words));
+        for (long i = 0; i < words.count; i++)
+            oa_text_printf(&found, "%s%.*s", i ? " " : "", (int)words.word[i].length, words.word[i].s);
+        check_text(from, json_string_value(tokens), &found);
+        oa_text_free(&found);
+        oa_arena_reset(&a);
+    }
+    assert_true(json_object_size(json_object_get(root, "texts")) > 700);
+    oa_arena_free(&a);
+    json_decref(root);
+}
+
 /* What Python 3.11 says of str.lower(), rstrip() and split(). */
 static void test_python_text(void **state)
 {
@@ -492,10 +536,20 @@ int main(void)
 {
     threads_only("test_threads");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sacrebleu),   cmocka_unit_test(test_rouge),       cmocka_unit_test(test_stems),
-        cmocka_unit_test(test_short_words), cmocka_unit_test(test_python_text), cmocka_unit_test(test_bleu_by_hand),
-        cmocka_unit_test(test_generator),   cmocka_unit_test(test_confidence),  cmocka_unit_test(test_paired),
-        cmocka_unit_test(test_threads),     cmocka_unit_test(test_labels),      cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_sacrebleu),
+        cmocka_unit_test(test_rouge),
+        cmocka_unit_test(test_stems),
+        cmocka_unit_test(test_short_words),
+        cmocka_unit_test(test_python_text),
+        cmocka_unit_test(test_bleu_by_hand),
+        cmocka_unit_test(test_generator),
+        cmocka_unit_test(test_confidence),
+        cmocka_unit_test(test_paired),
+        cmocka_unit_test(test_stems_of_a_vocabulary),
+        cmocka_unit_test(test_international_tokens),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_numbers),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

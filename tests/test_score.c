@@ -227,6 +227,168 @@ static void test_many_exchanges_of_labels_are_tosses_of_coins(void **state)
     json_decref(of);
 }
 
+/* ---- scores of files --------------------------------------------------------------------------------------------- */
+
+static const char *const reference_files[] = { "r0", "r1", "r2" };
+
+static struct oa_score_request plain_request(const json_t *reference, const json_t *system)
+{
+    write_lines("r0", reference);
+    write_lines("0", system);
+    return (struct oa_score_request){
+        .reference = reference_files, .references = 1, .hypothesis = system_files, .hypotheses = 1, .decimals = 12
+    };
+}
+
+static void expect_score(struct oa_score_request r, const char *metric, const json_t *expected)
+{
+    json_t *root = score(r, metric);
+    near(metric, json_object_get(root, "score"), expected, 2e-12 * (1 + fabs(json_number_value(expected))));
+    json_decref(root);
+}
+
+static void test_all_of_several_references_count(void **state)
+{
+    (void)state;
+    json_t *root = vectors("files.json"), *of = json_object_get(root, "several"), *c;
+    const json_t *references = json_object_get(of, "references");
+    struct oa_score_request r = plain_request(json_array_get(references, 0), json_object_get(of, "system"));
+    size_t i;
+    write_lines("r1", json_array_get(references, 1));
+    write_lines("r2", json_array_get(references, 2));
+    r.references = 3;
+    json_array_foreach(json_object_get(of, "scores"), i, c)
+    {
+        const json_t *options = json_array_get(c, 1);
+        r.bleu_tokenize = json_string_value(json_object_get(options, "tokenize"));
+        r.bleu_order = (int)json_integer_value(json_object_get(options, "order"));
+        expect_score(r, json_string_value(json_array_get(c, 0)), json_array_get(c, 2));
+    }
+    assert_int_equal(i, 10);
+    json_decref(root);
+}
+
+/* Ten words are the most that Tercom shifts, and 50 places the farthest. */
+static void test_ter_shifts_blocks_as_tercom(void **state)
+{
+    (void)state;
+    json_t *root = vectors("files.json"), *of = json_object_get(root, "blocks");
+    const json_t *lines = json_object_get(of, "lines");
+    struct oa_score_request r = plain_request(json_object_get(of, "reference"), json_object_get(of, "system"));
+    expect_score(r, "ter", json_object_get(of, "score"));
+    r.sentence_level = 1;
+    json_t *answer = score(r, "ter");
+    assert_int_equal(json_array_size(json_object_get(answer, "scores")), json_array_size(lines));
+    for (size_t i = 0; i < json_array_size(lines); i++)
+        near("a line's TER", json_array_get(json_object_get(answer, "scores"), i), json_array_get(lines, i), 1e-9);
+    json_decref(answer);
+    json_decref(root);
+}
+
+static bool tokenized_by(const json_t *answer, const char *name)
+{
+    const char *found = json_string_value(json_object_get(answer, "tok"));
+    return found && strcmp(found, name) == 0;
+}
+
+/* Japanese without spaces is scored by characters; what is asked for stays; a few such words among others change
+ * nothing; nor does text that is segmented. */
+static void test_bleu_of_text_without_spaces_is_of_characters(void **state)
+{
+    (void)state;
+    json_t *root = vectors("files.json"), *of = json_object_get(root, "japanese");
+    json_t *reference = json_object_get(of, "reference");
+    struct oa_score_request r = plain_request(reference, json_object_get(of, "system"));
+    expect_score(r, "bleu", json_object_get(of, "char"));
+    r = plain_request(reference, reference);
+    json_t *answer = score(r, "bleu");
+    assert_true(json_number_value(json_object_get(answer, "score")) > 99.999999);
+    assert_true(tokenized_by(answer, "char"));
+    json_decref(answer);
+    r.bleu_tokenize = "13a";
+    answer = score(r, "bleu");
+    assert_true(json_number_value(json_object_get(answer, "score")) == 0 && tokenized_by(answer, "13a"));
+    json_decref(answer);
+    const struct {
+        const char *text, *tokens;
+    } cases[] = { { "我们在 Google 工作了三年，很喜欢这里的环境。", "char" },
+                  { "ฉันชอบกินข้าวผัดกับไก่ และดื่มน้ำชาเย็นทุกวัน", "char" },
+                  { "我们 在 谷歌 工作 了 三 年 ， 很 喜欢 这里 的 环境 。", "13a" },
+                  { "서울에서 한국어를 공부하고 있습니다.", "13a" },
+                  { "Die Donaudampfschifffahrtsgesellschaft 東京 fährt heute nicht mehr auf dem Fluss.", "13a" },
+                  { "Ja.", "char" } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *line = json_pack("[s]", cases[i].text);
+        answer = score(plain_request(line, line), "bleu");
+        if (!tokenized_by(answer, cases[i].tokens))
+            fail_msg("\"%s\" is not scored by %s", cases[i].text, cases[i].tokens);
+        json_decref(answer);
+        json_decref(line);
+    }
+    json_decref(root);
+}
+
+/* ---- labels and numbers ------------------------------------------------------------------------------------------ */
+
+static void check_classes(const json_t *answer, const json_t *c)
+{
+    static const char *const columns[] = { "precision", "recall", "f1", "support" };
+    const json_t *labels = json_object_get(c, "labels"), *classes = json_object_get(answer, "by_class");
+    assert_true(json_equal(json_object_get(answer, "labels"), labels));
+    assert_true(json_equal(json_object_get(answer, "confusion"), json_object_get(c, "matrix")));
+    assert_int_equal(json_array_size(classes), json_array_size(labels));
+    for (size_t i = 0; i < json_array_size(labels); i++) {
+        const json_t *one = json_array_get(classes, i);
+        assert_true(json_equal(json_object_get(one, "label"), json_array_get(labels, i)));
+        for (int k = 0; k < 4; k++)
+            near(columns[k], json_object_get(one, columns[k]), json_array_get(json_object_get(c, columns[k]), i),
+                 1e-12);
+    }
+}
+
+static void test_classes_are_scikit_learns(void **state)
+{
+    (void)state;
+    json_t *root = vectors("files.json"), *c, *means;
+    size_t i;
+    json_array_foreach(json_object_get(root, "labels"), i, c)
+    {
+        struct oa_score_request r = plain_request(json_object_get(c, "reference"), json_object_get(c, "hypothesis"));
+        json_t *answer = score(r, "confusion");
+        const char *average;
+        check_classes(answer, c);
+        json_decref(answer);
+        expect_score(r, "accuracy", json_object_get(c, "accuracy"));
+        expect_score(r, "mcc", json_object_get(c, "mcc"));
+        json_object_foreach(json_object_get(c, "average"), average, means)
+        {
+            r.f1_average = average;
+            answer = score(r, "f1");
+            near("precision", json_object_get(answer, "precision"), json_array_get(means, 0), 1e-11);
+            near("recall", json_object_get(answer, "recall"), json_array_get(means, 1), 1e-11);
+            near(average, json_object_get(answer, "score"), json_array_get(means, 2), 1e-11);
+            json_decref(answer);
+        }
+    }
+    assert_int_equal(i, 5);
+    json_decref(root);
+}
+
+static void test_ranks_are_not_values(void **state)
+{
+    (void)state;
+    json_t *root = vectors("files.json"), *c;
+    size_t i;
+    json_array_foreach(json_object_get(root, "numbers"), i, c)
+    {
+        struct oa_score_request r = plain_request(json_object_get(c, "reference"), json_object_get(c, "hypothesis"));
+        expect_score(r, "pearson", json_object_get(c, "pearson"));
+        expect_score(r, "spearman", json_object_get(c, "spearman"));
+    }
+    assert_int_equal(i, 4);
+    json_decref(root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +396,11 @@ int main(void)
         cmocka_unit_test(test_paired_json_is_sacrebleus),
         cmocka_unit_test(test_many_exchanges_of_labels_are_tosses_of_coins),
         cmocka_unit_test(test_identical_outputs_are_not_significant),
+        cmocka_unit_test(test_all_of_several_references_count),
+        cmocka_unit_test(test_ter_shifts_blocks_as_tercom),
+        cmocka_unit_test(test_bleu_of_text_without_spaces_is_of_characters),
+        cmocka_unit_test(test_classes_are_scikit_learns),
+        cmocka_unit_test(test_ranks_are_not_values),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }

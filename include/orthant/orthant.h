@@ -309,7 +309,7 @@ OA_API enum oa_error oa_data_list(oa_context *c, const struct oa_output *out);
  * these packages do by themselves. A field that no metric of the request reads must be 0. */
 struct oa_score_request {
     /* bleu, chrf, ter, rouge (1, 2, L, and Lsum with rouge_newline), rouge1, rouge2, rougeL, rougeLsum; accuracy, f1,
-     * mcc; pearson, spearman. */
+     * mcc, confusion; pearson, spearman. */
     const char *const *metric;
     int metrics;
     /* Files of lines, gzip or plain; line i of each belongs together. Several references: BLEU, chrF, TER and ROUGE.
@@ -321,7 +321,7 @@ struct oa_score_request {
     int decimals;              /* of what is printed, 1 … 12; 0 = 1 for BLEU, chrF, TER, 4 for others */
     int sentence_level;        /* 1: a score for each line */
     int lowercase;             /* BLEU, chrF */
-    const char *bleu_tokenize; /* "13a", "intl", "char", "none"; NULL = 13a */
+    const char *bleu_tokenize; /* "13a", "intl", "char", "none"; NULL = char for text without spaces, else 13a */
     const char *bleu_smooth;   /* "exp", "floor", "add-k", "none"; NULL = exp */
     double bleu_smooth_value;  /* of floor and add-k; 0 = 0.1 and 1 */
     int bleu_order;            /* the longest n-gram; 0 = 4 */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * eval: how well a trained model does on data: others, its test set, or what it was validated on. */
 #include "api/api.h"
+#include "metrics/confusion.h"
 #include "train/run_scores.h"
 
 #include <math.h>
@@ -41,6 +42,31 @@ static void name_data(const char *files, const struct oa_workload *w, enum oa_si
         oa_text_printf(out, ", %zu examples", oa_workload_examples(w, side)->count);
 }
 
+static json_t *signatures_json(oa_context *c, const struct oa_workload *w, enum oa_side side)
+{
+    json_t *all = json_object();
+    for (const struct oa_measure *m = w->task->measures; m->name; m++) {
+        struct oa_text text;
+        oa_text_init(&text, c);
+        if (oa_measure_signature(w, side, m->name, &text) && text.s)
+            json_object_set_new(all, m->name, json_string(text.s));
+        oa_text_free(&text);
+    }
+    return all;
+}
+
+static void add_signatures(const struct oa_workload *w, enum oa_side side, struct oa_text *out)
+{
+    for (const struct oa_measure *m = w->task->measures; m->name; m++) {
+        size_t before = out->length;
+        oa_text_printf(out, "signature       %s|", m->title);
+        if (oa_measure_signature(w, side, m->name, out))
+            oa_text_printf(out, "\n");
+        else
+            oa_text_cut(out, before);
+    }
+}
+
 static json_t *answer_json(const struct oa_trained *t, const struct oa_workload *w, enum oa_side side,
                            const char *folder, const char *files, const struct oa_scores *scores,
                            const struct oa_run *run)
@@ -54,8 +80,12 @@ static json_t *answer_json(const struct oa_trained *t, const struct oa_workload 
     if (oa_predicts_tokens(w))
         json_object_set_new(root, "tokens", json_real(scores->tokens));
     oa_scores_json(scores, w, root);
+    if (oa_task_writes(w->task))
+        json_object_set_new(root, "signatures", signatures_json(t->context, w, side));
     json_t *details = json_object();
     oa_parts_write(run, details);
+    if (run->details.confusion)
+        oa_confusion_json(run->details.confusion, 100, details);
     if (json_object_size(details))
         json_object_set(root, "details", details);
     json_decref(details);
@@ -79,6 +109,11 @@ static enum oa_error report(const struct oa_trained *t, const struct oa_workload
             oa_text_printf(&text, ", %.0f tokens predicted", scores->tokens);
         oa_text_printf(&text, "\n");
         oa_scores_text(scores, w, &text);
+        add_signatures(w, side, &text);
+        if (run->details.confusion) {
+            oa_text_printf(&text, "\nBy class, in %%. ");
+            oa_confusion_text(t->context, run->details.confusion, 100, 2, &text);
+        }
     }
     return oa_emit(out, &text);
 }

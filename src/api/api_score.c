@@ -92,21 +92,24 @@ static bool is_sacrebleus(const struct oa_metric *m)
     return m == &oa_bleu || m == &oa_chrf || m == &oa_ter;
 }
 
-static void sign_resampling(const struct score_plan *p, struct score_row *row)
+struct resampling_fields {
+    char s[64];
+};
+
+/* "|bs:1000|seed:12345", or nothing. */
+static struct resampling_fields resampling_fields(const struct score_plan *p)
 {
+    struct resampling_fields f = { "" };
     if (p->resample != SCORE_PLAIN)
-        oa_text_printf(&row->signature, "|%s:%ld|seed:%llu", p->resample == SCORE_PAIRED_AR ? "ar" : "bs", p->samples,
-                       (unsigned long long)p->request->seed);
+        snprintf(f.s, sizeof f.s, "|%s:%ld|seed:%llu", p->resample == SCORE_PAIRED_AR ? "ar" : "bs", p->samples,
+                 (unsigned long long)p->request->seed);
+    return f;
 }
 
 static void name_segments(const struct score_plan *p, const struct oa_metric *m, struct score_row *row)
 {
     oa_metric_title(m, &p->options, &row->title);
-    oa_text_printf(&row->signature, "nrefs:%d", p->request->references);
-    sign_resampling(p, row);
-    oa_text_printf(&row->signature, "|");
-    m->signature(&p->options, &row->signature);
-    add_version(row, m->package);
+    oa_metric_signature(m, &p->options, p->request->references, resampling_fields(p).s, &row->signature);
     row->decimals = decimals(p, is_sacrebleus(m) ? 1 : 4);
 }
 
@@ -258,6 +261,18 @@ static enum oa_error count_labels(oa_context *c, const struct sides *s, int syst
     return oa_classes_count(c, s->hypothesis[system].line, s->reference[0].line, s->reference[0].count, k);
 }
 
+static enum oa_error score_confusion(oa_context *c, const struct sides *s, struct score_row *row)
+{
+    OA_TRY(no_empty_line(c, &s->reference[0]));
+    OA_TRY(no_empty_line(c, &s->hypothesis[0]));
+    OA_TRY(oa_confusion_count(c, s->hypothesis[0].line, s->reference[0].line, s->reference[0].count, &row->confusion));
+    row->decimals = decimals(s->plan, 4);
+    oa_text_printf(&row->title, "confusion");
+    oa_text_printf(&row->signature, "n:%ld|classes:%d", s->reference[0].count, row->confusion.classes);
+    add_version(row, "1.9.1");
+    return OA_OK;
+}
+
 static enum oa_error score_labels(oa_context *c, const struct sides *s, enum score_kind kind, int system,
                                   struct score_row *row)
 {
@@ -267,8 +282,7 @@ static enum oa_error score_labels(oa_context *c, const struct sides *s, enum sco
     if (e == OA_OK && kind == SCORE_F1)
         e = oa_f1_of(c, &k, s->plan->options.f1_average, positive_label(s->plan), &f1);
     row->decimals = decimals(s->plan, 4);
-    oa_text_printf(&row->signature, "n:%ld|classes:%d", k.lines, k.count);
-    sign_resampling(s->plan, row);
+    oa_text_printf(&row->signature, "n:%ld|classes:%d%s", k.lines, k.count, resampling_fields(s->plan).s);
     if (e == OA_OK && kind == SCORE_F1)
         row_f1(s->plan, &f1, row);
     else if (e == OA_OK && kind == SCORE_MCC)
@@ -301,8 +315,7 @@ static enum oa_error score_numbers(oa_context *c, const struct sides *s, enum sc
     OA_TRY(correlate(c, s, kind, system, &row->score));
     row->decimals = decimals(s->plan, 4);
     oa_text_printf(&row->title, "%s", kind == SCORE_PEARSON ? "Pearson" : "Spearman");
-    oa_text_printf(&row->signature, "n:%ld", s->reference[0].count);
-    sign_resampling(s->plan, row);
+    oa_text_printf(&row->signature, "n:%ld%s", s->reference[0].count, resampling_fields(s->plan).s);
     if (isnan(row->score))
         oa_text_printf(&row->verbose, "(not defined: one side is constant)");
     add_version(row, "1.17.1");
@@ -379,35 +392,59 @@ static enum oa_error score_item(oa_context *c, const struct sides *s, const stru
     int systems = s->plan->request->hypotheses;
     if (item->kind == SCORE_SEGMENTS)
         return score_segments(c, s, item->metric, json, row, lines);
+    if (item->kind == SCORE_CONFUSION)
+        return score_confusion(c, s, row);
     for (int k = 0; k < systems; k++)
         OA_TRY((item->kind >= SCORE_PEARSON ? score_numbers : score_labels)(c, s, item->kind, k, &row[k]));
     return s->plan->resample == SCORE_PLAIN ? OA_OK : resample_values(c, s, item->kind, row);
+}
+
+static bool has_bleu(const struct score_plan *p)
+{
+    for (int i = 0; i < p->items; i++)
+        if (p->item[i].metric == &oa_bleu)
+            return true;
+    return false;
+}
+
+/* 13a, unless the references have no words that it could find. */
+static void choose_tokens(oa_context *c, struct score_plan *p, const struct sides *s)
+{
+    struct oa_spacing spacing = { 0 };
+    if (p->request->bleu_tokenize || !has_bleu(p))
+        return;
+    for (int r = 0; r < p->request->references; r++)
+        for (long i = 0; i < s->reference[r].count; i++)
+            oa_spacing_add(&spacing, s->reference[r].line[i]);
+    if (!oa_is_unspaced(&spacing))
+        return;
+    p->options.bleu_tokens = OA_TOKENS_CHAR;
+    oa_log(c, 0, "most of %s has no spaces between words: BLEU is of characters (tok:char); --tokenize 13a for words",
+           s->reference[0].name);
 }
 
 /* Text that is already tokenised has its full stops alone, and gets a BLEU that nobody else's can be compared with. */
 static void warn_of_tokens(oa_context *c, const struct sides *s)
 {
     const struct score_plan *p = s->plan;
-    for (int i = 0; i < p->items; i++) {
-        if (p->item[i].metric != &oa_bleu || p->request->bleu_force)
-            continue;
-        for (int k = 0; k < p->request->hypotheses; k++) {
-            long lines = oa_tokenised_lines(s->hypothesis[k].line, s->hypothesis[k].count);
-            if (lines >= MANY_TOKENISED)
-                oa_log(
-                    c, 0,
-                    "%ld lines of %s end in a tokenised full stop (' .'): BLEU is of detokenised text; --force for no "
-                    "such notice",
-                    lines, s->hypothesis[k].name);
-        }
+    if (!has_bleu(p) || p->request->bleu_force)
+        return;
+    for (int k = 0; k < p->request->hypotheses; k++) {
+        long lines = oa_tokenised_lines(s->hypothesis[k].line, s->hypothesis[k].count);
+        if (lines >= MANY_TOKENISED)
+            oa_log(c, 0,
+                   "%ld lines of %s end in a tokenised full stop (' .'): BLEU is of detokenised text; --force for no "
+                   "such notice",
+                   lines, s->hypothesis[k].name);
     }
 }
 
-static enum oa_error score_all(oa_context *c, struct sides *s, bool json, struct score_row *row, struct oa_text *text)
+static enum oa_error score_all(oa_context *c, struct score_plan *p, struct sides *s, bool json, struct score_row *row,
+                               struct oa_text *text)
 {
-    const struct score_plan *p = s->plan;
     int systems = p->request->hypotheses;
     OA_TRY(open_sides(c, s));
+    choose_tokens(c, p, s);
     warn_of_tokens(c, s);
     for (int i = 0; i < p->items; i++)
         OA_TRY(score_item(c, s, &p->item[i], json, row + i * systems, text));
@@ -434,7 +471,7 @@ enum oa_error oa_score(oa_context *c, const struct oa_score_request *r, const st
     for (int i = 0; row && i < rows; i++)
         score_row_begin(&row[i], c);
     oa_text_init(&text, c);
-    enum oa_error e = row ? score_all(c, &sides, oa_wants_json(out), row, &text) : OA_NO_MEMORY;
+    enum oa_error e = row ? score_all(c, &plan, &sides, oa_wants_json(out), row, &text) : OA_NO_MEMORY;
     for (int i = 0; row && i < rows; i++)
         score_row_free(&row[i]);
     oa_free(row);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * train: one run into a folder. */
 #include "api/api.h"
+#include "train/best.h"
 #include "train/initial.h"
 #include "train/overwrite.h"
 
@@ -179,6 +180,9 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
                              &config->options));
     oa_config_say_preset(config);
     oa_remarks(config->context, &config->options);
+    if (config->options.compare_metric[0] && !oa_best_wanted(&config->options))
+        oa_log(config->context, 0,
+               "compare.metric has no effect here without train.keep_best or train.patience, which go by it");
     OA_TRY(
         oa_same_everywhere(cluster, &config->options, work, oa_workload_open(config->context, &config->options, work)));
     OA_TRY(say_size(config, work));

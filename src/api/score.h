@@ -8,12 +8,12 @@
 #define ORTHANT_API_SCORE_H
 
 #include "api/api.h"
-#include "metrics/metrics.h"
+#include "metrics/confusion.h"
 
 enum { SCORE_MOST = 32, SCORE_PARTS = 4 };
 
 /* A metric of the request: one of segments, or of labels or numbers. */
-enum score_kind { SCORE_SEGMENTS, SCORE_ACCURACY, SCORE_F1, SCORE_MCC, SCORE_PEARSON, SCORE_SPEARMAN };
+enum score_kind { SCORE_SEGMENTS, SCORE_ACCURACY, SCORE_F1, SCORE_MCC, SCORE_CONFUSION, SCORE_PEARSON, SCORE_SPEARMAN };
 struct score_item {
     enum score_kind kind;
     const struct oa_metric *metric; /* of segments */
@@ -38,7 +38,8 @@ struct score_row {
     double score;
     double mean, half, p, strict_p; /* NaN: none */
     int decimals;
-    const char *system; /* a file */
+    const char *system;            /* a file */
+    struct oa_confusion confusion; /* instead of a score; classes 0: none */
     struct {
         const char *name;
         double value;

@@ -19,6 +19,7 @@ void score_row_free(struct score_row *row)
     oa_text_free(&row->title);
     oa_text_free(&row->signature);
     oa_text_free(&row->verbose);
+    oa_confusion_free(&row->confusion);
 }
 
 static const char *words(const struct oa_text *t)
@@ -51,7 +52,13 @@ static void lines(const struct score_row *row, int rows, struct oa_text *out)
     }
     for (int i = 0; i < rows; i++) {
         int blanks = (int)(widest - (row[i].title.length + 1 + row[i].signature.length));
-        oa_text_printf(out, "%*s%s|%s = ", blanks, "", words(&row[i].title), words(&row[i].signature));
+        oa_text_printf(out, "%*s%s|%s", blanks, "", words(&row[i].title), words(&row[i].signature));
+        if (row[i].confusion.classes) {
+            oa_text_printf(out, "\n");
+            oa_confusion_text(out->context, &row[i].confusion, 1, row[i].decimals, out);
+            continue;
+        }
+        oa_text_printf(out, " = ");
         add_line(&row[i], out);
     }
 }
@@ -95,7 +102,10 @@ static json_t *object_of(const struct score_row *row)
 {
     json_t *object = json_object();
     json_object_set_new(object, "name", json_string(words(&row->title)));
-    json_object_set_new(object, "score", printed_number(row->score, row->decimals));
+    if (row->confusion.classes)
+        oa_confusion_json(&row->confusion, 1, object);
+    else
+        json_object_set_new(object, "score", printed_number(row->score, row->decimals));
     json_object_set_new(object, "signature", json_string(words(&row->signature)));
     if (!isnan(row->mean))
         add_confidence(row, object);

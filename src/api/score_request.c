@@ -42,8 +42,9 @@ static enum oa_error refuse_models(oa_context *c, const char *name)
 
 /* ---- metrics ----------------------------------------------------------------------------------------------------- */
 
-static const char *const names[] = { "bleu",      "chrf",     "ter", "rouge", "rouge1",  "rouge2",   "rougeL",
-                                     "rougeLsum", "accuracy", "f1",  "mcc",   "pearson", "spearman", NULL };
+static const char *const names[] = { "bleu",   "chrf",      "ter",       "rouge",    "rouge1",
+                                     "rouge2", "rougeL",    "rougeLsum", "accuracy", "f1",
+                                     "mcc",    "confusion", "pearson",   "spearman", NULL };
 
 static enum oa_error add_item(oa_context *c, struct score_plan *p, enum score_kind kind, const char *name)
 {
@@ -68,11 +69,8 @@ static enum oa_error add_metric(oa_context *c, struct score_plan *p, const char 
     static const struct {
         const char *name;
         enum score_kind kind;
-    } others[] = { { "accuracy", SCORE_ACCURACY },
-                   { "f1", SCORE_F1 },
-                   { "mcc", SCORE_MCC },
-                   { "pearson", SCORE_PEARSON },
-                   { "spearman", SCORE_SPEARMAN } };
+    } others[] = { { "accuracy", SCORE_ACCURACY },   { "f1", SCORE_F1 },           { "mcc", SCORE_MCC },
+                   { "confusion", SCORE_CONFUSION }, { "pearson", SCORE_PEARSON }, { "spearman", SCORE_SPEARMAN } };
     int index;
     OA_TRY(choose(c, "metric", name, names, &index));
     if (strcmp(name, "rouge") == 0)
@@ -217,6 +215,10 @@ static enum oa_error read_resampling(oa_context *c, struct score_plan *p)
         return oa_fail(c, OA_ARGUMENT, "a number of resamples is given, but nothing is resampled");
     if (p->samples < 1 || p->samples > 10000000)
         return oa_fail(c, OA_ARGUMENT, "%ld resamples are asked for; give 1 to 10000000", p->samples);
+    if (has_kind(p, SCORE_CONFUSION) && (kind || r->hypotheses > 1))
+        return oa_fail(c, OA_ARGUMENT,
+                       "a confusion matrix is of one system, and no score that could be resampled: ask "
+                       "for it alone, with one file of hypotheses");
     if (kind && r->sentence_level)
         return oa_fail(c, OA_ARGUMENT, "%s is of the score of all lines, and scores line by line are asked for",
                        kinds[kind]);

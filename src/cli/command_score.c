@@ -139,7 +139,8 @@ static const struct flag flags[] = {
     { .name = "sentence-level", .help = "a score for each line instead of one for all; of one metric" },
     { .name = "tokenize",
       .argument = "NAME",
-      .help = "bleu: 13a (default), intl (Unicode), char, or none for text that is tokenised",
+      .help = "bleu: 13a, intl (Unicode), char, or none for text that is tokenised (default: char where most of the "
+              "references has no spaces between words, else 13a)",
       .words = "13a|intl|char|none" },
     { .name = "smooth-method",
       .argument = "NAME",
@@ -186,7 +187,8 @@ const struct command command_score = {
         "and its JSON; rouge (rouge1, rouge2, rougeL, rougeLsum) what rouge-score 0.1.2 gives, from 0 to 1, as "
         "means over lines. BLEU is of detokenised text: the tokenizer is part of the metric. Higher is better, but "
         "for ter, which counts edits.\n"
-        "Metrics of labels, one on a line: accuracy, f1 and mcc as scikit-learn has them. Of numbers, one on a "
+        "Metrics of labels, one on a line: accuracy, f1 and mcc as scikit-learn has them; confusion "
+        "is the matrix with precision, recall, F1 and support of each class. Of numbers, one on a "
         "line: pearson and spearman as SciPy.\n"
         "Line i of each file belongs together. Files are UTF-8, plain or gzip; - is the standard input. Files with "
         "different numbers of lines are refused, and an empty line is an empty text.\n"

@@ -107,3 +107,56 @@ bool oa_bleu_words(const struct oa_metric_options *o, struct oa_arena *a, struct
                                                    : true;
     return done && oa_python_split(a, text, out);
 }
+
+/* ---- spaces ---------------------------------------------------------------------------------------------------- */
+
+/* Scripts without spaces between words: Thai, Lao, Burmese, Khmer; Chinese and Japanese with their punctuation. */
+static bool is_of_unspaced_script(uint32_t code)
+{
+    static const uint32_t ranges[][2] = { { 0x0e00, 0x0eff }, { 0x1000, 0x109f },  { 0x1780, 0x17ff },
+                                          { 0x2e80, 0x312f }, { 0x31a0, 0x9fff },  { 0xf900, 0xfaff },
+                                          { 0xff66, 0xff9f }, { 0x20000, 0x3ffff } };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (code >= ranges[i][0] && code <= ranges[i][1])
+            return true;
+    return false;
+}
+
+/* The next stretch without white space; 0: there is none. *script: how many of its characters are of such scripts. */
+static long next_stretch(struct oa_line *rest, long *script)
+{
+    uint32_t code;
+    long count = 0;
+    *script = 0;
+    while (oa_next_point(rest, &code).length) {
+        if (oa_python_space(code) && count > 0)
+            break;
+        if (oa_python_space(code))
+            continue;
+        count++;
+        *script += is_of_unspaced_script(code);
+    }
+    return count;
+}
+
+/* A stretch is no word when it is the whole of its line, or longer than words are: text that was segmented has words
+ * of up to five characters in these scripts. */
+void oa_spacing_add(struct oa_spacing *s, struct oa_line line)
+{
+    enum { LONG_WORD = 15, LONG_SEGMENT = 5 };
+    long count, script;
+    double before = s->all, unspaced = 0;
+    int stretches = 0;
+    while ((count = next_stretch(&line, &script)) > 0) {
+        bool no_word = count > (2 * script > count ? LONG_SEGMENT : LONG_WORD);
+        unspaced += no_word ? (double)count : 0;
+        s->all += (double)count;
+        stretches++;
+    }
+    s->unspaced += stretches == 1 ? s->all - before : unspaced;
+}
+
+bool oa_is_unspaced(const struct oa_spacing *s)
+{
+    return s->unspaced > 0.5 * s->all;
+}

@@ -10,7 +10,7 @@
 
 /* ---- counting ---------------------------------------------------------------------------------------------------- */
 
-static int order(struct oa_line x, struct oa_line y)
+int oa_line_order(struct oa_line x, struct oa_line y)
 {
     size_t least = x.length < y.length ? x.length : y.length;
     int c = least ? memcmp(x.s, y.s, least) : 0;
@@ -19,13 +19,13 @@ static int order(struct oa_line x, struct oa_line y)
 
 static int by_label(const void *a, const void *b)
 {
-    return order(((const struct oa_class *)a)->label, ((const struct oa_class *)b)->label);
+    return oa_line_order(((const struct oa_class *)a)->label, ((const struct oa_class *)b)->label);
 }
 
 /* One line of each side as counts of its two labels. */
 static void add_line(struct oa_class *out, struct oa_line found, struct oa_line expected)
 {
-    bool right = order(found, expected) == 0;
+    bool right = oa_line_order(found, expected) == 0;
     out[0] = (struct oa_class){ .label = expected, .expected = 1, .both = right };
     out[1] = (struct oa_class){ .label = found, .found = 1 };
 }
@@ -34,7 +34,7 @@ static int merge_equal(struct oa_class *item, long count)
 {
     long kept = 0;
     for (long i = 1; i < count; i++) {
-        if (order(item[kept].label, item[i].label) != 0) {
+        if (oa_line_order(item[kept].label, item[i].label) != 0) {
             item[++kept] = item[i];
             continue;
         }
@@ -106,7 +106,7 @@ static struct oa_f1 f1_of_counts(double both, double found, double expected)
                            .no_recall = expected == 0 };
 }
 
-static struct oa_f1 f1_of_class(const struct oa_class *x)
+struct oa_f1 oa_f1_of_class(const struct oa_class *x)
 {
     return f1_of_counts((double)x->both, (double)x->found, (double)x->expected);
 }
@@ -116,7 +116,7 @@ static struct oa_f1 mean_of_classes(const struct oa_classes *k, bool weighted)
     struct oa_f1 sum = { .f1 = 0 };
     double weights = weighted ? (double)k->lines : k->count;
     for (int i = 0; i < k->count; i++) {
-        struct oa_f1 one = f1_of_class(&k->item[i]);
+        struct oa_f1 one = oa_f1_of_class(&k->item[i]);
         double weight = weighted ? (double)k->item[i].expected : 1;
         sum.precision += weight * one.precision;
         sum.recall += weight * one.recall;
@@ -134,7 +134,7 @@ static enum oa_error binary(oa_context *c, const struct oa_classes *k, struct oa
 {
     const struct oa_class *found = NULL;
     for (int i = 0; i < k->count; i++)
-        if (order(k->item[i].label, positive) == 0)
+        if (oa_line_order(k->item[i].label, positive) == 0)
             found = &k->item[i];
     if (k->count > 2)
         return oa_fail(c, OA_ARGUMENT,
@@ -147,7 +147,7 @@ static enum oa_error binary(oa_context *c, const struct oa_classes *k, struct oa
                        "\"%.*s\" and \"%.*s\": say which is the positive one",
                        (int)positive.length, positive.s, (int)k->item[0].label.length, k->item[0].label.s,
                        (int)k->item[1].label.length, k->item[1].label.s);
-    *out = found ? f1_of_class(found) : f1_of_counts(0, 0, 0);
+    *out = found ? oa_f1_of_class(found) : f1_of_counts(0, 0, 0);
     return OA_OK;
 }
 
@@ -265,8 +265,8 @@ static enum oa_error number_labels(oa_context *c, struct oa_statistics *out, con
         return OA_NO_MEMORY;
     for (long i = 0; i < out->count; i++) {
         double *row = out->row + i * COLUMNS;
-        row[FOUND] = binary ? order(hypothesis[i], positive) == 0 : number_of(k, hypothesis[i]);
-        row[EXPECTED] = binary ? order(reference[i], positive) == 0 : number_of(k, reference[i]);
+        row[FOUND] = binary ? oa_line_order(hypothesis[i], positive) == 0 : number_of(k, hypothesis[i]);
+        row[EXPECTED] = binary ? oa_line_order(reference[i], positive) == 0 : number_of(k, reference[i]);
     }
     return oa_statistics_of_rows(c, out);
 }

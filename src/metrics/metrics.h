@@ -128,6 +128,19 @@ double oa_statistics_score(const struct oa_statistics *s);          /* of the co
 /* Precision and recall behind the F of a ROUGE metric: out [3] = precision, recall, F, means over the corpus. */
 void oa_rouge_means(const struct oa_statistics *s, double out[3]);
 
+/* Has most of a text no spaces between its words, so that a tokenizer that splits at them (13a, intl, none) finds no
+ * words that could be right? Zeroed at first; lines are added one by one. */
+struct oa_spacing {
+    double unspaced, all; /* characters */
+};
+void oa_spacing_add(struct oa_spacing *s, struct oa_line line);
+bool oa_is_unspaced(const struct oa_spacing *s);
+
+/* "nrefs:1|case:mixed|…|version:2.6.0+orthant.0.1.0", as `score` prints it. between: fields after the first, such as
+ * "|bs:1000|seed:1", or "". */
+void oa_metric_signature(const struct oa_metric *m, const struct oa_metric_options *o, int references,
+                         const char *between, struct oa_text *out);
+
 /* Hypothesis lines that end with a full stop that stands alone, as in tokenised text: many spoil BLEU. */
 long oa_tokenised_lines(const struct oa_line *hypothesis, long count);
 
@@ -178,6 +191,8 @@ struct oa_f1 {
     double precision, recall, f1; /* 0 … 1 */
     int no_precision, no_recall;  /* classes never found, never expected: theirs count as 0 (scikit-learn) */
 };
+struct oa_f1 oa_f1_of_class(const struct oa_class *k); /* against all others */
+int oa_line_order(struct oa_line x, struct oa_line y); /* below 0, 0, above 0: by bytes */
 /* binary: of one class, `positive`; all others are the rest. A label that does not occur, or more than two classes, is
  * refused as scikit-learn does. macro: the plain mean over classes; weighted: by how often each is expected; micro: of
  * the sums, which is the accuracy. */

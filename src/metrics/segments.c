@@ -28,6 +28,14 @@ void oa_metric_title(const struct oa_metric *m, const struct oa_metric_options *
         m->title(o, out);
 }
 
+void oa_metric_signature(const struct oa_metric *m, const struct oa_metric_options *o, int references,
+                         const char *between, struct oa_text *out)
+{
+    oa_text_printf(out, "nrefs:%d%s|", references, between);
+    m->signature(o, out);
+    oa_text_printf(out, "|version:%s+orthant.%s", m->package, oa_version());
+}
+
 void oa_metric_defaults(struct oa_metric_options *o)
 {
     *o = (struct oa_metric_options){ .bleu_order = 4, .chrf_characters = 6, .chrf_beta = 2 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Classification of a text, of a pair of texts (Devlin et al. 2019: [CLS] a [SEP] b [SEP]), or of a picture, whose
  * pixels are tokens (Tay et al. 2021, Long Range Arena). */
+#include "metrics/confusion.h"
 #include "tasks/example_task.h"
 
 #include <string.h>
@@ -59,12 +60,22 @@ static void add_classes(const struct subject *s, const struct oa_classes *k, boo
                                of_class(&k->item[c], f1), k->item[c].expected);
 }
 
+static enum oa_error add_confusion(const struct subject *s)
+{
+    struct oa_details *d = s->j->details;
+    d->confusion = oa_alloc(s->j->context, sizeof *d->confusion);
+    if (!d->confusion)
+        return OA_NO_MEMORY;
+    return oa_confusion_count(s->j->context, s->found, s->right, s->o->rows, d->confusion);
+}
+
 static enum oa_error add_details(struct subject *s, const struct oa_classes *k)
 {
     const struct oa_judging *j = s->j;
     struct oa_judged judged = { oa_workload_examples(j->workload, j->side), s->o->row, s->o->rows };
     if (!j->details)
         return OA_OK;
+    OA_TRY(add_confusion(s));
     OA_TRY(oa_details_reserve(j->context, j->details, 2 * k->count));
     for (int f1 = 0; k->count <= OA_CLASSES && f1 < 2; f1++)
         add_classes(s, k, f1);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tasks/details.h"
 
+#include "metrics/confusion.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +13,9 @@ void oa_details_free(struct oa_details *d)
         oa_free(d->examples[i].reference);
         oa_free(d->examples[i].output);
     }
+    if (d->confusion)
+        oa_confusion_free(d->confusion);
+    oa_free(d->confusion);
     oa_free(d->parts);
     oa_free(d->examples);
     *d = (struct oa_details){ 0 };

@@ -8,17 +8,14 @@ static const struct oa_example_layout layout = {
 
 static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES])
 {
-    struct oa_metric_options unigrams;
     struct oa_written w;
-    oa_metric_defaults(&unigrams);
-    unigrams.bleu_order = 1;
     enum oa_error e = oa_write_side(j, &w);
     if (e == OA_OK)
-        e = oa_written_score(j, &w, &oa_bleu, &unigrams, 1, &scores[1]);
+        e = oa_written_score(j, &w, &oa_bleu, 1, 1, &scores[1]);
     if (e == OA_OK)
-        e = oa_written_score(j, &w, &oa_bleu, NULL, 1, &scores[2]);
+        e = oa_written_score(j, &w, &oa_bleu, 4, 1, &scores[2]);
     if (e == OA_OK)
-        e = oa_written_score(j, &w, &oa_rouge_l, NULL, 100, &scores[3]);
+        e = oa_written_score(j, &w, &oa_rouge_l, 4, 100, &scores[3]);
     if (e == OA_OK)
         e = oa_written_details(j, &w, &oa_rouge_l, 100, "rougeL");
     oa_written_free(&w);

@@ -18,6 +18,37 @@ static enum oa_error encode(struct oa_workload *w, const struct oa_rows *rows, s
     return rows->count ? oa_examples_encode(w->tokenizer, &w->texts, rows, &w->layout, out) : OA_OK;
 }
 
+static void add_targets(const struct oa_rows *rows, struct oa_spacing *spacing)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        for (int cell = 1; cell < oa_rows_cells(rows, i); cell++) {
+            struct oa_line line;
+            line.s = oa_rows_cell(rows, i, cell, &line.length);
+            oa_spacing_add(spacing, line);
+        }
+}
+
+/* Of training and validation rows together, so that it does not depend on how they were divided; of a run that an older
+ * program made the rows that it is measured on decide. */
+static void choose_bleu_tokens(oa_context *c, const struct oa_options *o, struct oa_workload *w)
+{
+    struct oa_spacing spacing = { 0 };
+    if (!oa_task_writes(w->task))
+        return;
+    w->bleu_tokenize = o->data_bleu_tokenize;
+    if (w->bleu_tokenize != OA_BLEU_TOKENIZE_AUTO)
+        return;
+    add_targets(&w->texts.train, &spacing);
+    add_targets(&w->texts.valid, &spacing);
+    if (!w->texts.train.count)
+        add_targets(&w->texts.test, &spacing);
+    w->bleu_tokenize = OA_BLEU_TOKENIZE_13A;
+    if (!oa_is_unspaced(&spacing))
+        return;
+    w->bleu_tokenize = OA_BLEU_TOKENIZE_CHAR;
+    oa_log(c, 0, "most of the targets have no spaces between words: BLEU is of characters (data.bleu_tokenize char)");
+}
+
 static struct oa_example_request request_of(const struct oa_options *o, const struct oa_task *task)
 {
     return (struct oa_example_request){ .train = o->data_train,
@@ -47,6 +78,7 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, st
     bool writes = answer == OA_ANSWER_TEXT;
     out->layout = oa_example_layout_of(o, out->task);
     OA_TRY(oa_example_texts_open(c, &r, &out->texts));
+    choose_bleu_tokens(c, o, out);
     if (!out->tokenizer)
         OA_TRY(oa_example_texts_tokenizer(c, &out->texts, o->data_tokenizer, &out->tokenizer));
     OA_TRY(encode(out, &out->texts.train, &out->train));
@@ -95,6 +127,7 @@ enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_optio
     out->layout = oa_example_layout_of(o, out->task);
     const struct oa_rows *rows = *side == OA_TEST ? &out->texts.test : &out->texts.valid;
     OA_TRY(check_kind(c, o, out, rows));
+    choose_bleu_tokens(c, o, out);
     out->train.rows = &out->texts.train; /* there are examples, if not of this side */
     return encode(out, rows, *side == OA_TEST ? &out->test : &out->valid);
 }
@@ -108,7 +141,8 @@ enum oa_error oa_example_task_hold_out(const struct oa_workload *w, double fract
                                  .lent = true,
                                  .form = w->form,
                                  .start = w->start,
-                                 .layout = w->layout };
+                                 .layout = w->layout,
+                                 .bleu_tokenize = w->bleu_tokenize };
     OA_TRY(oa_example_texts_hold_out(&w->texts, fraction, SEED, &out->texts));
     OA_TRY(encode(out, &out->texts.train, &out->train));
     OA_TRY(encode(out, &out->texts.valid, &out->valid));

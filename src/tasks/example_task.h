@@ -50,10 +50,10 @@ struct oa_written {
 };
 enum oa_error oa_write_side(const struct oa_judging *j, struct oa_written *out);
 void oa_written_free(struct oa_written *w);
-/* Scores of such texts by a metric of segments, against all references of each row, times `factor`. options: NULL =
- * what the packages do. */
+/* Scores of such texts by a metric of segments, against all references of each row, times `factor`. bleu_order: the
+ * longest n-gram of BLEU. */
 enum oa_error oa_written_score(const struct oa_judging *j, const struct oa_written *w, const struct oa_metric *metric,
-                               const struct oa_metric_options *options, double factor, double *score);
+                               int bleu_order, double factor, double *score);
 /* Parts by length, in that measure, and examples, where they are asked for. */
 enum oa_error oa_written_details(const struct oa_judging *j, const struct oa_written *w, const struct oa_metric *metric,
                                  double factor, const char *measure);

@@ -38,6 +38,7 @@ struct oa_details {
     struct oa_breakdown *parts;
     struct oa_specimen *examples; /* by rising row */
     int part_count, example_count;
+    struct oa_confusion *confusion; /* of classes; NULL: the task has none */
 };
 void oa_details_free(struct oa_details *d);
 

@@ -83,6 +83,12 @@ static enum oa_error unknown(oa_context *c, const char *name)
     return e;
 }
 
+void oa_workload_settle(const struct oa_workload *w, struct oa_options *o)
+{
+    if (w->bleu_tokenize != OA_BLEU_TOKENIZE_AUTO)
+        o->data_bleu_tokenize = w->bleu_tokenize;
+}
+
 /* ---- a run that starts from another one ---- */
 
 /* The tokenizer is that of the run it starts from unless one is named; the default of the option names none. */

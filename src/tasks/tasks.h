@@ -113,7 +113,8 @@ struct oa_workload {
     struct oa_digest start;    /* of the model file that train.init names; "": it names none */
     struct oa_corpus corpus;   /* tasks on running text */
     struct oa_example_layout layout;
-    struct oa_example_texts texts; /* tasks on examples: what was read, and its ids */
+    enum oa_bleu_tokenize bleu_tokenize; /* of tasks that write texts, never AUTO; of others AUTO */
+    struct oa_example_texts texts;       /* tasks on examples: what was read, and its ids */
     struct oa_examples train, valid, test;
 };
 /* By data.task; a name that does not exist is refused with those that do. With train.init the tokenizer is that of the
@@ -138,6 +139,12 @@ long oa_likeliest(const double *x, long n);
 void oa_workload_close(struct oa_workload *w);
 
 const struct oa_examples *oa_workload_examples(const struct oa_workload *w, enum oa_side side);
+
+/* *o with what the data decided where it leaves that to them (data.bleu_tokenize). */
+void oa_workload_settle(const struct oa_workload *w, struct oa_options *o);
+/* How a measure of the task is computed on a side, as `score` prints it: "nrefs:1|case:mixed|…"; false: it is no metric
+ * of texts. */
+bool oa_measure_signature(const struct oa_workload *w, enum oa_side side, const char *measure, struct oa_text *out);
 
 /* What there is of a side. */
 struct oa_extent {

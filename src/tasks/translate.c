@@ -11,9 +11,9 @@ static enum oa_error judge(const struct oa_judging *j, double scores[OA_MEASURES
     struct oa_written w;
     enum oa_error e = oa_write_side(j, &w);
     if (e == OA_OK)
-        e = oa_written_score(j, &w, &oa_bleu, NULL, 1, &scores[1]);
+        e = oa_written_score(j, &w, &oa_bleu, 4, 1, &scores[1]);
     if (e == OA_OK)
-        e = oa_written_score(j, &w, &oa_chrf, NULL, 1, &scores[2]);
+        e = oa_written_score(j, &w, &oa_chrf, 4, 1, &scores[2]);
     if (e == OA_OK)
         e = oa_written_details(j, &w, &oa_bleu, 1, "bleu");
     oa_written_free(&w);

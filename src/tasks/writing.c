@@ -175,21 +175,40 @@ static enum oa_error score_rows(const struct scoring *s, double *score)
     return e;
 }
 
+static void set_metric(const struct oa_workload *w, struct oa_metric_options *out)
+{
+    oa_metric_defaults(out);
+    if (w->bleu_tokenize != OA_BLEU_TOKENIZE_AUTO)
+        out->bleu_tokens = (enum oa_bleu_tokens)(w->bleu_tokenize - OA_BLEU_TOKENIZE_13A);
+}
+
+bool oa_measure_signature(const struct oa_workload *w, enum oa_side side, const char *measure, struct oa_text *out)
+{
+    struct oa_metric_options o;
+    bool unigrams = strcmp(measure, "bleu1") == 0;
+    const struct oa_metric *m = unigrams ? &oa_bleu : oa_metric_find(measure);
+    if (!m || !oa_task_writes(w->task))
+        return false;
+    set_metric(w, &o);
+    o.bleu_order = unigrams ? 1 : o.bleu_order;
+    oa_metric_signature(m, &o, most_references(oa_workload_examples(w, side)->rows), "", out);
+    return true;
+}
+
 static struct scoring scoring_of(const struct oa_judging *j, const struct oa_written *w, const struct oa_metric *metric,
                                  double factor)
 {
     const struct oa_rows *rows = oa_workload_examples(j->workload, j->side)->rows;
     struct scoring s = { .j = j, .w = w, .metric = metric, .factor = factor, .rows = rows, .count = w->count };
-    oa_metric_defaults(&s.options);
+    set_metric(j->workload, &s.options);
     return s;
 }
 
 enum oa_error oa_written_score(const struct oa_judging *j, const struct oa_written *w, const struct oa_metric *metric,
-                               const struct oa_metric_options *options, double factor, double *score)
+                               int bleu_order, double factor, double *score)
 {
     struct scoring s = scoring_of(j, w, metric, factor);
-    if (options)
-        s.options = *options;
+    s.options.bleu_order = bleu_order;
     return score_rows(&s, score);
 }
 

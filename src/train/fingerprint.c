@@ -56,15 +56,23 @@ static enum oa_error add_data(oa_context *c, json_t *fingerprint, const struct o
 enum oa_error oa_fingerprint_make(oa_context *c, const struct oa_options *o, const struct oa_workload *w, json_t **out)
 {
     const struct oa_option_row *row;
+    struct oa_options settled = *o;
+    oa_workload_settle(w, &settled);
     *out = json_object();
     json_object_set_new(*out, "numbers version", json_sprintf("%d", OA_NUMBERS_VERSION));
     OA_TRY(add_data(c, *out, w));
     for (int i = 0; (row = oa_option_at(i)); i++)
-        add_option(c, *out, row, o);
+        add_option(c, *out, row, &settled);
     return oa_status(c);
 }
 
 /* ---- comparing ---- */
+
+static const char *text_of(const json_t *fingerprint, const char *key)
+{
+    const char *text = json_string_value(json_object_get(fingerprint, key));
+    return text ? text : "not given";
+}
 
 /* A copy in which every option stands: what an older program did not have yet did what its default does. */
 static json_t *complete(oa_context *c, const json_t *fingerprint)
@@ -72,17 +80,14 @@ static json_t *complete(oa_context *c, const json_t *fingerprint)
     struct oa_options plain;
     const struct oa_option_row *row;
     json_t *all = json_object();
+    const struct oa_task *task = oa_task_find(text_of(fingerprint, "data.task"));
     oa_options_default(&plain);
+    if (task && oa_task_writes(task))
+        plain.data_bleu_tokenize = OA_BLEU_TOKENIZE_13A;
     for (int i = 0; (row = oa_option_at(i)); i++)
         add_option(c, all, row, &plain);
     json_object_update(all, (json_t *)(uintptr_t)fingerprint);
     return all;
-}
-
-static const char *text_of(const json_t *fingerprint, const char *key)
-{
-    const char *text = json_string_value(json_object_get(fingerprint, key));
-    return text ? text : "not given";
 }
 
 /* The first key of `keys` that the two do not have alike; NULL: none. */

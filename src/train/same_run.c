@@ -73,9 +73,14 @@ enum oa_error oa_same_options(oa_context *c, const char *folder, const struct oa
                               const struct oa_options *now)
 {
     const struct oa_option_row *row;
+    struct oa_options was = *before;
+    if (now->data_bleu_tokenize == OA_BLEU_TOKENIZE_AUTO) /* the data decide, which come later */
+        was.data_bleu_tokenize = OA_BLEU_TOKENIZE_AUTO;
+    else if (was.data_bleu_tokenize == OA_BLEU_TOKENIZE_AUTO) /* a program that had no such option */
+        was.data_bleu_tokenize = OA_BLEU_TOKENIZE_13A;
     for (int i = 0; (row = oa_option_at(i)); i++)
         if (!may_change(row))
-            OA_TRY(check_row(c, folder, row, before, now));
+            OA_TRY(check_row(c, folder, row, &was, now));
     return check_started(c, folder, before->train_init, now->train_init);
 }
 

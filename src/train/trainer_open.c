@@ -49,7 +49,7 @@ static enum oa_error accept(void *argument, const struct oa_progress *p)
 {
     const struct trainer *t = argument;
     bool counted = t->o->train_seconds <= 0 && !t->o->train_pace[0];
-    OA_TRY(oa_same_options(t->c, t->r->folder, &p->options, t->o));
+    OA_TRY(oa_same_options(t->c, t->r->folder, &p->options, &t->m->options));
     if (counted && p->step > t->o->train_steps)
         return oa_fail(t->c, OA_ARGUMENT, "%s has done %ld steps and train.steps is %ld; give at least as many",
                        t->r->folder, p->step, t->o->train_steps);
@@ -147,6 +147,7 @@ static enum oa_error open_all(struct trainer *t)
     OA_TRY(oa_average_check(t->c, t->o, t->r->folder));
     OA_TRY(oa_device_open(t->c, t->o->train_precision, false, &t->d));
     OA_TRY(oa_shards_model(t->d, t->o, &t->r->workload->form, oa_rank_count(t->r->cluster), &t->m));
+    oa_workload_settle(t->r->workload, &t->m->options);
     oa_tape_init(&t->tape, t->d);
     t->stream = oa_stream_named(oa_chance_seed(t->o, OA_CHANCE_DROPOUT), "dropout");
     OA_TRY(reserve(t));

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+# What runs are measured by: the tokenizer of BLEU is one and the same in train, compare, eval and score, follows from the
+# text where nobody names it, and stays when a run goes on; the measure that chooses a model; confusion matrices of eval.
+. "$2/tests/cli/common"
+model="--model.layers 1 --model.width 16 --model.heads 2 --model.context 16 --train.batch 8 --train.warmup 1"
+model="$model --data.tokenizer char --train.lr 0.01 --decode.beam 1"
+awk 'BEGIN { split("東 京 の 日 本 語 を 学", w, " "); srand(1); for (i = 0; i < 60; i++) { n = 3 + int(rand() * 6); s = ""; t = "";
+    for (j = 0; j < n; j++) { k = 1 + int(rand() * 8); s = s " " k; t = t w[k] } print substr(s, 2) "\t" t } }' >japanese.tsv
+awk -F '\t' '{ print $1 "\t" $1 " ok" }' japanese.tsv >spaced.tsv
+
+tokens_of() { # RUN NAME: what config.json says, and what eval prints and writes
+    says "$1/config.json" "\"bleu_tokenize\": \"$2\""
+    expect 0 eval "$1"
+    says out "^signature  *BLEU|nrefs:1|case:mixed|eff:no|tok:$2|smooth:exp|version:2"
+    says out '^signature  *chrF2|nrefs:1|case:mixed|eff:yes|nc:6'
+    expect 0 eval "$1" --json
+    json out
+    says out "\"bleu\": \"nrefs:1|case:mixed|eff:no|tok:$2|"
+}
+
+# Chosen by the targets, said, recorded, and the same when the run goes on.
+expect 0 train --task translate --data.train japanese.tsv $model --train.steps 4 --out j
+says err 'no spaces between words: BLEU is of characters'
+tokens_of j char
+expect 0 train --resume --out j --train.steps 6
+tokens_of j char
+expect 2 train --resume --out j --train.steps 8 --data.bleu_tokenize 13a
+says err 'begun with data.bleu_tokenize = char, and now it is 13a'
+expect 0 train --task translate --data.train spaced.tsv $model --train.steps 2 --out s
+! grep -q 'no spaces' err || fail "a text with spaces is said to have none"
+tokens_of s 13a
+expect 0 train --task translate --data.train japanese.tsv $model --train.steps 2 --data.bleu_tokenize intl --out i
+! grep -q 'no spaces' err || fail "the text decides although an option does"
+tokens_of i intl
+# Of other data the run's tokenizer counts, so that two evaluations can be compared; `score` agrees when it is told so.
+cut -f 1 spaced.tsv >lines
+cp lines targets
+"$orthant" translate j <lines >written 2>err || fail "translate"
+paste lines targets >other.tsv
+expect 0 eval j --data other.tsv --json
+json out
+expected=$(sed -n 's/^  "bleu": \([0-9.e-]*\),*$/\1/p' out)
+expect 0 score bleu --tokenize char --ref targets --hyp written --json --decimals 9
+found=$(sed -n 's/^ "score": \([0-9.e-]*\),*$/\1/p' out)
+awk -v x="$expected" -v y="$found" 'BEGIN { exit !(x != "" && y != "" && x - y < 1e-8 && y - x < 1e-8) }' ||
+    fail "eval has BLEU $expected, score $found"
+expect 2 train --task translate --data.train japanese.tsv $model --data.bleu_tokenize zh --out z
+says err 'data.bleu_tokenize is "zh"; .*choose one of auto|13a|intl|char|none'
+
+# A comparison: one tokenizer for all runs; another one is another comparison.
+contest="--task translate --data.train japanese.tsv $model --train.steps 3 --attention softmax --compare.floor off"
+expect 0 compare $contest --seeds 1 --out c
+says c/runs/attention-01/seed-1/config.json '"bleu_tokenize": "char"'
+expect 0 compare $contest --seeds 1 --out c
+expect 2 compare $contest --seeds 1 --out c --data.bleu_tokenize 13a
+says err 'data.bleu_tokenize was char, and now it is 13a'
+
+# The measure that the best model is chosen by.
+expect 0 train --task translate --data.train spaced.tsv $model --train.steps 6 --train.eval_every 2 --train.keep_best on \
+    --metric chrf --out m
+says m/config.json '"metric": "chrf"'
+says err 'the model kept is that of step [246], with the highest chrF2'
+expect 0 train --task translate --data.train spaced.tsv $model --train.steps 2 --metric chrf --out n
+says err 'compare.metric has no effect here without train.keep_best or train.patience'
+expect 2 train --task translate --data.train spaced.tsv $model --metric ter --out z
+says err 'the task translate has no measure "ter"; it has: loss, bleu, chrf'
+
+# Classes.
+awk 'BEGIN { for (i = 0; i < 60; i++) print (i % 5 ? "often" : "seldom") "\t" (i % 5 ? "a b a" : "c d c") " " i % 7 }' >labels.tsv
+expect 0 train --task classify --data.train labels.tsv $model --train.steps 40 --train.eval_every 0 --out k
+expect 0 eval k --data labels.tsv --json
+json out
+[ "$(grep -c '"support": ' out)" -eq 2 ] || fail "not both classes"
+says out '"labels": \["often", "seldom"\]'
+expect 0 eval k --data labels.tsv
+says out '^expected  *often  *seldom  *precision  *recall  *F1  *support'
+cp out said
+cut -f 1 labels.tsv >reference
+cut -f 2 labels.tsv >texts
+"$orthant" classify k <texts >guesses 2>err || fail "classify"
+expect 0 score confusion accuracy --ref reference --hyp guesses --decimals 4
+for class in often seldom; do # counts are the same, ratios a hundredth
+    awk -v class=$class '$1 == class { print $2, $3, $NF, $4 }' said >counts
+    awk -v class=$class '$1 == class { printf "%s %s %s %.2f\n", $2, $3, $NF, 100 * $4 }' out >others
+    same counts others
+done
