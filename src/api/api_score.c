@@ -399,10 +399,10 @@ static enum oa_error score_item(oa_context *c, const struct sides *s, const stru
     return s->plan->resample == SCORE_PLAIN ? OA_OK : resample_values(c, s, item->kind, row);
 }
 
-static bool has_bleu(const struct score_plan *p)
+static bool has_metric(const struct score_plan *p, const char *family)
 {
     for (int i = 0; i < p->items; i++)
-        if (p->item[i].metric == &oa_bleu)
+        if (p->item[i].metric && strncmp(p->item[i].metric->name, family, strlen(family)) == 0)
             return true;
     return false;
 }
@@ -411,23 +411,29 @@ static bool has_bleu(const struct score_plan *p)
 static void choose_tokens(oa_context *c, struct score_plan *p, const struct sides *s)
 {
     struct oa_spacing spacing = { 0 };
-    if (p->request->bleu_tokenize || !has_bleu(p))
-        return;
-    for (int r = 0; r < p->request->references; r++)
+    bool bleu = !p->request->bleu_tokenize && has_metric(p, "bleu"), rouge = has_metric(p, "rouge");
+    for (int r = 0; (bleu || rouge) && r < p->request->references; r++)
         for (long i = 0; i < s->reference[r].count; i++)
             oa_spacing_add(&spacing, s->reference[r].line[i]);
-    if (!oa_is_unspaced(&spacing))
-        return;
-    p->options.bleu_tokens = OA_TOKENS_CHAR;
-    oa_log(c, 0, "most of %s has no spaces between words: BLEU is of characters (tok:char); --tokenize 13a for words",
-           s->reference[0].name);
+    if (bleu && oa_is_unspaced(&spacing)) {
+        p->options.bleu_tokens = OA_TOKENS_CHAR;
+        oa_log(c, 0,
+               "most of %s has no spaces between words: BLEU is of characters (tok:char); --tokenize 13a for words",
+               s->reference[0].name);
+    }
+    if (rouge && oa_is_unread_by_rouge(&spacing))
+        oa_log(
+            c, 0,
+            "ROUGE reads letters from a to z and digits only, as rouge-score does, and most of %s is others: chrf or "
+            "bleu measure such text",
+            s->reference[0].name);
 }
 
 /* Text that is already tokenised has its full stops alone, and gets a BLEU that nobody else's can be compared with. */
 static void warn_of_tokens(oa_context *c, const struct sides *s)
 {
     const struct score_plan *p = s->plan;
-    if (!has_bleu(p) || p->request->bleu_force)
+    if (!has_metric(p, "bleu") || p->request->bleu_force)
         return;
     for (int k = 0; k < p->request->hypotheses; k++) {
         long lines = oa_tokenised_lines(s->hypothesis[k].line, s->hypothesis[k].count);

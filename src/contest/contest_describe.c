@@ -30,8 +30,10 @@ static char *machine_json(oa_context *c)
 static char *shared_options(const struct contest *t)
 {
     struct oa_text text;
+    struct oa_options settled = *t->r->options;
+    oa_workload_settle(&t->workload, &settled);
     oa_text_init(&text, t->c);
-    oa_options_json(t->r->options, &text);
+    oa_options_json(&settled, &text);
     json_t *sections = text.s ? json_loads(text.s, 0, NULL) : NULL;
     for (int i = 0; i < t->out->tuning.grid.options; i++) {
         const char *key = t->out->tuning.grid.option[i].key, *name = strchr(key, '.') + 1;

@@ -122,8 +122,13 @@ static bool is_of_unspaced_script(uint32_t code)
     return false;
 }
 
+static bool is_read_by_rouge(uint32_t code)
+{
+    return (code >= '0' && code <= '9') || (code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z');
+}
+
 /* The next stretch without white space; 0: there is none. *script: how many of its characters are of such scripts. */
-static long next_stretch(struct oa_line *rest, long *script)
+static long next_stretch(struct oa_spacing *s, struct oa_line *rest, long *script)
 {
     uint32_t code;
     long count = 0;
@@ -135,7 +140,9 @@ static long next_stretch(struct oa_line *rest, long *script)
             continue;
         count++;
         *script += is_of_unspaced_script(code);
+        s->ascii += is_read_by_rouge(code);
     }
+    s->all += (double)count;
     return count;
 }
 
@@ -147,10 +154,9 @@ void oa_spacing_add(struct oa_spacing *s, struct oa_line line)
     long count, script;
     double before = s->all, unspaced = 0;
     int stretches = 0;
-    while ((count = next_stretch(&line, &script)) > 0) {
+    while ((count = next_stretch(s, &line, &script)) > 0) {
         bool no_word = count > (2 * script > count ? LONG_SEGMENT : LONG_WORD);
         unspaced += no_word ? (double)count : 0;
-        s->all += (double)count;
         stretches++;
     }
     s->unspaced += stretches == 1 ? s->all - before : unspaced;
@@ -159,4 +165,9 @@ void oa_spacing_add(struct oa_spacing *s, struct oa_line line)
 bool oa_is_unspaced(const struct oa_spacing *s)
 {
     return s->unspaced > 0.5 * s->all;
+}
+
+bool oa_is_unread_by_rouge(const struct oa_spacing *s)
+{
+    return s->ascii < 0.5 * s->all;
 }

@@ -128,13 +128,15 @@ double oa_statistics_score(const struct oa_statistics *s);          /* of the co
 /* Precision and recall behind the F of a ROUGE metric: out [3] = precision, recall, F, means over the corpus. */
 void oa_rouge_means(const struct oa_statistics *s, double out[3]);
 
-/* Has most of a text no spaces between its words, so that a tokenizer that splits at them (13a, intl, none) finds no
- * words that could be right? Zeroed at first; lines are added one by one. */
+/* What the words of a text can be found by. Zeroed at first; lines are added one by one. */
 struct oa_spacing {
-    double unspaced, all; /* characters */
+    double unspaced, ascii, all; /* characters */
 };
 void oa_spacing_add(struct oa_spacing *s, struct oa_line line);
+/* Has most of it no spaces between words, so that BLEU's tokenizers that split at them (13a, intl, none) find none? */
 bool oa_is_unspaced(const struct oa_spacing *s);
+/* Is less than half of it letters from a to z and digits, which are all that ROUGE reads? */
+bool oa_is_unread_by_rouge(const struct oa_spacing *s);
 
 /* "nrefs:1|case:mixed|…|version:2.6.0+orthant.0.1.0", as `score` prints it. between: fields after the first, such as
  * "|bs:1000|seed:1", or "". */

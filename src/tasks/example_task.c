@@ -28,25 +28,42 @@ static void add_targets(const struct oa_rows *rows, struct oa_spacing *spacing)
         }
 }
 
-/* Of training and validation rows together, so that it does not depend on how they were divided; of a run that an older
- * program made the rows that it is measured on decide. */
-static void choose_bleu_tokens(oa_context *c, const struct oa_options *o, struct oa_workload *w)
+static void choose_bleu_tokens(oa_context *c, const struct oa_options *o, const struct oa_spacing *targets,
+                               struct oa_workload *w)
 {
-    struct oa_spacing spacing = { 0 };
-    if (!oa_task_writes(w->task))
-        return;
     w->bleu_tokenize = o->data_bleu_tokenize;
     if (w->bleu_tokenize != OA_BLEU_TOKENIZE_AUTO)
         return;
-    add_targets(&w->texts.train, &spacing);
-    add_targets(&w->texts.valid, &spacing);
-    if (!w->texts.train.count)
-        add_targets(&w->texts.test, &spacing);
-    w->bleu_tokenize = OA_BLEU_TOKENIZE_13A;
-    if (!oa_is_unspaced(&spacing))
+    w->bleu_tokenize = oa_is_unspaced(targets) ? OA_BLEU_TOKENIZE_CHAR : OA_BLEU_TOKENIZE_13A;
+    if (w->bleu_tokenize == OA_BLEU_TOKENIZE_CHAR)
+        oa_log(c, 0,
+               "most of the targets have no spaces between words: BLEU is of characters (data.bleu_tokenize char)");
+}
+
+static bool has_rouge(const struct oa_task *task)
+{
+    for (const struct oa_measure *m = task->measures; m->name; m++)
+        if (strncmp(m->name, "rouge", 5) == 0)
+            return true;
+    return false;
+}
+
+/* Of training and validation rows together, so that it does not depend on how they were divided; of a run that an older
+ * program made the rows that it is measured on decide. */
+static void look_at_targets(oa_context *c, const struct oa_options *o, struct oa_workload *w)
+{
+    struct oa_spacing targets = { 0 };
+    if (!oa_task_writes(w->task))
         return;
-    w->bleu_tokenize = OA_BLEU_TOKENIZE_CHAR;
-    oa_log(c, 0, "most of the targets have no spaces between words: BLEU is of characters (data.bleu_tokenize char)");
+    add_targets(&w->texts.train, &targets);
+    add_targets(&w->texts.valid, &targets);
+    if (!w->texts.train.count)
+        add_targets(&w->texts.test, &targets);
+    choose_bleu_tokens(c, o, &targets, w);
+    if (has_rouge(w->task) && oa_is_unread_by_rouge(&targets))
+        oa_log(c, 0,
+               "ROUGE reads letters from a to z and digits only, and most of the targets is others: choose by another "
+               "measure (--metric bleu)");
 }
 
 static struct oa_example_request request_of(const struct oa_options *o, const struct oa_task *task)
@@ -78,7 +95,7 @@ enum oa_error oa_example_task_open(oa_context *c, const struct oa_options *o, st
     bool writes = answer == OA_ANSWER_TEXT;
     out->layout = oa_example_layout_of(o, out->task);
     OA_TRY(oa_example_texts_open(c, &r, &out->texts));
-    choose_bleu_tokens(c, o, out);
+    look_at_targets(c, o, out);
     if (!out->tokenizer)
         OA_TRY(oa_example_texts_tokenizer(c, &out->texts, o->data_tokenizer, &out->tokenizer));
     OA_TRY(encode(out, &out->texts.train, &out->train));
@@ -127,7 +144,7 @@ enum oa_error oa_example_task_open_measured(oa_context *c, const struct oa_optio
     out->layout = oa_example_layout_of(o, out->task);
     const struct oa_rows *rows = *side == OA_TEST ? &out->texts.test : &out->texts.valid;
     OA_TRY(check_kind(c, o, out, rows));
-    choose_bleu_tokens(c, o, out);
+    look_at_targets(c, o, out);
     out->train.rows = &out->texts.train; /* there are examples, if not of this side */
     return encode(out, rows, *side == OA_TEST ? &out->test : &out->valid);
 }

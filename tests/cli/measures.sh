@@ -47,10 +47,14 @@ awk -v x="$expected" -v y="$found" 'BEGIN { exit !(x != "" && y != "" && x - y <
 expect 2 train --task translate --data.train japanese.tsv $model --data.bleu_tokenize zh --out z
 says err 'data.bleu_tokenize is "zh"; .*choose one of auto|13a|intl|char|none'
 
+expect 0 train --task summarize --data.train japanese.tsv $model --train.steps 1 --out r
+says err 'ROUGE reads letters from a to z and digits only'
+
 # A comparison: one tokenizer for all runs; another one is another comparison.
 contest="--task translate --data.train japanese.tsv $model --train.steps 3 --attention softmax --compare.floor off"
 expect 0 compare $contest --seeds 1 --out c
 says c/runs/attention-01/seed-1/config.json '"bleu_tokenize": "char"'
+says c/results.json '"bleu_tokenize": "char"'
 expect 0 compare $contest --seeds 1 --out c
 expect 2 compare $contest --seeds 1 --out c --data.bleu_tokenize 13a
 says err 'data.bleu_tokenize was char, and now it is 13a'

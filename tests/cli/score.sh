@@ -93,6 +93,16 @@ says err '100 lines of tokenised end in a tokenised full stop'
 expect 0 score bleu --ref tokenised --hyp tokenised --force
 [ ! -s err ] || fail "--force does not silence the notice"
 
+# Text without spaces, or in a script that ROUGE does not read.
+printf '東京都の大学で日本語を勉強しています。\n' >japanese
+expect 0 score bleu --ref japanese --hyp japanese
+says out 'tok:char|.* = 100\.0 '
+says err 'most of japanese has no spaces between words: BLEU is of characters'
+expect 0 score rouge1 --ref japanese --hyp japanese
+says err 'ROUGE reads letters from a to z and digits only'
+expect 0 score rouge1 bleu --ref ref --hyp hyp
+[ ! -s err ] || fail "there are notices of English text"
+
 # Refused, with a sentence.
 refused() { # CODE PATTERN WORD...
     wanted=$1 pattern=$2
