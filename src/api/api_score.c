@@ -333,8 +333,8 @@ static const struct oa_metric *metric_of_rows(enum score_kind kind)
                                    : &oa_spearman_of_rows;
 }
 
-static enum oa_error take_numbers(oa_context *c, const struct sides *s, enum score_kind kind,
-                                  struct oa_statistics *system)
+static enum oa_error number_rows_of_systems(oa_context *c, const struct sides *s, enum score_kind kind,
+                                            struct oa_statistics *system)
 {
     double *x = NULL, *y = NULL;
     enum oa_error e = oa_lines_numbers(c, &s->reference[0], &y);
@@ -349,8 +349,8 @@ static enum oa_error take_numbers(oa_context *c, const struct sides *s, enum sco
     return e;
 }
 
-static enum oa_error take_labels(oa_context *c, const struct sides *s, enum score_kind kind,
-                                 struct oa_statistics *system)
+static enum oa_error label_rows_of_systems(oa_context *c, const struct sides *s, enum score_kind kind,
+                                           struct oa_statistics *system)
 {
     int systems = s->plan->request->hypotheses;
     const struct oa_line **hypothesis = oa_alloc(c, (size_t)systems * sizeof *hypothesis);
@@ -372,7 +372,7 @@ static enum oa_error resample_values(oa_context *c, const struct sides *s, enum 
     struct oa_resample *found = oa_alloc(c, (size_t)systems * sizeof *found);
     enum oa_error e = OA_NO_MEMORY;
     if (system && found)
-        e = (kind >= SCORE_PEARSON ? take_numbers : take_labels)(c, s, kind, system);
+        e = (kind >= SCORE_PEARSON ? number_rows_of_systems : label_rows_of_systems)(c, s, kind, system);
     if (e == OA_OK)
         e = resample(c, s->plan, system, found);
     if (e == OA_OK)

@@ -232,7 +232,7 @@ const struct oa_metric oa_label_accuracy = { .name = "accuracy", .score_of_rows 
 const struct oa_metric oa_label_f1 = { .name = "f1", .score_of_rows = f1_of_rows };
 const struct oa_metric oa_label_mcc = { .name = "mcc", .score_of_rows = mcc_of_rows };
 
-static double number_of(const struct oa_classes *k, struct oa_line label)
+static double class_number(const struct oa_classes *k, struct oa_line label)
 {
     const struct oa_class key = { .label = label };
     const struct oa_class *at = bsearch(&key, k->item, (size_t)k->count, sizeof key, by_label);
@@ -265,8 +265,8 @@ static enum oa_error number_labels(oa_context *c, struct oa_statistics *out, con
         return OA_NO_MEMORY;
     for (long i = 0; i < out->count; i++) {
         double *row = out->row + i * COLUMNS;
-        row[FOUND] = binary ? oa_line_order(hypothesis[i], positive) == 0 : number_of(k, hypothesis[i]);
-        row[EXPECTED] = binary ? oa_line_order(reference[i], positive) == 0 : number_of(k, reference[i]);
+        row[FOUND] = binary ? oa_line_order(hypothesis[i], positive) == 0 : class_number(k, hypothesis[i]);
+        row[EXPECTED] = binary ? oa_line_order(reference[i], positive) == 0 : class_number(k, reference[i]);
     }
     return oa_statistics_of_rows(c, out);
 }

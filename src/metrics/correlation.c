@@ -111,7 +111,7 @@ enum oa_error oa_spearman(oa_context *c, const double *x, const double *y, long 
 
 /* ---- resampling -------------------------------------------------------------------------------------------------- */
 
-static double *columns_of(const double *const *row, long count, struct oa_arena *scratch)
+static double *pair_columns(const double *const *row, long count, struct oa_arena *scratch)
 {
     double *x = oa_arena_take(scratch, 2 * (size_t)count * sizeof *x);
     for (long i = 0; x && i < count; i++) {
@@ -124,7 +124,7 @@ static double *columns_of(const double *const *row, long count, struct oa_arena 
 static double pearson_of_rows(const struct oa_metric_options *o, const double *const *row, long count,
                               struct oa_arena *scratch)
 {
-    const double *x = columns_of(row, count, scratch);
+    const double *x = pair_columns(row, count, scratch);
     (void)o;
     return x ? pearson(x, x + count, count) : (double)NAN;
 }
@@ -132,7 +132,7 @@ static double pearson_of_rows(const struct oa_metric_options *o, const double *c
 static double spearman_of_rows(const struct oa_metric_options *o, const double *const *row, long count,
                                struct oa_arena *scratch)
 {
-    const double *x = columns_of(row, count, scratch);
+    const double *x = pair_columns(row, count, scratch);
     struct place *place = oa_arena_take(scratch, (size_t)count * sizeof *place);
     double *ranks = oa_arena_take(scratch, 2 * (size_t)count * sizeof *ranks);
     (void)o;

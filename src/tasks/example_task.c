@@ -18,7 +18,7 @@ static enum oa_error encode(struct oa_workload *w, const struct oa_rows *rows, s
     return rows->count ? oa_examples_encode(w->tokenizer, &w->texts, rows, &w->layout, out) : OA_OK;
 }
 
-static void add_targets(const struct oa_rows *rows, struct oa_spacing *spacing)
+static void add_target_spacing(const struct oa_rows *rows, struct oa_spacing *spacing)
 {
     for (size_t i = 0; i < rows->count; i++)
         for (int cell = 1; cell < oa_rows_cells(rows, i); cell++) {
@@ -55,10 +55,10 @@ static void look_at_targets(oa_context *c, const struct oa_options *o, struct oa
     struct oa_spacing targets = { 0 };
     if (!oa_task_writes(w->task))
         return;
-    add_targets(&w->texts.train, &targets);
-    add_targets(&w->texts.valid, &targets);
+    add_target_spacing(&w->texts.train, &targets);
+    add_target_spacing(&w->texts.valid, &targets);
     if (!w->texts.train.count)
-        add_targets(&w->texts.test, &targets);
+        add_target_spacing(&w->texts.test, &targets);
     choose_bleu_tokens(c, o, &targets, w);
     if (has_rouge(w->task) && oa_is_unread_by_rouge(&targets))
         oa_log(c, 0,
