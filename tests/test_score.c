@@ -120,7 +120,7 @@ static void check_truth(const json_t *c, size_t number)
     bool exact = strcmp(test, "paired-ar") == 0;
     struct oa_score_request r = paired_request(c, test);
     json_t *p;
-    r.samples = exact ? 100 : 20000;
+    r.samples = exact ? 100 : tries(20000);
     json_object_foreach(json_object_get(c, "p"), metric, p)
     {
         char what[64];
@@ -219,9 +219,9 @@ static void test_many_exchanges_of_labels_are_tosses_of_coins(void **state)
         json_array_append_new(json_array_get(systems, 1), json_string(i < FIRST ? "y" : "x"));
     }
     struct oa_score_request r = paired_request(of, "paired-ar");
-    r.samples = 20000;
+    r.samples = tries(20000);
     json_t *root = score(r, "accuracy"), *truth = json_real(p);
-    near("p", json_object_get(numbers_of(root, 1), "p_with_ties"), truth, 5 * sqrt(p * (1 - p) / 20000));
+    near("p", json_object_get(numbers_of(root, 1), "p_with_ties"), truth, 5 * sqrt(p * (1 - p) / (double)r.samples));
     json_decref(truth);
     json_decref(root);
     json_decref(of);

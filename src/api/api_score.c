@@ -175,7 +175,8 @@ static void add_resamples(const struct score_plan *p, const struct oa_statistics
         row[k].p = found[k].p;
         row[k].strict_p = is_sacrebleus(system[k].metric) ? found[k].strict_p : NAN;
         if (p->resample != SCORE_PAIRED_AR && isnan(found[k].half))
-            oa_text_printf(&row[k].verbose, " (no interval: the score of some resamples is not defined)");
+            oa_text_printf(&row[k].verbose, "%s(no interval: the score of some resamples is not defined)",
+                           row[k].verbose.length ? " " : "");
     }
 }
 

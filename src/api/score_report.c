@@ -180,7 +180,8 @@ static void systems_json(const struct score_plan *p, const struct score_row *row
     oa_json_add(out, root);
 }
 
-static void system_line(const struct score_row *row, bool baseline, int width, struct oa_text *out)
+static void system_line(const struct score_plan *p, const struct score_row *row, bool baseline, int width,
+                        struct oa_text *out)
 {
     int n = row->decimals;
     oa_text_printf(out, "  ");
@@ -188,6 +189,8 @@ static void system_line(const struct score_row *row, bool baseline, int width, s
     oa_text_printf(out, "%*s  %.*f", width - (int)strlen(row->system), "", n, row->score);
     if (!isnan(row->mean))
         oa_text_printf(out, " (%.*f ± %.*f)", n, row->mean, n, row->half);
+    else if (p->resample == SCORE_PAIRED_BS)
+        oa_text_printf(out, " (no interval: the score of some resamples is not defined)");
     if (!isnan(row->p))
         oa_text_printf(out, " (p = %.4f)%s", row->p, is_significant(row) ? "*" : "");
     if (!isnan(row->strict_p))
@@ -228,7 +231,7 @@ void score_report_systems(const struct score_plan *p, const struct score_row *ro
         const struct score_row *of = row + i * systems;
         oa_text_printf(out, "%s|%s\n", words(&of->title), words(&of->signature));
         for (int k = 0; k < systems; k++)
-            system_line(&of[k], k == 0 && p->resample != SCORE_PLAIN, width, out);
+            system_line(p, &of[k], k == 0 && p->resample != SCORE_PLAIN, width, out);
         sacrebleu |= !isnan(of[1].strict_p);
         oa_text_printf(out, "\n");
     }

@@ -32,7 +32,8 @@ const struct command command_eval = {
         "Perplexity depends on the tokenizer; bits per character and per byte can be compared between "
         "tokenizers.\n"
         "A run of another task is measured by the measures of its task (orthant list tasks), on its test data if it "
-        "was given some, else on its validation data. Of classes there are the confusion matrix, and precision, recall, "
+        "was given some, else on its validation data. Of classes there are the confusion matrix, and precision, "
+        "recall, "
         "F1 and support of each.",
     .examples = "$ orthant eval runs/a\n$ orthant eval runs/a --data other.txt",
     .flags = flags,

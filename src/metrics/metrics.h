@@ -5,7 +5,7 @@
  *     segments: BLEU, chrF, TER, ROUGE        statistics of every segment, added up, give the score of a corpus;
  *         python_text.c → bleu_tokens.c, ter_tokens.c → word_ids.c → grams.c, edits.c, subsequence.c
  *         → bleu.c, chrf.c, ter.c, rouge.c → segments.c → resampling.c (numpy_random.c, numpy_sums.c)
- *     labels: accuracy, F1, MCC               classes.c
+ *     labels: accuracy, F1, MCC               classes.c → confusion.c
  *     numbers: Pearson's and Spearman's r     correlation.c
  *
  * Each number equals that of the package that people quote, as docs/metrics.md lists with what was tried:

@@ -83,6 +83,11 @@ expect 0 score pearson --ref labels --hyp constant
 says out '= nan (not defined: one side is constant)'
 expect 0 score pearson --ref labels --hyp constant --json
 says out '"score": null'
+printf '3\n1\n2\n2\n' >close
+expect 0 score pearson --ref close --hyp labels --hyp guesses --paired-bs
+says out 'labels  *0\.8165 (no interval: the score of some resamples is not defined)'
+expect 0 score pearson --ref close --hyp labels --confidence
+says out '= 0\.8165 (no interval'
 expect 0 score mcc --ref labels --hyp constant
 says out '= 0\.0000 (not defined'
 
