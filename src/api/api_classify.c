@@ -182,11 +182,11 @@ static void say_plain(const struct classification *x, const double *answer, stru
     if (answer && classes)
         add_label(x, oa_likeliest(answer, x->width), out);
     else if (answer)
-        oa_text_printf(out, "%.6g", *answer);
+        oa_text_printf(out, "%s", oa_real_rounded(*answer, 6).s);
     for (long i = 0; x->r->scores && i < x->width; i++) {
         oa_text_printf(out, "\t");
         if (answer)
-            oa_text_printf(out, "%.6g", answer[i]);
+            oa_text_printf(out, "%s", oa_real_rounded(answer[i], 6).s);
     }
     oa_text_printf(out, "\n");
 }

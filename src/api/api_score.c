@@ -259,6 +259,8 @@ static enum oa_error count_labels(oa_context *c, const struct sides *s, int syst
     *k = (struct oa_classes){ .count = 0 };
     OA_TRY(no_empty_line(c, &s->reference[0]));
     OA_TRY(no_empty_line(c, &s->hypothesis[system]));
+    OA_TRY(oa_lines_respell(c, &s->reference[0]));
+    OA_TRY(oa_lines_respell(c, &s->hypothesis[system]));
     return oa_classes_count(c, s->hypothesis[system].line, s->reference[0].line, s->reference[0].count, k);
 }
 
@@ -279,6 +281,9 @@ static enum oa_error score_labels(oa_context *c, const struct sides *s, enum sco
 {
     struct oa_classes k;
     struct oa_f1 f1;
+    struct oa_real_text whole;
+    if (oa_whole_number(positive, strlen(positive), &whole))
+        positive = whole.s;
     enum oa_error e = count_labels(c, s, system, &k);
     if (e == OA_OK && kind == SCORE_F1)
         e = oa_f1_of(c, &k, s->plan->options.f1_average, positive_label(s->plan), &f1);

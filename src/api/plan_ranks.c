@@ -95,8 +95,8 @@ void oa_rank_plans_text(oa_context *c, const char *attention, const struct oa_op
     struct oa_table t;
     if (p->count == 0)
         return;
-    oa_text_printf(out, "\n%s on several ranks like this machine, %g Gbit/s and %g microseconds apart\n\n", attention,
-                   o->cluster_bandwidth, o->cluster_latency);
+    oa_text_printf(out, "\n%s on several ranks like this machine, %s Gbit/s and %s microseconds apart\n\n", attention,
+                   oa_real_text(o->cluster_bandwidth).s, oa_real_text(o->cluster_latency).s);
     oa_table_init(&t, c, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < p->count; i++)
         add_row(o, &p->of[i], &t);

@@ -168,8 +168,8 @@ static enum oa_error copy_values(const struct attend *a, const struct oa_paramet
         if (!isfinite(value))
             return oa_fail(a->context, OA_DIVERGED, "%s: element %ld of %s is not finite", a->options->in, i, p->name);
         if (p->bits && value != 0 && value != 1)
-            return oa_fail(a->context, OA_FORMAT, "%s: element %ld of %s is %g; expected 0 or 1", a->options->in, i,
-                           p->name, value);
+            return oa_fail(a->context, OA_FORMAT, "%s: element %ld of %s is %s; expected 0 or 1", a->options->in, i,
+                           p->name, oa_real_text(value).s);
         oa_real_set(a->rig.device, out, i, value);
     }
     return OA_OK;

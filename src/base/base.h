@@ -163,7 +163,17 @@ void oa_text_free(struct oa_text *t);
 void oa_text_add(struct oa_text *t, const char *s, size_t n);
 void oa_text_printf(struct oa_text *t, const char *format, ...) OA_PRINTF(2, 3);
 void oa_text_cut(struct oa_text *t, size_t length); /* forgets what lies beyond */
-void oa_text_real(struct oa_text *t, double value); /* the fewest digits that read back as the same double */
+/* A number as people write it: the fewest digits that read back as the same double, plain decimal from 1e-4 to below
+ * 1e16, no point where there is nothing behind it, 0 for -0. Rounded: the same of its first `digits` digits. */
+struct oa_real_text {
+    char s[48];
+};
+struct oa_real_text oa_real_text(double value);
+struct oa_real_text oa_real_rounded(double value, int digits);
+void oa_text_real(struct oa_text *t, double value);
+/* Is the text a whole number of at most 20 digits: 10, +10, 10.0, 1e1? Then *out is its digits, with a minus if it is
+ * negative, exactly. A number with leading zeros is a code and none. */
+bool oa_whole_number(const char *s, size_t n, struct oa_real_text *out);
 /* Numbers have a decimal point whatever the locale of the program: in every printf of this library, and here. */
 int oa_format(char *out, size_t size, const char *format, va_list arguments) OA_PRINTF(3, 0); /* like vsnprintf */
 bool oa_parse_real(const char *text, double *value);                                          /* the whole text */

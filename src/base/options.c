@@ -182,7 +182,8 @@ static enum oa_error refuse_value(const struct oa_option_row *r, const char *val
         say(why, "%s is \"%.80s\"; give a whole number from %.0f to %.0f", key, value, r->low, r->high);
         break;
     case OA_OPTION_REAL:
-        say(why, "%s is \"%.80s\"; give a number from %.9g to %.9g", key, value, r->low, r->high);
+        say(why, "%s is \"%.80s\"; give a number from %s to %s", key, value, oa_real_text(r->low).s,
+            oa_real_text(r->high).s);
         break;
     case OA_OPTION_BOOL:
         say(why, "%s is \"%.80s\"; give true or false", key, value);

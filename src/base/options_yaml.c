@@ -176,7 +176,7 @@ static void describe(const struct oa_option_row *r, struct oa_text *out)
     else if (r->kind == OA_OPTION_INT)
         oa_text_printf(out, " (%.0f to %.0f)", r->low, r->high);
     else if (r->kind == OA_OPTION_REAL)
-        oa_text_printf(out, " (%.9g to %.9g)", r->low, r->high);
+        oa_text_printf(out, " (%s to %s)", oa_real_text(r->low).s, oa_real_text(r->high).s);
     oa_text_add(out, "\n", 1);
 }
 

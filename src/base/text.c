@@ -52,19 +52,6 @@ bool oa_parse_real(const char *text, double *value)
     return *end == 0;
 }
 
-void oa_text_real(struct oa_text *t, double value)
-{
-    char digits[40];
-    struct plain_locale l = locale_enter();
-    for (int precision = 1; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, value);
-        if (strtod(digits, NULL) == value)
-            break;
-    }
-    locale_leave(l);
-    oa_text_add(t, digits, strlen(digits));
-}
-
 /* ---- growing strings ----------------------------------------------------------------------------------------- */
 
 void oa_text_init(struct oa_text *t, oa_context *c)

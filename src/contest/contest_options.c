@@ -21,9 +21,9 @@ static enum oa_error check_clock(const struct contest *t)
     if (o->train_seconds > 0 && !oa_contest_by_time(t))
         return oa_fail(
             t->c, OA_ARGUMENT,
-            "train.seconds = %g gives every run the same time, and compare.equal is %s: say --equal time, or "
+            "train.seconds = %s gives every run the same time, and compare.equal is %s: say --equal time, or "
             "leave train.seconds out",
-            o->train_seconds, oa_option_word("compare.equal", (int)o->compare_equal).s);
+            oa_real_text(o->train_seconds).s, oa_option_word("compare.equal", (int)o->compare_equal).s);
     return OA_OK;
 }
 

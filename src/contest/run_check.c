@@ -18,8 +18,8 @@ static enum oa_error equal(const struct reading *r, const char *what, double fou
     bool same = found == expected || (!isfinite(found) && !isfinite(expected));
     return same ? OA_OK
                 : oa_fail(r->c, OA_FORMAT,
-                          "%s: %s is %.17g where it must be %.17g; remove the file to train that run again", r->path,
-                          what, found, expected);
+                          "%s: %s is %s where it must be %s; remove the file to train that run again", r->path,
+                          what, oa_real_text(found).s, oa_real_text(expected).s);
 }
 
 /* exp and divisions are not rounded alike by every library of mathematics. */
@@ -33,8 +33,8 @@ static enum oa_error not_negative(const struct reading *r, const char *what, dou
     if (isfinite(found) && found >= 0)
         return OA_OK;
     return oa_fail(r->c, OA_FORMAT,
-                   "%s: %s is %g; it must be a number from 0 on; remove the file to train that run again", r->path,
-                   what, found);
+                   "%s: %s is %s; it must be a number from 0 on; remove the file to train that run again", r->path,
+                   what, oa_real_text(found).s);
 }
 
 /* Steps on running text are all alike; how many tokens those on examples have is in the data. */

@@ -71,9 +71,9 @@ static enum oa_error check_split(const struct contest *t)
         return OA_OK;
     return oa_fail(
         t->c, OA_ARGUMENT,
-        "compare.tune_fraction = %g leaves %.0f tokens of the training text to %s, and a row of model.context "
+        "compare.tune_fraction = %s leaves %.0f tokens of the training text to %s, and a row of model.context "
         "needs %ld: %s it, or give more text",
-        t->r->options->compare_tune_fraction, judges ? trains : judged, judges ? "train on" : "judge by", need,
+        oa_real_text(t->r->options->compare_tune_fraction).s, judges ? trains : judged, judges ? "train on" : "judge by", need,
         judges ? "lower" : "raise");
 }
 

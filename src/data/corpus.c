@@ -238,8 +238,8 @@ static enum oa_error check_cut(oa_context *c, const char *train_files, bool apar
     if (is_empty_list(train_files))
         return oa_fail(c, OA_ARGUMENT, "no training text: data.train names no file");
     if (!(how->fraction >= 0 && how->fraction < 1))
-        return oa_fail(c, OA_ARGUMENT, "the validation fraction is %g; it must be at least 0 and below 1",
-                       how->fraction);
+        return oa_fail(c, OA_ARGUMENT, "the validation fraction is %s; it must be at least 0 and below 1",
+                       oa_real_text(how->fraction).s);
     if (how->seed && (apart || how->fraction == 0))
         return oa_fail(c, OA_ARGUMENT,
                        "data.split_seed = %llu says where in the training text the validation text lies, and %s: leave "

@@ -6,6 +6,7 @@
 #include "data/example_parts.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <string.h>
 
 struct objects {
@@ -80,6 +81,16 @@ static enum oa_error add_list(struct objects *o, const char *key, const json_t *
     return OA_OK;
 }
 
+/* Of a class: 10.0 is printed as 10, and is the class that 10 is. */
+static void note_whole_real(struct objects *o, double label)
+{
+    char written[OA_LABEL_SHOWN];
+    if (label != floor(label) || strspn(o->joined.s, "-0123456789") < o->joined.length)
+        return; /* what has an exponent is respelled where it is added */
+    snprintf(written, sizeof written, "%.1f", label);
+    oa_rows_respell(o->rows, written, strlen(written), o->joined.s);
+}
+
 static enum oa_error add_column(struct objects *o, const json_t *object, int column)
 {
     const struct oa_column *c = &o->plan.column[column];
@@ -92,6 +103,8 @@ static enum oa_error add_column(struct objects *o, const json_t *object, int col
             return add_list(o, key, value);
         oa_text_add(&o->joined, " ", k > 0);
         OA_TRY(print_value(o, key, value));
+        if (o->rows->answer == OA_ANSWER_CLASS && column == 0 && c->joined == 1 && json_is_real(value))
+            note_whole_real(o, json_real_value(value));
     }
     return oa_rows_add_cell(o->rows, o->joined.s ? o->joined.s : "", o->joined.length);
 }

@@ -151,11 +151,18 @@ enum oa_error oa_labels_make(oa_context *c, const struct oa_rows *train, struct 
 
 enum oa_error oa_labels_copy(oa_context *c, char *const *name, long count, struct oa_labels *out)
 {
+    struct oa_real_text whole;
     *out = (struct oa_labels){ .numeric = all_numbers(name, count) };
     out->name = oa_alloc(c, ((size_t)count + 1) * sizeof *out->name);
-    for (; out->name && out->count < count; out->count++)
-        if (!(out->name[out->count] = oa_copy_text(c, name[out->count])))
+    for (; out->name && out->count < count; out->count++) {
+        size_t n = strlen(name[out->count]);
+        const char *label = oa_whole_number(name[out->count], n, &whole) ? whole.s : name[out->count];
+        if (oa_labels_find(out, label, strlen(label)) >= 0)
+            oa_log(c, 0, "the labels of the model have \"%s\" more than once, in several spellings: as one class",
+                   label);
+        if (!(out->name[out->count] = oa_copy_text(c, label)))
             return OA_NO_MEMORY;
+    }
     return out->name ? OA_OK : OA_NO_MEMORY;
 }
 

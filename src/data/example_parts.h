@@ -17,6 +17,7 @@ int oa_rows_add_file(struct oa_rows *rows, const char *name); /* its number; -1 
 /* A row is its cells, then its end. One whose texts are not all there is left out unless rows->whole. */
 enum oa_error oa_rows_add_cell(struct oa_rows *rows, const char *s, size_t n);
 enum oa_error oa_rows_end(struct oa_rows *rows, int file, uint64_t line);
+void oa_rows_respell(struct oa_rows *rows, const char *from, size_t n, const char *to); /* notes that a label was */
 void oa_rows_leave_out(struct oa_rows *rows, uint64_t line); /* notes an empty line */
 void oa_rows_seal(struct oa_rows *rows);                     /* sets the digest: nothing is added any more */
 /* Takes a part of the rows out, drawn with the seed; the others and those keep their order. */

@@ -67,8 +67,30 @@ int oa_rows_add_file(struct oa_rows *rows, const char *name)
     return rows->files++;
 }
 
+void oa_rows_respell(struct oa_rows *rows, const char *from, size_t n, const char *to)
+{
+    if (!rows->respelled++) {
+        snprintf(rows->respelled_from, OA_LABEL_SHOWN, "%.*s", (int)n, from);
+        snprintf(rows->respelled_to, OA_LABEL_SHOWN, "%s", to);
+    }
+}
+
+/* The first cell of a row of classes is a label: a whole number is that number however it was written. */
+static void respell_label(struct oa_rows *rows, struct oa_real_text *whole, const char **s, size_t *n)
+{
+    bool label = rows->answer == OA_ANSWER_CLASS && rows->cells == (rows->count ? rows->row[rows->count] : 0);
+    if (!label || !oa_whole_number(*s, *n, whole))
+        return;
+    if (strlen(whole->s) != *n || memcmp(whole->s, *s, *n) != 0)
+        oa_rows_respell(rows, *s, *n, whole->s);
+    *s = whole->s;
+    *n = strlen(whole->s);
+}
+
 enum oa_error oa_rows_add_cell(struct oa_rows *rows, const char *s, size_t n)
 {
+    struct oa_real_text whole;
+    respell_label(rows, &whole, &s, &n);
     if (!oa_reserve(rows->context, &rows->cell, &rows->cell_capacity, rows->cells + 2, sizeof *rows->cell))
         return OA_NO_MEMORY;
     oa_text_add(&rows->pool, s, n);

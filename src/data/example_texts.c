@@ -36,6 +36,12 @@ static void tell_rows(const struct oa_rows *rows)
     if (rows->carriage_returns)
         oa_log(rows->context, 0, "%s examples: %llu line%s ended with CR LF; the CR was taken off", rows->name,
                (unsigned long long)rows->carriage_returns, oa_plural(rows->carriage_returns));
+    if (rows->respelled)
+        oa_log(rows->context, 0,
+               "%s examples: %llu label%s a whole number that is written otherwise; the class is the number (\"%s\" is "
+               "\"%s\")",
+               rows->name, (unsigned long long)rows->respelled, rows->respelled == 1 ? " is" : "s are",
+               rows->respelled_from, rows->respelled_to);
     oa_text_free(&lines);
 }
 
@@ -71,8 +77,8 @@ static enum oa_error check_request(oa_context *c, const struct oa_example_reques
     if (!is_given(r->train))
         return oa_fail(c, OA_ARGUMENT, "no training examples: data.train names no file");
     if (!(r->valid_fraction >= 0 && r->valid_fraction < 1))
-        return oa_fail(c, OA_ARGUMENT, "the validation fraction is %g; it must be at least 0 and below 1",
-                       r->valid_fraction);
+        return oa_fail(c, OA_ARGUMENT, "the validation fraction is %s; it must be at least 0 and below 1",
+                       oa_real_text(r->valid_fraction).s);
     return OA_OK;
 }
 
@@ -82,8 +88,8 @@ static enum oa_error hold_out(const struct oa_example_request *r, struct oa_exam
     if (t->train.count)
         return OA_OK;
     return oa_fail(t->train.context, OA_ARGUMENT,
-                   "with data.valid_fraction = %g all %zu examples of %s are for validation and none is for training",
-                   r->valid_fraction, t->valid.count, r->train);
+                   "with data.valid_fraction = %s all %zu examples of %s are for validation and none is for training",
+                   oa_real_text(r->valid_fraction).s, t->valid.count, r->train);
 }
 
 static enum oa_error read_sides(const struct oa_example_request *r, struct oa_example_texts *t)

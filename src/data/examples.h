@@ -24,7 +24,7 @@
  * number  the same with a number for a label */
 enum oa_answer { OA_ANSWER_TEXT, OA_ANSWER_CLASS, OA_ANSWER_NUMBER };
 
-enum { OA_ROWS_SHOWN = 5 };
+enum { OA_ROWS_SHOWN = 5, OA_LABEL_SHOWN = 72 };
 
 struct oa_row_place {
     int file;
@@ -53,6 +53,9 @@ struct oa_rows {
     uint64_t left_out_line[OA_ROWS_SHOWN];
     uint64_t kept_empty;       /* the same where they are kept */
     uint64_t carriage_returns; /* lines that ended with CR LF; the CR is no part of them */
+    /* Labels that are whole numbers and were not written so: 10.0, 1e1. A class is the number. The first one. */
+    uint64_t respelled;
+    char respelled_from[OA_LABEL_SHOWN], respelled_to[OA_LABEL_SHOWN];
 };
 /* Cell `cell` of row `row`, not ended by a 0; NULL where the row has not as many. */
 const char *oa_rows_cell(const struct oa_rows *rows, size_t row, int cell, size_t *length);
@@ -71,7 +74,7 @@ struct oa_labels {
     bool numeric;
 };
 long oa_labels_find(const struct oa_labels *classes, const char *label, size_t length); /* -1 when absent */
-/* To be freed, also after an error. */
+/* Whole numbers are spelled as such, for older models have "1e+01" and "10.0". To be freed, also after an error. */
 enum oa_error oa_labels_copy(oa_context *c, char *const *name, long count, struct oa_labels *out);
 void oa_labels_free(struct oa_labels *classes);
 

@@ -31,12 +31,14 @@ struct oa_line {
  * without a line with its name. oa_lines_free it, also after a failure. */
 struct oa_lines {
     const char *name; /* of the file, borrowed */
-    char *data;
+    char *data, *respelled;
     struct oa_line *line;
     long count;
 };
 enum oa_error oa_lines_read(oa_context *c, const char *path, struct oa_lines *out);
 void oa_lines_free(struct oa_lines *lines);
+/* For labels: whole numbers are those numbers however they were written (oa_whole_number), which a notice tells. */
+enum oa_error oa_lines_respell(oa_context *c, struct oa_lines *lines);
 /* The numbers on the lines [count], to be freed; a line that holds none that is finite is refused with its place. */
 enum oa_error oa_lines_numbers(oa_context *c, const struct oa_lines *lines, double **out);
 

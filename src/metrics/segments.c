@@ -55,8 +55,8 @@ enum oa_error oa_metric_check(oa_context *c, const struct oa_metric_options *o)
     OA_TRY(check(c, "longest n-gram of words of chrF", o->chrf_words, 0, OA_MOST_ORDER));
     OA_TRY(check(c, "beta of chrF", o->chrf_beta, 1, 1000));
     if (!(o->bleu_smooth_value >= 0 && o->bleu_smooth_value <= 1e6))
-        return oa_fail(c, OA_ARGUMENT, "the value of BLEU's smoothing is %g; give a number above 0, at most 1e6",
-                       o->bleu_smooth_value);
+        return oa_fail(c, OA_ARGUMENT, "the value of BLEU's smoothing is %s; give a number above 0, at most 1e6",
+                       oa_real_text(o->bleu_smooth_value).s);
     if (o->rouge_newline && !*o->rouge_newline)
         return oa_fail(c, OA_ARGUMENT,
                        "what stands for a line end in texts for ROUGE is empty; give a text such as <n>");

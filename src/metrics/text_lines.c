@@ -63,9 +63,34 @@ enum oa_error oa_lines_read(oa_context *c, const char *path, struct oa_lines *ou
     return out->line ? cut_lines(c, out, length) : OA_NO_MEMORY;
 }
 
+enum oa_error oa_lines_respell(oa_context *c, struct oa_lines *lines)
+{
+    struct oa_real_text whole;
+    long respelled = 0, first = 0;
+    size_t at = 0;
+    for (long i = 0; i < lines->count; i++) {
+        struct oa_line *line = &lines->line[i];
+        if (!oa_whole_number(line->s, line->length, &whole) ||
+            (line->length == strlen(whole.s) && memcmp(line->s, whole.s, line->length) == 0))
+            continue;
+        if (!lines->respelled && !(lines->respelled = oa_alloc(c, (size_t)(lines->count - i) * sizeof whole.s)))
+            return OA_NO_MEMORY;
+        first = respelled++ ? first : i;
+        memcpy(lines->respelled + at, whole.s, strlen(whole.s));
+        *line = (struct oa_line){ lines->respelled + at, strlen(whole.s) };
+        at += line->length;
+    }
+    if (respelled)
+        oa_log(c, 0, "%s: %ld label%s a whole number that is written otherwise; the class is the number (line %ld: %.*s)",
+               lines->name, respelled, respelled == 1 ? " is" : "s are", first + 1, (int)lines->line[first].length,
+               lines->line[first].s);
+    return OA_OK;
+}
+
 void oa_lines_free(struct oa_lines *lines)
 {
     oa_free(lines->line);
+    oa_free(lines->respelled);
     oa_free(lines->data);
     lines->line = NULL;
     lines->data = NULL;

@@ -88,9 +88,7 @@ static enum oa_error refuse(oa_context *c, const struct oa_model_form *f, const 
 static enum oa_error refuse_number(oa_context *c, const struct oa_model_form *f, const char *option, double value,
                                    const char *only)
 {
-    char text[32];
-    snprintf(text, sizeof text, "%g", value);
-    return refuse(c, f, option, text, only);
+    return refuse(c, f, option, oa_real_text(value).s, only);
 }
 
 static enum oa_error check_source(oa_context *c, const struct oa_model_form *f, const struct oa_options *o)

@@ -24,15 +24,6 @@ static void add_string(const char *text, struct oa_text *out)
     json_decref(value);
 }
 
-/* Whole numbers are written in full: 1000, not 1e+03. */
-static void add_real(double x, struct oa_text *out)
-{
-    if (x == floor(x) && fabs(x) < 1e15)
-        oa_text_printf(out, "%.0f", x);
-    else
-        oa_text_real(out, x);
-}
-
 /* Everything on one line: a depth that stays below 0. */
 enum { ONE_LINE = -1000000 };
 
@@ -98,7 +89,7 @@ static void add(const json_t *value, int depth, struct oa_text *out)
         oa_text_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
         break;
     case JSON_REAL:
-        add_real(json_real_value(value), out);
+        oa_text_real(out, json_real_value(value));
         break;
     default:
         oa_text_printf(out, json_is_true(value) ? "true" : json_is_false(value) ? "false" : "null");

@@ -66,7 +66,7 @@ void oa_add_unit(const char *unit, struct oa_text *out)
 
 void oa_add_margin(const struct oa_contest *k, struct oa_text *out)
 {
-    oa_text_printf(out, "%g", k->margin);
+    oa_text_real(out, k->margin);
     oa_add_unit(oa_difference_unit(k), out);
 }
 

@@ -13,9 +13,9 @@ static bool short_warmup(const struct oa_options *o)
 
 const char *oa_divergence_advice(const struct oa_options *o, char out[OA_ADVICE])
 {
-    char advice[MOST][64];
+    char advice[MOST][96];
     int n = 0, length = 0;
-    snprintf(advice[n++], sizeof *advice, "lower train.lr (it is %g)", o->train_lr);
+    snprintf(advice[n++], sizeof *advice, "lower train.lr (it is %s)", oa_real_text(o->train_lr).s);
     if (o->train_clip == 0)
         snprintf(advice[n++], sizeof *advice, "clip the gradients (train.clip is 0)");
     if (short_warmup(o))

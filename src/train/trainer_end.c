@@ -120,8 +120,8 @@ static void say_end(const struct trainer *t)
         oa_log(t->c, 0, "%s: stopped after step %ld of %ld: %ld validations in a row brought no new %s %s", t->title,
                t->p.step, t->o->train_steps, t->p.best.stale, best, t->metric ? metric->title : "loss");
     if (t->run->best_step)
-        oa_log(t->c, 0, "%s: the model kept is that of step %ld, with the %s %s, %.6g", t->title, t->p.best.step, best,
-               t->metric ? metric->title : "validation loss", t->p.best.score);
+        oa_log(t->c, 0, "%s: the model kept is that of step %ld, with the %s %s, %s", t->title, t->p.best.step, best,
+               t->metric ? metric->title : "validation loss", oa_real_rounded(t->p.best.score, 6).s);
 }
 
 /* The run is over: its weights make room for the mean. A checkpoint has them as they were. */

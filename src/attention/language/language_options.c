@@ -219,10 +219,11 @@ static enum oa_error set_number(const struct oa_reader *r, const struct oa_argum
     bool whole = a->kind == OA_VALUE_INT,
          good = whole ? parse_integer(text, &v->number) : oa_parse_real(text, &v->number) && isfinite(v->number);
     if (!good)
-        return oa_refuse(r, at, "%s is \"%s\"; %s from %.10g to %.10g is expected.", a->key, text,
-                         whole ? "an integer" : "a number", a->low, a->high);
+        return oa_refuse(r, at, "%s is \"%s\"; %s from %s to %s is expected.", a->key, text,
+                         whole ? "an integer" : "a number", oa_real_text(a->low).s, oa_real_text(a->high).s);
     if (v->number < a->low || v->number > a->high)
-        return oa_refuse(r, at, "%s is %s; it must lie between %.10g and %.10g.", a->key, text, a->low, a->high);
+        return oa_refuse(r, at, "%s is %s; it must lie between %s and %s.", a->key, text,
+                         oa_real_text(a->low).s, oa_real_text(a->high).s);
     return OA_OK;
 }
 
