@@ -6,13 +6,14 @@
 
 #include <string.h>
 
-enum { DEEPEST = 16 };
+enum { DEEPEST = 16, MOST_VALUES = 100000 };
 
 struct tree {
     oa_context *context;
     const char *path, *section;
     yaml_document_t document;
     json_t *found; /* the section, NULL: not yet */
+    long values;   /* that were made of it; an alias makes as many as its anchor has */
 };
 
 static enum oa_error refuse(struct tree *t, const yaml_node_t *at, const char *sentence)
@@ -36,7 +37,7 @@ static json_t *list(struct tree *t, const yaml_node_t *n, int depth)
 {
     json_t *out = json_array();
     const yaml_node_item_t *item = n->data.sequence.items.start;
-    for (; item < n->data.sequence.items.top; item++)
+    for (; item < n->data.sequence.items.top && t->values <= MOST_VALUES; item++)
         json_array_append_new(out, node(t, yaml_document_get_node(&t->document, *item), depth + 1));
     return out;
 }
@@ -57,7 +58,7 @@ static json_t *map(struct tree *t, const yaml_node_t *n, int depth)
 {
     json_t *out = json_object();
     const yaml_node_pair_t *pair = n->data.mapping.pairs.start;
-    for (; pair < n->data.mapping.pairs.top; pair++)
+    for (; pair < n->data.mapping.pairs.top && t->values <= MOST_VALUES; pair++)
         add_pair(t, yaml_document_get_node(&t->document, pair->key),
                  node(t, yaml_document_get_node(&t->document, pair->value), depth + 1), out);
     return out;
@@ -68,6 +69,11 @@ static json_t *node(struct tree *t, const yaml_node_t *n, int depth)
 {
     if (depth > DEEPEST) {
         refuse(t, n, "lists and maps are nested too deeply here");
+        return NULL;
+    }
+    if (t->values++ >= MOST_VALUES) {
+        if (t->values == MOST_VALUES + 1)
+            refuse(t, n, "with its aliases the section has more than 100000 values");
         return NULL;
     }
     return n->type == YAML_SCALAR_NODE     ? scalar(t, n)

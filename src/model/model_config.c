@@ -110,7 +110,11 @@ static enum oa_error read_root(oa_context *c, const char *path, json_t **root)
     json_error_t where;
     *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
     oa_free(text);
-    return *root ? OA_OK : oa_fail(c, OA_FORMAT, "%s:%d:%d: %s", path, where.line, where.column, where.text);
+    return *root ? OA_OK
+                 : oa_fail(c, OA_FORMAT,
+                           "%s:%d:%d: not valid JSON: %s; the file is damaged or was cut off: take it from a copy of "
+                           "the run, or train the run again into another folder",
+                           path, where.line, where.column, where.text);
 }
 
 enum oa_error oa_config_load(oa_context *c, const char *path, struct oa_options *options, struct oa_model_form *form)
