@@ -235,11 +235,12 @@ static void test_json(void **state)
     write_text("ex.jsonl", "{\"source\": \"a\"\n");
     refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT, "ex.jsonl, line 1: no JSON object by itself");
     write_text("ex.jsonl", "[\n{\"source\": \"a\", \"target\": \"b\"}\n]\n");
-    refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT, "a file has one a line; jq -c '.[]' makes lines");
+    refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT,
+            "a file has one a line; jq -c '.[]' makes lines of a list");
     write_text("ex.jsonl", "{\"source\": 12345678901234567890, \"target\": \"b\"}\n");
-    refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT, "line 1: a number has more digits than 64 bits hold");
+    assert_row(OA_ANSWER_TEXT, NULL, "ex.jsonl", 0, CELLS("12345678901234567890", "b")); /* as Python's str has it */
     write_text("ex.jsonl", "[1]\n");
-    refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT, "there is no object");
+    refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_FORMAT, "at byte 1 an object {\"key\": value, …} was expected");
     write_text("ex.jsonl", "{\"a\": 1, \"b\": 2}\n");
     refused(OA_ANSWER_TEXT, NULL, "ex.jsonl", NULL, OA_ARGUMENT, "the 2 keys \"a\", \"b\"");
 }
@@ -514,9 +515,6 @@ static void test_classes(void **state)
     assert_classes("ex.tsv", CELLS("-1", "9", "9.5", "10"));
     write_text("ex.tsv", "10\ta\n9\tb\nx\tc\n");
     assert_classes("ex.tsv", CELLS("10", "9", "x"));
-    write_text("ex.valid.tsv", "x\tb\ny\tb\n");
-    refused(OA_ANSWER_CLASS, NULL, "ex.tsv", "ex.valid.tsv", OA_FORMAT,
-            "ex.valid.tsv, line 2: the label \"y\" is none of the labels of the training examples");
     write_text("ex.valid.tsv", "polarity\tutterance\n");
     refused(OA_ANSWER_CLASS, NULL, "ex.tsv", "ex.valid.tsv", OA_FORMAT, "if line 1 has names, data.columns gives them");
     write_text("ex.tsv", "1\ta\n\tb\n");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * JSONL: an object a line. A value is a text, a number or a truth value; where targets are asked for also a list of
- * texts, each a target.
+ * texts, each a target. Values that nobody reads may be anything.
  */
 #include "data/example_parts.h"
+#include "data/json_line.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -16,28 +16,27 @@ struct objects {
     int number;           /* of the file */
     struct oa_words keys; /* of the first object, in its order */
     struct oa_column_plan plan;
+    struct oa_json_object object; /* the line at hand */
     struct oa_text joined;
 };
 
-static enum oa_error refuse(const struct objects *o, const char *what, const char *key)
+static enum oa_error refuse_object(const struct objects *o, const char *what, const char *key, const char *remedy)
 {
-    return oa_fail(o->rows->context, OA_FORMAT, "%s, line %llu: %s%s%s%s", o->file.name,
-                   (unsigned long long)(o->file.line - 1), what, key ? " \"" : "", key ? key : "", key ? "\"" : "");
+    return oa_fail(o->rows->context, OA_FORMAT, "%s, line %llu: %s%s%s%s%s", o->file.name,
+                   (unsigned long long)(o->file.line - 1), what, key ? " \"" : "", key ? key : "", key ? "\"" : "",
+                   remedy);
 }
 
 /* ---- which keys ------------------------------------------------------------------------------------------------ */
 
-static enum oa_error plan_keys(struct objects *o, json_t *first)
+static enum oa_error plan_keys(struct objects *o)
 {
     struct oa_cells cells = { .context = o->rows->context };
-    const char *key;
-    json_t *value;
+    const struct oa_json_object *first = &o->object;
     enum oa_error error = OA_OK;
-    json_object_foreach(first, key, value)
-    {
-        if (oa_words_add(&o->keys, key, strlen(key)) < 0)
+    for (size_t i = 0; i < first->count; i++)
+        if (oa_words_add(&o->keys, first->keys.s + first->member[i].key, first->member[i].key_length) < 0)
             return OA_NO_MEMORY;
-    }
     if (!oa_reserve(cells.context, &cells.cell, &cells.capacity, (size_t)o->keys.count + 1, sizeof *cells.cell))
         return OA_NO_MEMORY;
     for (int32_t i = 0; i < o->keys.count; i++) {
@@ -52,98 +51,141 @@ static enum oa_error plan_keys(struct objects *o, json_t *first)
 
 /* ---- values ---------------------------------------------------------------------------------------------------- */
 
-/* Behind what is in o->joined. */
-static enum oa_error print_value(struct objects *o, const char *key, const json_t *value)
+static enum oa_error refuse_json_value(const struct objects *o, const char *key, const struct oa_json_value *value,
+                                       const char *why)
 {
-    struct oa_text *out = &o->joined;
-    if (json_is_string(value))
-        oa_text_add(out, json_string_value(value), json_string_length(value));
-    else if (json_is_integer(value))
-        oa_text_printf(out, "%lld", (long long)json_integer_value(value));
-    else if (json_is_real(value))
-        oa_text_real(out, json_real_value(value));
-    else if (json_is_boolean(value))
-        oa_text_printf(out, "%s", json_is_true(value) ? "true" : "false");
-    else
-        return refuse(o, value ? "there is neither a text nor a number at the key" : "there is no key", key);
+    enum { SHOWN = 24 };
+    char what[160];
+    snprintf(what, sizeof what, "the value %.*s%s %s, at the key", (int)(value->length < SHOWN ? value->length : SHOWN),
+             value->s, value->length > SHOWN ? "…" : "", why);
+    return refuse_object(o, what, key, "; write a text or a finite number there, or take the line out");
+}
+
+/* Integers stand as they are, however long; a real is the number that people write. */
+static enum oa_error print_json_number(struct objects *o, const char *key, const struct oa_json_value *value)
+{
+    char text[400];
+    double number;
+    bool whole = !memchr(value->s, '.', value->length) && !memchr(value->s, 'e', value->length) &&
+                 !memchr(value->s, 'E', value->length);
+    if (whole) {
+        bool zero = value->length == 2 && memcmp(value->s, "-0", 2) == 0;
+        oa_text_add(&o->joined, value->s + zero, value->length - zero);
+        return OA_OK;
+    }
+    snprintf(text, sizeof text, "%.*s", (int)value->length, value->s);
+    if (value->length >= sizeof text || !oa_parse_real(text, &number) || !isfinite(number))
+        return refuse_json_value(o, key, value, "is no finite number of double precision");
+    oa_text_real(&o->joined, number);
     return OA_OK;
 }
 
-static enum oa_error add_list(struct objects *o, const char *key, const json_t *list)
+/* Behind what is in o->joined. */
+static enum oa_error print_json_value(struct objects *o, const char *key, const struct oa_json_value *value)
 {
-    if (json_array_size(list) == 0)
-        return refuse(o, "the list is empty at the key", key);
-    for (size_t i = 0; i < json_array_size(list); i++) {
+    const char *why;
+    switch (value->s[0]) {
+    case '"':
+        why = oa_json_string_text(value, &o->joined);
+        return why ? refuse_json_value(o, key, value, why) : OA_OK;
+    case 't':
+    case 'f':
+        oa_text_add(&o->joined, value->s, value->length);
+        return OA_OK;
+    case 'N':
+    case 'I':
+        return refuse_json_value(o, key, value, "is no finite number");
+    case 'n':
+    case '[':
+    case '{':
+        return refuse_object(o, "there is neither a text nor a number at the key", key, "");
+    default:
+        return value->s[1] == 'I' ? refuse_json_value(o, key, value, "is no finite number")
+                                  : print_json_number(o, key, value);
+    }
+}
+
+static enum oa_error add_target_list(struct objects *o, const char *key, const struct oa_json_value *list)
+{
+    struct oa_json_value item;
+    size_t at = 0, items = 0;
+    for (; oa_json_list_next(list, &at, &item); items++) {
         oa_text_cut(&o->joined, 0);
-        OA_TRY(print_value(o, key, json_array_get(list, i)));
+        OA_TRY(print_json_value(o, key, &item));
         OA_TRY(oa_rows_add_cell(o->rows, o->joined.s ? o->joined.s : "", o->joined.length));
     }
-    return OA_OK;
+    return items ? OA_OK : refuse_object(o, "the list is empty at the key", key, "");
 }
 
 /* Of a class: 10.0 is printed as 10, and is the class that 10 is. */
-static void note_whole_real(struct objects *o, double label)
+static void note_whole_real(struct objects *o, const struct oa_json_value *label)
 {
-    char written[OA_LABEL_SHOWN];
-    if (label != floor(label) || strspn(o->joined.s, "-0123456789") < o->joined.length)
-        return; /* what has an exponent is respelled where it is added */
-    snprintf(written, sizeof written, "%.1f", label);
-    oa_rows_respell(o->rows, written, strlen(written), o->joined.s);
+    bool real = strchr("-0123456789", label->s[0]) && label->length != o->joined.length;
+    if (real && strspn(o->joined.s, "-0123456789") >= o->joined.length)
+        oa_rows_respell(o->rows, label->s, label->length, o->joined.s);
 }
 
-static enum oa_error add_column(struct objects *o, const json_t *object, int column)
+static enum oa_error find_value(const struct objects *o, const char *key, struct oa_json_value *out)
+{
+    int found = oa_json_find(&o->object, key, strlen(key), out);
+    if (found == 1)
+        return OA_OK;
+    return found ? refuse_object(o, "more than one value has the key", key, "; leave one of them")
+                 : refuse_object(o, "there is no key", key, "");
+}
+
+static enum oa_error add_key_column(struct objects *o, int column)
 {
     const struct oa_column *c = &o->plan.column[column];
     bool target = o->rows->answer == OA_ANSWER_TEXT && column > 0;
+    struct oa_json_value value;
     oa_text_cut(&o->joined, 0);
     for (int k = 0; k < c->joined; k++) {
         const char *key = oa_words_at(&o->keys, c->at[k], NULL);
-        const json_t *value = json_object_get(object, key);
-        if (target && c->joined == 1 && json_is_array(value))
-            return add_list(o, key, value);
+        OA_TRY(find_value(o, key, &value));
+        if (target && c->joined == 1 && value.s[0] == '[')
+            return add_target_list(o, key, &value);
         oa_text_add(&o->joined, " ", k > 0);
-        OA_TRY(print_value(o, key, value));
-        if (o->rows->answer == OA_ANSWER_CLASS && column == 0 && c->joined == 1 && json_is_real(value))
-            note_whole_real(o, json_real_value(value));
+        OA_TRY(print_json_value(o, key, &value));
     }
+    if (o->rows->answer == OA_ANSWER_CLASS && column == 0 && c->joined == 1)
+        note_whole_real(o, &value);
     return oa_rows_add_cell(o->rows, o->joined.s ? o->joined.s : "", o->joined.length);
 }
 
 /* ---- lines ----------------------------------------------------------------------------------------------------- */
 
-static enum oa_error add_object(struct objects *o, json_t *object)
+/* What the line is instead, as far as it can be seen. */
+static enum oa_error refuse_json(const struct objects *o, const char *line, size_t length,
+                                 const struct oa_json_fault *why)
 {
-    if (!json_is_object(object))
-        return refuse(o, "there is no object {\"key\": value, …} in the line", NULL);
-    if (o->plan.count == 0)
-        OA_TRY(plan_keys(o, object));
-    for (int i = 0; i < o->plan.count; i++)
-        OA_TRY(add_column(o, object, i));
-    return oa_rows_end(o->rows, o->number, o->file.line - 1);
-}
-
-/* A list over several lines is the usual other form; numbers beyond 64 bits are JSON, and nothing here would hold them.
- */
-static enum oa_error refuse_json(const struct objects *o, const json_error_t *why)
-{
-    if (json_error_code(why) == json_error_numeric_overflow)
-        return refuse(o, "a number has more digits than 64 bits hold; write it in quotes, as a text", NULL);
-    return refuse(o, "no JSON object by itself (a file has one a line; jq -c '.[]' makes lines of a list):", why->text);
+    char place[160];
+    if (!why->why)
+        return OA_NO_MEMORY;
+    const char *hint = *line == '['                 ? "; a file has one a line; jq -c '.[]' makes lines of a list"
+                       : why->cut_off               ? "; a file has one a line; jq -c . makes a line of each"
+                       : *line == '{'               ? ""
+                       : memchr(line, '\t', length) ? "; a table with tabs is named *.tsv"
+                                                    : "; a file has one a line";
+    snprintf(place, sizeof place, "no JSON object by itself: at byte %zu %s", why->at, why->why);
+    return refuse_object(o, place, NULL, hint);
 }
 
 static enum oa_error read_line(struct objects *o, const char *line, size_t length)
 {
-    json_error_t why;
-    if (strspn(line, " \t") >= length) {
+    struct oa_json_fault why;
+    size_t white = strspn(line, " \t");
+    if (white >= length) {
         oa_rows_leave_out(o->rows, o->file.line - 1);
         return OA_OK;
     }
-    json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
-    if (!object)
-        return refuse_json(o, &why);
-    enum oa_error error = add_object(o, object);
-    json_decref(object);
-    return error;
+    if (!oa_json_object_cut(&o->object, line, length, &why))
+        return refuse_json(o, line + white, length - white, &why);
+    if (o->plan.count == 0)
+        OA_TRY(plan_keys(o));
+    for (int i = 0; i < o->plan.count; i++)
+        OA_TRY(add_key_column(o, i));
+    return oa_rows_end(o->rows, o->number, o->file.line - 1);
 }
 
 static enum oa_error read_lines(struct objects *o)
@@ -160,6 +202,7 @@ enum oa_error oa_read_jsonl(struct oa_rows *rows, const char *file, const char *
     struct objects o = { .rows = rows, .columns = columns };
     oa_words_init(&o.keys, rows->context);
     oa_text_init(&o.joined, rows->context);
+    oa_json_object_init(&o.object, rows->context);
     enum oa_error error = oa_text_file_open(rows->context, file, &o.file);
     if (error == OA_OK)
         error = (o.number = oa_rows_add_file(rows, file)) < 0 ? OA_NO_MEMORY : read_lines(&o);
@@ -167,5 +210,6 @@ enum oa_error oa_read_jsonl(struct oa_rows *rows, const char *file, const char *
     oa_text_file_close(&o.file);
     oa_words_free(&o.keys);
     oa_text_free(&o.joined);
+    oa_json_object_free(&o.object);
     return error;
 }
