@@ -343,11 +343,73 @@ static void test_encoder_batches(void **state)
     close_all(&t, tok, &e);
 }
 
+/* Which of the orders of `rows` digits it is, from 0: the digits before it count those that are smaller and come later.
+ */
+static int number_of_order(const int *order, int rows)
+{
+    int number = 0;
+    for (int i = 0; i < rows; i++) {
+        int smaller = 0;
+        for (int k = i + 1; k < rows; k++)
+            smaller += order[k] < order[i];
+        number = number * (rows - i) + smaller;
+    }
+    return number;
+}
+
+/* Orders of three and of four rows of one length over many epochs, one row a batch or all in one: chi-squared over all
+ * of them. limit: its 0.999 point (scipy 1.17) with one degree of freedom less than there are orders. */
+static void check_all_orders(const char *file, int rows, int orders, long rows_a_batch, double limit)
+{
+    struct oa_example_texts t;
+    struct oa_tokenizer *tok;
+    struct oa_examples e;
+    struct oa_example_batches *b;
+    const struct oa_example_batching how = { .rows = rows_a_batch, .seed = 17 };
+    int seen[24] = { 0 }, epochs = tries(12000);
+    double chi = 0;
+    assert_int_equal(encode(file, OA_ANSWER_NUMBER, &(struct oa_example_layout){ .source_end = "<s>" }, &t, &tok, &e),
+                     OA_OK);
+    assert_int_equal(oa_example_batches_open(context, &e, &how, &b), OA_OK);
+    for (long epoch = 0, step = 1; epoch < epochs; epoch++) {
+        int order[4], n = 0;
+        for (struct oa_batch batch; n < rows; step++) {
+            assert_int_equal(oa_example_batches_kind.random(b, (uint64_t)step, 1, 0, &batch), OA_OK);
+            for (int r = 0; r < batch.rows; r++)
+                order[n++] = (int)batch.value[r];
+        }
+        assert_int_equal(n, rows);
+        seen[number_of_order(order, rows)]++;
+    }
+    for (int i = 0; i < orders; i++)
+        chi += pow(seen[i] - (double)epochs / orders, 2) * orders / epochs;
+    if (chi >= limit)
+        fail_msg("%d rows, %ld a batch: chi-squared is %g", rows, rows_a_batch, chi);
+    oa_example_batches_kind.close(b);
+    close_all(&t, tok, &e);
+}
+
+static void all_orders_are_as_likely(void **state)
+{
+    (void)state;
+    write_text("three.tsv", "0\tax\n1\tbx\n2\tcx\n");
+    write_text("four.tsv", "0\tax\n1\tbx\n2\tcx\n3\tdx\n");
+    check_all_orders("three.tsv", 3, 6, 1, 20.52);
+    check_all_orders("three.tsv", 3, 6, 3, 20.52);
+    check_all_orders("four.tsv", 4, 24, 1, 49.73);
+    check_all_orders("four.tsv", 4, 24, 4, 49.73);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training_batches), cmocka_unit_test(test_order), cmocka_unit_test(test_epochs_differ),
-        cmocka_unit_test(test_back_and_forth),   cmocka_unit_test(test_cover), cmocka_unit_test(test_encoder_batches),
+        cmocka_unit_test(all_orders_are_as_likely),
+        cmocka_unit_test(test_training_batches),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_epochs_differ),
+        cmocka_unit_test(test_back_and_forth),
+        cmocka_unit_test(test_cover),
+        cmocka_unit_test(test_encoder_batches),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -302,6 +302,53 @@ static void test_what_is_exchanged(void **state)
     oa_close(c);
 }
 
+/* Ranks opened one after the other, on the plan device: their micro-batches end to end are all of them, and their
+ * shards, of which the last may be short or empty, are every element once. */
+static void check_ends(struct oa_device *d, int size, long count, long scattered)
+{
+    uint8_t *owners = calloc((size_t)scattered + 1, 1);
+    long next = 0, held = 0;
+    for (int rank = 0; rank < size; rank++) {
+        struct oa_cluster talk = { .context = d->context, .size = size, .rank = rank };
+        struct oa_tree_sum t;
+        assert_int_equal(oa_tree_sum_open(d, &talk, 3L * size, (void *)(uintptr_t)4096, count, scattered, &t), OA_OK);
+        assert_int_equal(t.first, next);
+        assert_int_equal(t.end, next + 3);
+        next = t.end;
+        for (int i = 0; i < t.shards; i++)
+            for (long e = t.shard[i].first; e < t.shard[i].end; e++)
+                owners[e]++;
+        held += t.held;
+        oa_tree_sum_close(&t);
+    }
+    assert_int_equal(next, 3L * size);
+    assert_int_equal(held, scattered);
+    for (long e = 0; e < scattered; e++)
+        if (owners[e] != 1)
+            fail_msg("element %ld of %ld has %d owners of %d ranks", e, scattered, owners[e], size);
+    free(owners);
+}
+
+static void every_element_is_in_one_shard(void **state)
+{
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    struct oa_device *d;
+    assert_int_equal(oa_device_open(c, OA_PRECISION_F32, true, &d), OA_OK);
+    for (int size = 2; size <= 9; size++) {
+        const long bucket = oa_bucket_size(size);
+        const long counts[] = {
+            1, size - 1, size, 1000, bucket - 1, bucket, bucket + 1, bucket + size, 2 * bucket - 1
+        };
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+            check_ends(d, size, counts[i], counts[i]);
+            check_ends(d, size, counts[i] + 777, counts[i]);
+        }
+    }
+    oa_device_close(d);
+    oa_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +358,7 @@ int main(void)
         cmocka_unit_test(test_who_keeps_others_waiting_is_named),
         cmocka_unit_test(test_ranks_must_divide_the_leaves),
         cmocka_unit_test(test_what_is_exchanged),
+        cmocka_unit_test(every_element_is_in_one_shard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
