@@ -2,6 +2,7 @@
  * Numbers as text against Python's repr (less ".0") and decimal.Decimal: tests/decimal/make_vectors.py made the
  * vectors. */
 #include "base/base.h"
+#include "print/print.h"
 #include "testing.h"
 
 #include <locale.h>
@@ -65,6 +66,9 @@ static void rounded_numbers_have_no_exponent_where_people_write_none(void **stat
     assert_string_equal(oa_real_rounded(0.00099996, 3).s, "0.001");
     assert_string_equal(oa_real_rounded(99.96, 3).s, "100");
     assert_string_equal(oa_real_rounded(-2.5e-9, 3).s, "-2.5e-09");
+    char cell[OA_NUMBER];
+    assert_string_equal(oa_number_fixed(cell, 1234567890.5, 2), "1234567890");
+    assert_string_equal(oa_number_fixed(cell, -999999999, 1), "-999999999.0");
 }
 
 int main(void)

@@ -175,6 +175,7 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
                                         .title = config->options.model_attention };
     struct oa_started started;
     OA_TRY(oa_cluster_agree(cluster, check_ranks(config)));
+    OA_TRY(oa_check_training_data(config->context, &config->options));
     /* before a long text is read */
     OA_TRY(oa_attention_warn(config->context, config->options.model_attention, oa_options_stacks(&config->options),
                              &config->options));
@@ -214,9 +215,32 @@ static enum oa_error open_folder(const oa_config *config, const char *folder, in
     return e;
 }
 
-enum oa_error oa_train(const oa_config *config, const char *folder, int resume, struct oa_scores *scores,
+/* What a run that goes on has of its own where the caller did not choose it: programs of before had other defaults. */
+static enum oa_error take_recorded(oa_config *config, const char *folder)
+{
+    static const char *const keys[] = { "data.train", "data.stratify", "train.warmup" };
+    oa_config before = { .context = config->context };
+    struct oa_text value;
+    if (!oa_folder_has_run(folder))
+        return OA_OK;
+    oa_options_default(&before.options);
+    OA_TRY(oa_config_read_run(&before, folder));
+    oa_text_init(&value, config->context);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        oa_text_cut(&value, 0);
+        oa_options_get(config->context, &before.options, keys[i], &value);
+        if (!config->given.option[oa_option_number(keys[i])] && value.s)
+            oa_options_set(config->context, &config->options, keys[i], value.s);
+    }
+    oa_text_free(&value);
+    return oa_status(config->context);
+}
+
+enum oa_error oa_train(const oa_config *asked, const char *folder, int resume, struct oa_scores *scores,
                        const struct oa_output *out)
 {
+    oa_config with = *asked;
+    const oa_config *config = &with;
     struct oa_workload work = { 0 };
     struct oa_run result = { 0 };
     struct oa_lock *lock = NULL;
@@ -225,6 +249,8 @@ enum oa_error oa_train(const oa_config *config, const char *folder, int resume, 
         .command = "train", .folder = folder, .resume = resume != 0, .overwrite = config->overwrite
     };
     OA_TRY(oa_status(config->context));
+    if (resume && !asked->overwrite)
+        OA_TRY(take_recorded(&with, folder));
     OA_TRY(oa_same_program(cluster, &config->options, &told));
     enum oa_error e = oa_rank_of(cluster) == 0 ? open_folder(config, folder, resume, &lock) : OA_OK;
     e = oa_cluster_agree(cluster, e); /* the others leave the folder alone */

@@ -199,6 +199,10 @@ enum oa_error oa_file_write(oa_context *c, const char *path, const void *data, s
 enum oa_error oa_file_append(oa_context *c, const char *path, const void *data, size_t length);
 enum oa_error oa_directory_make(oa_context *c, const char *path); /* with its parents */
 bool oa_file_exists(const char *path);
+/* Does the name end so, in capitals or not, a .gz behind it apart? */
+bool oa_name_ends(const char *name, const char *end);
+/* What no text begins with: "a ZIP archive …; unpack it", the format and what to do; NULL: these bytes may be text. */
+const char *oa_binary_format(const char *data, size_t length);
 bool oa_same_file(const char *a, const char *b); /* two names of one file that is there */
 /* Before long work: can its result be written to this file, or into this folder, which may not exist yet? */
 enum oa_error oa_file_check(oa_context *c, const char *path);
@@ -305,6 +309,7 @@ enum oa_error oa_digest_of_file(oa_context *c, const char *path, struct oa_diges
 enum oa_position { OA_POSITION_LEARNED, OA_POSITION_SINUSOIDAL, OA_POSITION_ROTARY, OA_POSITION_NONE };
 enum oa_norm_place { OA_NORM_PRE, OA_NORM_POST };
 enum oa_pooling { OA_POOL_CLS, OA_POOL_MEAN, OA_POOL_LAST };
+enum oa_unknown_labels { OA_UNKNOWN_WRONG, OA_UNKNOWN_REFUSED };
 enum oa_too_long { OA_TOO_LONG_CUT, OA_TOO_LONG_REFUSED };
 enum oa_bleu_tokenize {
     OA_BLEU_TOKENIZE_AUTO,

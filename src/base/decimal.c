@@ -17,7 +17,7 @@ struct decimal {
     long point;
 };
 
-static void print_plain(const struct decimal *d, char *out)
+static void print_plain_decimal(const struct decimal *d, char *out)
 {
     int n = 0;
     if (d->point <= 0)
@@ -40,7 +40,7 @@ static void print_decimal(const struct decimal *d, struct oa_real_text *out)
     if (!d->count)
         snprintf(s, 2, "0");
     else if (d->point >= SMALLEST && d->point <= LARGEST)
-        print_plain(d, s);
+        print_plain_decimal(d, s);
     else
         snprintf(s, sizeof out->s - 1, "%c%s%.*se%+03ld", d->digits[0], d->count > 1 ? "." : "", d->count - 1,
                  d->digits + 1, d->point - 1);
@@ -144,7 +144,7 @@ bool oa_whole_number(const char *s, size_t n, struct oa_real_text *out)
         return false;
     out->s[0] = '-';
     if (d.count)
-        print_plain(&d, out->s + d.negative);
+        print_plain_decimal(&d, out->s + d.negative);
     else
         snprintf(out->s, 2, "0");
     return true;

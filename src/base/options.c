@@ -394,6 +394,14 @@ static enum oa_error apply_json_section(oa_context *c, struct oa_options *o, con
     return OA_OK;
 }
 
+/* What a file that was recorded before an option existed stands for, where that is not the default. */
+static void apply_older(struct oa_options *o, json_t *root)
+{
+    json_t *data = json_object_get(root, "data");
+    if (json_is_object(data) && !json_object_get(data, "stratify"))
+        o->data_stratify = false;
+}
+
 enum oa_error oa_options_from_json(oa_context *c, struct oa_options *o, const char *path, const char *json)
 {
     json_error_t why;
@@ -404,6 +412,7 @@ enum oa_error oa_options_from_json(oa_context *c, struct oa_options *o, const ch
     enum oa_error e = OA_OK;
     if (!json_is_object(root))
         e = oa_fail(c, OA_FORMAT, "%s: options are written as a JSON object of sections", path);
+    apply_older(o, root);
     json_object_foreach(root, section, values)
     {
         if (e == OA_OK)

@@ -154,9 +154,10 @@ const struct command command_compare = {
         "Started by mpirun or srun, each process trains a run, and then the next one, in a folder that all of them "
         "see (docs/cluster.md).\n"
         "Ends with 4 when every attention had runs that diverged, so that nothing can be judged.",
-    .examples = "$ orthant compare --config small.yaml --attention softmax --attention orthogonal --seeds 3 --out "
-                "contest\n"
-                "$ orthant compare --attention softmax --attention \"local(window=16)\" --equal time",
+    .examples =
+        "$ orthant compare --config small.yaml --attention softmax --attention orthogonal --seeds 3 --out "
+        "contest\n"
+        "$ orthant compare --data.train text.txt --attention softmax --attention \"local(window=16)\" --equal time",
     .sections = "model data train decode compare cluster",
     .ranks = true,
     .flags = flags,

@@ -16,6 +16,7 @@ static enum oa_error check_clock(const struct contest *t)
     const struct oa_options *o = t->r->options;
     if (*o->train_pace)
         return oa_fail(t->c, OA_ARGUMENT, "train.pace repeats a single run: use it with orthant train");
+    OA_TRY(oa_check_training_data(t->c, o));
     if (oa_contest_by_time(t) && o->compare_jobs > 1)
         oa_log(t->c, 0, "compare.jobs is %ld, and times are budgets: one run at a time", o->compare_jobs);
     if (o->train_seconds > 0 && !oa_contest_by_time(t))

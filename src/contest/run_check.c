@@ -17,9 +17,8 @@ static enum oa_error equal(const struct reading *r, const char *what, double fou
 {
     bool same = found == expected || (!isfinite(found) && !isfinite(expected));
     return same ? OA_OK
-                : oa_fail(r->c, OA_FORMAT,
-                          "%s: %s is %s where it must be %s; remove the file to train that run again", r->path,
-                          what, oa_real_text(found).s, oa_real_text(expected).s);
+                : oa_fail(r->c, OA_FORMAT, "%s: %s is %s where it must be %s; remove the file to train that run again",
+                          r->path, what, oa_real_text(found).s, oa_real_text(expected).s);
 }
 
 /* exp and divisions are not rounded alike by every library of mathematics. */

@@ -73,8 +73,8 @@ static enum oa_error check_split(const struct contest *t)
         t->c, OA_ARGUMENT,
         "compare.tune_fraction = %s leaves %.0f tokens of the training text to %s, and a row of model.context "
         "needs %ld: %s it, or give more text",
-        oa_real_text(t->r->options->compare_tune_fraction).s, judges ? trains : judged, judges ? "train on" : "judge by", need,
-        judges ? "lower" : "raise");
+        oa_real_text(t->r->options->compare_tune_fraction).s, judges ? trains : judged,
+        judges ? "train on" : "judge by", need, judges ? "lower" : "raise");
 }
 
 enum oa_error oa_contest_tune_open(struct contest *t)

@@ -240,7 +240,8 @@ static uint64_t number_of(uint64_t step, long accumulate, long micro)
 /* Predicted tokens, classes or numbers of a row. */
 static uint64_t targets_of(const struct oa_examples *e, size_t row)
 {
-    return has_decoder(e) ? (uint64_t)oa_target_length(e, row) : 1;
+    bool unknown = e->label && e->label[row] == OA_IGNORED;
+    return has_decoder(e) ? (uint64_t)oa_target_length(e, row) : !unknown;
 }
 
 static uint64_t tokens_of(const struct oa_examples *e, size_t row)

@@ -99,6 +99,8 @@ enum oa_error oa_read_dialogues(struct oa_rows *rows, const char *name, const ch
     oa_text_init(&said, rows->context);
     int file = oa_rows_add_file(rows, name);
     enum oa_error error = file < 0 ? OA_NO_MEMORY : oa_text_file_open(rows->context, name, &f);
+    if (error == OA_OK)
+        error = oa_check_appearance(rows->context, &f, OA_READ_AS_LINES);
     while (error == OA_OK && oa_text_file_line(&f, &line, &length)) {
         length = without_notes(line, length, &over.noted);
         error = add_answers(rows, file, f.line - 1, line, length, &said, &over);

@@ -208,9 +208,10 @@ static enum oa_error add_row(struct encoder *e, const struct oa_example_texts *t
     OA_TRY(add_source(e, row));
     if (e->rows->answer == OA_ANSWER_TEXT)
         return add_target(e, row);
-    if (e->rows->answer == OA_ANSWER_CLASS)
-        return oa_row_class(&texts->classes, e->rows, row, &e->out->label[row]);
-    return oa_row_value(e->rows, row, &e->out->value[row]);
+    if (e->rows->answer == OA_ANSWER_NUMBER)
+        return oa_row_value(e->rows, row, &e->out->value[row]);
+    e->out->label[row] = oa_row_class(&texts->classes, e->rows, row);
+    return OA_OK;
 }
 
 /* ---- all rows -------------------------------------------------------------------------------------------------- */

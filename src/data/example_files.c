@@ -14,20 +14,28 @@ static uint64_t line_of(const char *data, size_t at)
     return line;
 }
 
+/* Text in UTF-16: where it is ASCII, every other byte is 0. */
+static bool is_wide(const char *data, size_t length)
+{
+    size_t zeros[2] = { 0, 0 }, n = length < 64 ? length : 64;
+    for (size_t i = 0; i < n; i++)
+        zeros[i % 2] += data[i] == 0;
+    return (zeros[0] == 0 || zeros[1] == 0) && (zeros[0] + zeros[1]) * 10 >= n * 4;
+}
+
 static enum oa_error check_text(oa_context *c, const char *name, const char *data, size_t length)
 {
     size_t valid = oa_utf8_valid_length(data, length);
-    if (valid < length) {
-        const char *likely = length > 1 && (memcmp(data, "\xff\xfe", 2) == 0 || memcmp(data, "\xfe\xff", 2) == 0)
-                                 ? "it begins like UTF-16"
-                                 : "Latin-1 and Windows-1252 are usual";
-        return oa_fail(c, OA_FORMAT, "%s, line %llu: byte 0x%02X is not UTF-8; convert the file (iconv -t UTF-8; %s)",
-                       name, (unsigned long long)line_of(data, valid), (unsigned)(uint8_t)data[valid], likely);
-    }
     const char *zero = length ? memchr(data, 0, length) : NULL;
     if (zero)
-        return oa_fail(c, OA_FORMAT, "%s, line %llu: there is a byte 0, so this is no text file", name,
-                       (unsigned long long)line_of(data, (size_t)(zero - data)));
+        return oa_fail(c, OA_FORMAT, "%s, line %llu: there is a byte 0, so this is no text file%s", name,
+                       (unsigned long long)line_of(data, (size_t)(zero - data)),
+                       is_wide(data, length) ? "; it looks like UTF-16: convert it (iconv -f UTF-16LE -t UTF-8)" : "");
+    if (valid < length)
+        return oa_fail(c, OA_FORMAT,
+                       "%s, line %llu: byte 0x%02X is not UTF-8; convert the file (iconv -t UTF-8; Latin-1 and "
+                       "Windows-1252 are usual)",
+                       name, (unsigned long long)line_of(data, valid), (unsigned)(uint8_t)data[valid]);
     return OA_OK;
 }
 

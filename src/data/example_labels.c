@@ -182,25 +182,82 @@ long oa_labels_find(const struct oa_labels *classes, const char *label, size_t l
     return -1;
 }
 
-static enum oa_error refuse_unknown(const struct oa_labels *classes, const struct oa_rows *rows, size_t row,
-                                    const char *label, size_t n)
+int32_t oa_row_class(const struct oa_labels *classes, const struct oa_rows *rows, size_t row)
 {
+    size_t n;
+    const char *label = oa_rows_cell(rows, row, 0, &n);
+    long class = oa_labels_find(classes, label, n);
+    return class < 0 ? OA_IGNORED : (int32_t) class;
+}
+
+static enum oa_error refuse_unknown(const struct oa_labels *classes, const struct oa_rows *rows, size_t row,
+                                    const char *remedy)
+{
+    size_t n;
+    const char *label = oa_rows_cell(rows, row, 0, &n);
     struct oa_text why;
     oa_text_init(&why, rows->context);
-    oa_text_printf(&why, "is none of the labels of the training examples, which are ");
+    oa_text_printf(&why, "%sis none of the labels of the training examples, which are ",
+                   rows->drawn ? "(of a row that was drawn for validation) " : "");
     print_labels(classes, &why);
-    oa_text_printf(&why, "%s", rows->place[row].line > 1 ? "" : "; " NAMES);
+    oa_text_printf(&why, "%s%s", remedy, rows->place[row].line > 1 ? "" : "; " NAMES);
     enum oa_error e = refuse_label(rows, row, why.s ? why.s : "", label, n);
     oa_text_free(&why);
     return e;
 }
 
-enum oa_error oa_row_class(const struct oa_labels *classes, const struct oa_rows *rows, size_t row, int32_t *out)
+/* Of the unknown labels, each with how often it is there. */
+static void print_unknown(const struct oa_words *labels, const size_t *count, struct oa_text *out)
 {
-    size_t n;
-    const char *label = oa_rows_cell(rows, row, 0, &n);
-    *out = (int32_t)oa_labels_find(classes, label, n);
-    return *out >= 0 ? OA_OK : refuse_unknown(classes, rows, row, label, n);
+    enum { SHOWN = 10 };
+    for (int32_t i = 0; i < labels->count && i < SHOWN; i++)
+        oa_text_printf(out, "%s\"%.*s\" (%zu)", i ? ", " : "", LONGEST_SHOWN, oa_words_at(labels, i, NULL), count[i]);
+    if (labels->count > SHOWN)
+        oa_text_printf(out, " and %d more", (int)(labels->count - SHOWN));
+}
+
+static void tell_unknown(const struct oa_rows *rows, size_t unknown, size_t first, const struct oa_words *labels,
+                         const size_t *count)
+{
+    struct oa_text names;
+    oa_text_init(&names, rows->context);
+    oa_text_printf(&names, "%s examples%s: %zu of %zu have a label that no training example has (", rows->name,
+                   rows->drawn ? ", drawn from the training files" : "", unknown, rows->count);
+    print_unknown(labels, count, &names);
+    oa_text_printf(&names, "; the first is ");
+    oa_rows_print_place(rows, first, &names);
+    oa_log(rows->context, 0, "%s): they count as wrong, and the loss is of the others%s", names.s ? names.s : "",
+           rows->place[first].line == 1 ? "; " NAMES : "");
+    oa_text_free(&names);
+}
+
+enum oa_error oa_labels_check(const struct oa_labels *classes, const struct oa_rows *rows, bool refuse)
+{
+    struct oa_words labels;
+    size_t *count = oa_alloc(rows->context, (rows->count + 1) * sizeof *count), unknown = 0, first = 0, n;
+    enum oa_error e = count ? OA_OK : OA_NO_MEMORY;
+    oa_words_init(&labels, rows->context);
+    for (size_t i = 0; i < rows->count && e == OA_OK; i++) {
+        const char *label = oa_rows_cell(rows, i, 0, &n);
+        if (n == 0)
+            e = refuse_label(rows, i, "is empty", label, n);
+        else if (oa_labels_find(classes, label, n) < 0) {
+            int32_t k = oa_words_add(&labels, label, n);
+            e = k < 0 ? OA_NO_MEMORY : OA_OK;
+            if (k >= 0)
+                count[k]++;
+            first = unknown++ ? first : i;
+        }
+    }
+    if (e == OA_OK && unknown && refuse)
+        e = refuse_unknown(classes, rows, first, "; data.unknown_labels = wrong counts it as wrong");
+    else if (e == OA_OK && unknown && unknown == rows->count)
+        e = refuse_unknown(classes, rows, first, ", and so are all others of this side: is another column the label?");
+    else if (e == OA_OK && unknown)
+        tell_unknown(rows, unknown, first, &labels, count);
+    oa_words_free(&labels);
+    oa_free(count);
+    return e;
 }
 
 /* ---- numbers --------------------------------------------------------------------------------------------------- */

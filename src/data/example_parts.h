@@ -18,12 +18,14 @@ int oa_rows_add_file(struct oa_rows *rows, const char *name); /* its number; -1 
 enum oa_error oa_rows_add_cell(struct oa_rows *rows, const char *s, size_t n);
 enum oa_error oa_rows_end(struct oa_rows *rows, int file, uint64_t line);
 void oa_rows_respell(struct oa_rows *rows, const char *from, size_t n, const char *to); /* notes that a label was */
-void oa_rows_leave_out(struct oa_rows *rows, uint64_t line); /* notes an empty line */
-void oa_rows_seal(struct oa_rows *rows);                     /* sets the digest: nothing is added any more */
-/* Takes a part of the rows out, drawn with the seed; the others and those keep their order. */
-enum oa_error oa_rows_divide(const struct oa_rows *rows, double fraction, uint64_t seed, struct oa_rows *rest,
-                             struct oa_rows *held); /* the same; the rows stay */
-enum oa_error oa_rows_hold_out(struct oa_rows *rows, double fraction, uint64_t seed, struct oa_rows *held);
+void oa_rows_leave_out(struct oa_rows *rows, uint64_t line);                            /* notes an empty line */
+void oa_rows_seal(struct oa_rows *rows); /* sets the digest: nothing is added any more */
+/* Takes a part of the rows out, drawn with the seed; the others and those keep their order. by_class: of rows of one
+ * label the same share, and never all of them. */
+enum oa_error oa_rows_divide(const struct oa_rows *rows, double fraction, uint64_t seed, bool by_class,
+                             struct oa_rows *rest, struct oa_rows *held); /* the same; the rows stay */
+enum oa_error oa_rows_hold_out(struct oa_rows *rows, double fraction, uint64_t seed, bool by_class,
+                               struct oa_rows *held);
 /* Of the rows of a side those that are among the training rows. */
 enum oa_error oa_rows_overlap(const struct oa_rows *train, const struct oa_rows *side, struct oa_overlap *out);
 
@@ -42,6 +44,23 @@ void oa_text_file_close(struct oa_text_file *f);
 /* The next line without LF or CR LF; false at the end. */
 bool oa_text_file_line(struct oa_text_file *f, char **line, size_t *length);
 uint64_t oa_text_file_count(const struct oa_text_file *f); /* lines that are left */
+
+/* ---- what files look like ------------------------------------------------------------------------------------- */
+
+/* Of the first lines that are not blank. */
+struct oa_appearance {
+    long lines;
+    bool objects;            /* each is a JSON object */
+    bool commas, semicolons; /* of two lines or more: each has one and all have as many, quoted ones apart */
+    bool any_tab;
+    size_t columns; /* between tabs, where none of the cells is blank; 0: they are no columns */
+};
+struct oa_appearance oa_appearance_of(oa_context *c, const char *text, size_t length);
+enum oa_read_as { OA_READ_AS_TSV, OA_READ_AS_CSV, OA_READ_AS_LINES };
+/* Refuses what is plainly another format than the one it is to be read as. */
+enum oa_error oa_check_appearance(oa_context *c, const struct oa_text_file *f, enum oa_read_as expected);
+enum oa_error oa_check_appearances(oa_context *c, const struct oa_text_file *a, const struct oa_text_file *b);
+enum oa_error oa_refuse_appearance(oa_context *c, const char *file, const char *what, const char *remedy);
 
 /* ---- columns ------------------------------------------------------------------------------------------------- */
 
@@ -98,8 +117,9 @@ enum oa_error oa_rows_read(struct oa_rows *rows, const char *files, const char *
 /* ---- labels -------------------------------------------------------------------------------------------------- */
 
 enum oa_error oa_labels_make(oa_context *c, const struct oa_rows *train, struct oa_labels *out);
-/* The class of a row; one that the training rows have not is refused. */
-enum oa_error oa_row_class(const struct oa_labels *classes, const struct oa_rows *rows, size_t row, int32_t *out);
+int32_t oa_row_class(const struct oa_labels *classes, const struct oa_rows *rows, size_t row); /* OA_IGNORED: none */
+/* Labels of a side that are none of the classes are counted in a notice or refused; all of them are refused. */
+enum oa_error oa_labels_check(const struct oa_labels *classes, const struct oa_rows *rows, bool refuse);
 enum oa_error oa_row_value(const struct oa_rows *rows, size_t row, double *out);
 
 #endif

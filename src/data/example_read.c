@@ -17,14 +17,9 @@ static const struct {
 
 oa_rows_reader *oa_rows_reader_of(const char *file)
 {
-    size_t length = strlen(file);
-    if (length > 3 && strcmp(file + length - 3, ".gz") == 0)
-        length -= 3;
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        size_t n = strlen(forms[i].end);
-        if (length >= n && strncmp(file + length - n, forms[i].end, n) == 0)
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (oa_name_ends(file, forms[i].end))
             return forms[i].read;
-    }
     return NULL;
 }
 

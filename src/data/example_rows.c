@@ -164,22 +164,112 @@ static enum oa_error copy_row(const struct oa_rows *from, size_t row, struct oa_
     return oa_rows_end(to, from->place[row].file, from->place[row].line);
 }
 
-/* The first `chosen` of a random order of 0 … count - 1, marked. */
-static enum oa_error choose(oa_context *c, size_t count, size_t chosen, uint64_t seed, uint8_t **out)
+/* 0 … count - 1 in a random order, of which the first `known` are drawn. */
+static size_t *draw_order(oa_context *c, size_t count, size_t known, uint64_t seed)
 {
     struct oa_stream stream = oa_stream_named(seed, "split");
-    size_t *order = oa_alloc(c, count * sizeof *order);
-    uint8_t *mark = *out = oa_alloc(c, count + 1);
-    for (size_t i = 0; order && mark && i < count; i++)
+    size_t *order = oa_alloc(c, (count + 1) * sizeof *order);
+    for (size_t i = 0; order && i < count; i++)
         order[i] = i;
-    for (size_t i = 0; order && mark && i < chosen; i++) {
+    for (size_t i = 0; order && i < known; i++) {
         size_t k = i + (size_t)oa_random_below(stream, i, count - i), other = order[k];
         order[k] = order[i];
-        mark[other] = 1;
+        order[i] = other;
     }
-    oa_free(order);
-    return order && mark ? OA_OK : OA_NO_MEMORY;
+    return order;
 }
+
+/* The first `chosen` of a random order of 0 … count - 1, marked. */
+static enum oa_error choose_rows(oa_context *c, size_t count, size_t chosen, uint64_t seed, uint8_t *mark)
+{
+    size_t *order = draw_order(c, count, chosen, seed);
+    for (size_t i = 0; order && i < chosen; i++)
+        mark[order[i]] = 1;
+    oa_free(order);
+    return order ? OA_OK : OA_NO_MEMORY;
+}
+
+/* ---- by class */
+
+struct class_share {
+    size_t rows, held;
+    double missing; /* of its exact share of the held rows */
+};
+
+/* Of each class the whole part of its share; then one more where most is missing (of several the first class) until
+ * `wanted` are held, or no class has a row to spare. */
+static void share_out_classes(struct class_share *class, int32_t classes, double fraction, size_t wanted)
+{
+    for (int32_t i = 0; i < classes; i++) {
+        struct class_share *k = &class[i];
+        k->held = (size_t)fmin(floor((double)k->rows * fraction), (double)(k->rows - 1));
+        k->missing = (double)k->rows * fraction - (double)k->held;
+        wanted -= k->held < wanted ? k->held : wanted;
+    }
+    for (bool more = true; more && wanted; wanted--) {
+        struct class_share *most = NULL;
+        for (int32_t i = 0; i < classes; i++)
+            if (class[i].held + 1 < class[i].rows && (!most || class[i].missing > most->missing))
+                most = &class[i];
+        more = most != NULL;
+        if (!most)
+            break;
+        most->held++;
+        most->missing--;
+    }
+}
+
+static void tell_unheld(const struct oa_rows *rows, const struct oa_words *labels, const struct class_share *class)
+{
+    enum { SHOWN = 10, LONGEST = 60 };
+    struct oa_text names;
+    int32_t none = 0;
+    oa_text_init(&names, rows->context);
+    for (int32_t i = 0; i < labels->count; i++)
+        if (!class[i].held && none++ < SHOWN)
+            oa_text_printf(&names, "%s\"%.*s\"", none > 1 ? ", " : "", LONGEST, oa_words_at(labels, i, NULL));
+    if (none)
+        oa_log(rows->context, 0,
+               "%s: %d of %d classes have too few examples for one to be held out for validation; all of theirs are "
+               "trained on: %s%s",
+               rows->file[0], (int)none, (int)labels->count, names.s ? names.s : "", none > SHOWN ? " …" : "");
+    oa_text_free(&names);
+}
+
+/* As many rows as without classes, of each class its share: rows in the random order, until the class has its own. */
+static enum oa_error choose_by_class(const struct oa_rows *rows, double fraction, size_t wanted, uint64_t seed,
+                                     uint8_t *mark)
+{
+    struct oa_words labels;
+    oa_words_init(&labels, rows->context);
+    size_t *order = draw_order(rows->context, rows->count, rows->count, seed);
+    int32_t *of = oa_alloc(rows->context, (rows->count + 1) * sizeof *of);
+    struct class_share *class = oa_alloc(rows->context, (rows->count + 1) * sizeof *class);
+    bool good = order && of && class;
+    for (size_t i = 0; good && i < rows->count; i++) {
+        size_t n;
+        const char *label = oa_rows_cell(rows, i, 0, &n);
+        good = (of[i] = oa_words_add(&labels, label, n)) >= 0;
+        if (good)
+            class[of[i]].rows++;
+    }
+    if (good) {
+        share_out_classes(class, labels.count, fraction, wanted);
+        tell_unheld(rows, &labels, class);
+    }
+    for (size_t i = 0; good && i < rows->count; i++) {
+        struct class_share *k = &class[of[order[i]]];
+        mark[order[i]] = k->held > 0;
+        k->held -= k->held > 0;
+    }
+    oa_words_free(&labels);
+    oa_free(order);
+    oa_free(of);
+    oa_free(class);
+    return good ? OA_OK : OA_NO_MEMORY;
+}
+
+/* ---- dividing */
 
 /* Rows of one line, such as the turns of a dialogue, are not told apart: group[i] is that of row i, from 0. */
 static size_t group_rows(const struct oa_rows *rows, size_t *group)
@@ -214,16 +304,17 @@ static void take_place(struct oa_rows *rows, struct oa_rows *rest)
     *rows = *rest;
 }
 
-enum oa_error oa_rows_divide(const struct oa_rows *rows, double fraction, uint64_t seed, struct oa_rows *rest,
-                             struct oa_rows *held)
+enum oa_error oa_rows_divide(const struct oa_rows *rows, double fraction, uint64_t seed, bool by_class,
+                             struct oa_rows *rest, struct oa_rows *held)
 {
-    uint8_t *mark = NULL;
     size_t *group = oa_alloc(rows->context, (rows->count + 1) * sizeof *group);
-    if (!group)
-        return OA_NO_MEMORY;
-    size_t groups = group_rows(rows, group), kept = (size_t)floor((double)groups * (1 - fraction));
+    uint8_t *mark = oa_alloc(rows->context, rows->count + 1);
+    size_t groups = group && mark ? group_rows(rows, group) : 0, kept = (size_t)floor((double)groups * (1 - fraction));
     held->pictures = rest->pictures = rows->pictures;
-    enum oa_error error = choose(rows->context, groups, groups - kept, seed, &mark);
+    enum oa_error error = !group || !mark ? OA_NO_MEMORY
+                          : by_class && groups == rows->count
+                              ? choose_by_class(rows, fraction, groups - kept, seed, mark)
+                              : choose_rows(rows->context, groups, groups - kept, seed, mark);
     if (error == OA_OK)
         error = divide(rows, group, mark, rest, held);
     oa_free(mark);
@@ -231,11 +322,13 @@ enum oa_error oa_rows_divide(const struct oa_rows *rows, double fraction, uint64
     return error;
 }
 
-enum oa_error oa_rows_hold_out(struct oa_rows *rows, double fraction, uint64_t seed, struct oa_rows *held)
+enum oa_error oa_rows_hold_out(struct oa_rows *rows, double fraction, uint64_t seed, bool by_class,
+                               struct oa_rows *held)
 {
     struct oa_rows rest;
     oa_rows_init(&rest, rows->context, rows->name, rows->answer);
-    enum oa_error error = oa_rows_divide(rows, fraction, seed, &rest, held);
+    held->drawn = true;
+    enum oa_error error = oa_rows_divide(rows, fraction, seed, by_class, &rest, held);
     if (error == OA_OK)
         take_place(rows, &rest);
     else

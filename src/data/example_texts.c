@@ -84,7 +84,8 @@ static enum oa_error check_request(oa_context *c, const struct oa_example_reques
 
 static enum oa_error hold_out(const struct oa_example_request *r, struct oa_example_texts *t)
 {
-    OA_TRY(oa_rows_hold_out(&t->train, r->valid_fraction, r->split_seed, &t->valid));
+    OA_TRY(oa_rows_hold_out(&t->train, r->valid_fraction, r->split_seed, r->stratify && r->answer == OA_ANSWER_CLASS,
+                            &t->valid));
     if (t->train.count)
         return OA_OK;
     return oa_fail(t->train.context, OA_ARGUMENT,
@@ -107,13 +108,14 @@ static enum oa_error read_sides(const struct oa_example_request *r, struct oa_ex
 
 /* ---- labels ---------------------------------------------------------------------------------------------------- */
 
-static enum oa_error check_labels(const struct oa_example_texts *t, const struct oa_rows *rows)
+static enum oa_error check_labels(const struct oa_example_texts *t, const struct oa_rows *rows,
+                                  const struct oa_example_request *r)
 {
-    int32_t label;
     double value;
+    if (rows->answer == OA_ANSWER_CLASS)
+        return oa_labels_check(&t->classes, rows, r->refuse_unknown);
     for (size_t i = 0; i < rows->count; i++)
-        OA_TRY(rows->answer == OA_ANSWER_CLASS ? oa_row_class(&t->classes, rows, i, &label)
-                                               : oa_row_value(rows, i, &value));
+        OA_TRY(oa_row_value(rows, i, &value));
     return OA_OK;
 }
 
@@ -130,16 +132,16 @@ static enum oa_error check_kind(const struct oa_rows *train, const struct oa_row
                    rows->file[0], oa_rows_kind(rows));
 }
 
-static enum oa_error take_labels(oa_context *c, struct oa_example_texts *t)
+static enum oa_error take_labels(oa_context *c, const struct oa_example_request *r, struct oa_example_texts *t)
 {
     if (t->train.answer == OA_ANSWER_TEXT)
         return OA_OK;
     if (t->train.answer == OA_ANSWER_CLASS)
         OA_TRY(oa_labels_make(c, &t->train, &t->classes));
-    OA_TRY(check_labels(t, &t->train));
-    OA_TRY(check_labels(t, &t->valid));
+    OA_TRY(check_labels(t, &t->train, r));
+    OA_TRY(check_labels(t, &t->valid, r));
     OA_TRY(check_kind(&t->train, &t->valid));
-    OA_TRY(check_labels(t, &t->test));
+    OA_TRY(check_labels(t, &t->test, r));
     return check_kind(&t->train, &t->test);
 }
 
@@ -157,7 +159,7 @@ static enum oa_error open_texts(oa_context *c, const struct oa_example_request *
 {
     OA_TRY(check_request(c, r));
     OA_TRY(read_sides(r, t));
-    OA_TRY(take_labels(c, t));
+    OA_TRY(take_labels(c, r, t));
     oa_rows_seal(&t->train);
     OA_TRY(compare_side(&t->train, &t->valid, &t->valid_overlap));
     return compare_side(&t->train, &t->test, &t->test_overlap);
@@ -228,7 +230,7 @@ static enum oa_error open_measured(oa_context *c, const struct oa_example_reques
     OA_TRY(read_measured(c, r, t));
     OA_TRY(oa_labels_copy(c, classes->name, classes->count, &t->classes));
     if (r->answer != OA_ANSWER_TEXT)
-        OA_TRY(check_labels(t, side));
+        OA_TRY(check_labels(t, side, r));
     if (!t->train.count && is_given(r->train))
         OA_TRY(read_compared(c, r, &t->train));
     return compare_side(&t->train, side, test ? &t->test_overlap : &t->valid_overlap);
@@ -248,7 +250,7 @@ enum oa_error oa_example_texts_hold_out(const struct oa_example_texts *whole, do
 {
     oa_context *c = whole->train.context;
     init_sides(c, whole->train.answer, whole->train.dialogues, "held-out", out);
-    enum oa_error e = oa_rows_divide(&whole->train, fraction, seed, &out->train, &out->valid);
+    enum oa_error e = oa_rows_divide(&whole->train, fraction, seed, false, &out->train, &out->valid);
     if (e == OA_OK)
         e = oa_labels_copy(c, whole->classes.name, whole->classes.count, &out->classes);
     oa_rows_seal(&out->train);

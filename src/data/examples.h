@@ -38,6 +38,7 @@ struct oa_rows {
     enum oa_answer answer;
     bool pictures;  /* each text is a picture: a byte a pixel */
     bool dialogues; /* files that are no tables are dialogues */
+    bool drawn;     /* validation rows that were drawn from the training files */
     bool whole;     /* rows with an empty text are kept: a score is of all of a test set */
     size_t count;
     struct oa_text pool; /* the cells end to end */
@@ -86,7 +87,9 @@ struct oa_example_request {
     double valid_fraction; /* without valid: so much of the training rows, drawn with split_seed; those of a line
                             * stay together */
     uint64_t split_seed;
-    bool dialogues; /* of OA_ANSWER_TEXT: files that are no tables are dialogues, one a line */
+    bool stratify;       /* of OA_ANSWER_CLASS: of every class the same share, and never all of its rows */
+    bool refuse_unknown; /* labels that no training example has; else such a row has no class, which is told */
+    bool dialogues;      /* of OA_ANSWER_TEXT: files that are no tables are dialogues, one a line */
 };
 
 /* Rows of a side that are in the training side as well. */
@@ -100,8 +103,8 @@ struct oa_example_texts {
     struct oa_labels classes; /* of OA_ANSWER_CLASS */
     struct oa_overlap valid_overlap, test_overlap;
 };
-/* Reads, holds out and compares. What a file cannot be is refused with file and line, a class of the other sides that
- * is not one of the training side with its place as well, and a number that is not finite. */
+/* Reads, holds out and compares. What a file cannot be is refused with file and line, a number that is not finite,
+ * and sides whose labels are all unknown to the training side. */
 enum oa_error oa_example_texts_open(oa_context *c, const struct oa_example_request *request,
                                     struct oa_example_texts *out);
 /* For a model that is there, whose classes are given (of OA_ANSWER_CLASS): its test rows, or where no file of them is
@@ -118,6 +121,9 @@ void oa_example_texts_close(struct oa_example_texts *texts);
  * training rows, char collects the characters of all sides. Pictures need "byte" or "patch:P". */
 enum oa_error oa_example_texts_tokenizer(oa_context *c, const struct oa_example_texts *texts, const char *spec,
                                          struct oa_tokenizer **out);
+
+/* Of a file whose lines are to be texts or labels, by its name and its first lines: refuses tables and JSON objects. */
+enum oa_error oa_check_lines(oa_context *c, const char *name, const char *text, size_t length);
 
 /* ---- rows of ids --------------------------------------------------------------------------------------------- */
 
@@ -146,7 +152,7 @@ struct oa_examples {
     struct oa_id_lists source, target; /* target: of OA_ANSWER_TEXT */
     size_t patch;                      /* pixels of a token; 0: none are patches */
     int32_t *split;                    /* [count] ids of a source before its second text; NULL: there are no pairs */
-    int32_t *label;                    /* [count] of OA_ANSWER_CLASS */
+    int32_t *label;                    /* [count] of OA_ANSWER_CLASS; OA_IGNORED: no training example has its label */
     double *value;                     /* [count] of OA_ANSWER_NUMBER */
 };
 /* Adds the special tokens to the tokenizer where they are not in it. A pair that is too long loses the end of its

@@ -14,6 +14,7 @@ struct oa_given_files {
     char *left;       /* of it; NULL: no more files */
     const char *file; /* that is open */
     bool first;       /* nothing was given of it before */
+    bool whole;       /* a line is a text */
     struct oa_reader *reader;
     struct oa_text text; /* of the line that is not whole yet */
     const char *piece;
@@ -59,6 +60,7 @@ enum oa_error oa_given_files_open(oa_context *c, const char *files, bool whole, 
     if (!g)
         return OA_NO_MEMORY;
     g->context = c;
+    g->whole = whole;
     oa_text_init(&g->text, c);
     oa_rows_init(&g->rows, c, "given", OA_ANSWER_CLASS);
     g->left = g->list = oa_copy_text(c, files);
@@ -86,6 +88,26 @@ void oa_given_files_close(struct oa_given_files *g)
 
 /* ---- a file ---------------------------------------------------------------------------------------------------- */
 
+/* What the first piece shows, up to its last line end. Standard input has no name that could be wrong. */
+static enum oa_error check_first_lines(struct oa_given_files *g)
+{
+    OA_TRY(oa_reader_next(g->reader, &g->piece, &g->length));
+    size_t n = g->length;
+    while (n && g->piece[n - 1] != '\n')
+        n--;
+    const struct oa_appearance l = oa_appearance_of(g->context, g->piece, n ? n : g->length);
+    if (l.objects)
+        return oa_refuse_appearance(
+            g->context, g->file, "its lines are JSON objects",
+            "write the texts into a file, one a line; if the objects are the texts, give them on "
+            "standard input");
+    if (g->whole && l.columns)
+        return oa_refuse_appearance(g->context, g->file, "its lines are a table, with as many tabs in each",
+                                    "say with --columns which one the text is; if the tabs are part of the texts, give "
+                                    "them on standard input");
+    return OA_OK;
+}
+
 static enum oa_error open_file(struct oa_given_files *g)
 {
     char *name;
@@ -97,8 +119,10 @@ static enum oa_error open_file(struct oa_given_files *g)
     if (!*name)
         return oa_fail(g->context, OA_ARGUMENT,
                        "the list of files has an empty name in it (two commas, or one too many)");
-    return oa_holds_pictures(name) ? oa_read_pictures(&g->rows, name, NULL)
-                                   : oa_reader_open(g->context, name, &g->reader);
+    if (oa_holds_pictures(name))
+        return oa_read_pictures(&g->rows, name, NULL);
+    OA_TRY(oa_reader_open(g->context, name, &g->reader));
+    return check_first_lines(g);
 }
 
 static bool next_picture(struct oa_given_files *g, const char **s, size_t *n)
@@ -165,8 +189,7 @@ double oa_given_bytes(oa_context *c, const char *files)
     char *list = oa_copy_text(c, files);
     for (char *name, *left = list; left && all >= 0;) {
         left = oa_cut_name(left, &name);
-        size_t n = strlen(name);
-        bool plain = stat(name, &about) == 0 && S_ISREG(about.st_mode) && (n < 3 || strcmp(name + n - 3, ".gz") != 0);
+        bool plain = stat(name, &about) == 0 && S_ISREG(about.st_mode) && !oa_name_ends(name, ".gz");
         all = plain ? all + (double)about.st_size : -1;
     }
     oa_free(list);

@@ -2,7 +2,7 @@
  *
  * Files of lines. Nothing is dropped in silence: what is no text, no line or no number is refused with its place.
  */
-#include "data/data.h"
+#include "data/examples.h"
 #include "metrics/metrics_parts.h"
 
 #include <math.h>
@@ -56,6 +56,7 @@ enum oa_error oa_lines_read(oa_context *c, const char *path, struct oa_lines *ou
     size_t length;
     *out = (struct oa_lines){ .name = path };
     OA_TRY(oa_file_read(c, path, &out->data, &length));
+    OA_TRY(oa_check_lines(c, path, out->data, length));
     out->count = count_lines(out->data, length);
     if (out->count == 0)
         return oa_fail(c, OA_FORMAT, "%s is empty: there is no line to score", path);
@@ -81,7 +82,8 @@ enum oa_error oa_lines_respell(oa_context *c, struct oa_lines *lines)
         at += line->length;
     }
     if (respelled)
-        oa_log(c, 0, "%s: %ld label%s a whole number that is written otherwise; the class is the number (line %ld: %.*s)",
+        oa_log(c, 0,
+               "%s: %ld label%s a whole number that is written otherwise; the class is the number (line %ld: %.*s)",
                lines->name, respelled, respelled == 1 ? " is" : "s are", first + 1, (int)lines->line[first].length,
                lines->line[first].s);
     return OA_OK;

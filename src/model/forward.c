@@ -97,7 +97,7 @@ static enum oa_error check_lengths(oa_context *c, const char *what, const int32_
 static enum oa_error check_labels(const struct oa_model *m, const struct oa_batch *b)
 {
     for (long i = 0; m->form.output == OA_OUTPUT_CLASSES && b->label && i < b->rows; i++)
-        if (b->label[i] < 0 || b->label[i] >= m->form.classes)
+        if (b->label[i] < OA_IGNORED || b->label[i] >= m->form.classes)
             return oa_fail(m->context, OA_SHAPE, "row %ld of a batch has the class %ld, and the model knows 0 to %ld",
                            i + 1, (long)b->label[i], m->form.classes - 1);
     return OA_OK;

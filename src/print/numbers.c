@@ -41,10 +41,10 @@ char *oa_number(char *out, double x, int digits)
     return print(out, "%.*f", decimals(x, digits), x);
 }
 
-/* Beyond a dozen digits the decimals say nothing, and hundreds of them would fit no cell. */
+/* Of a number of more than nine digits the decimals say nothing, and hundreds of digits would fit no cell. */
 static char *fixed(char *out, double x, int decimals_shown)
 {
-    return print(out, fabs(x) < 1e9 ? "%.*f" : "%.*g", decimals_shown, x);
+    return fabs(x) < 1e9 ? print(out, "%.*f", decimals_shown, x) : print(out, "%s", oa_real_rounded(x, 9).s);
 }
 
 char *oa_number_fixed(char *out, double x, int decimals_shown)

@@ -126,7 +126,7 @@ static void add_facts(const struct oa_contest *k, const struct oa_summary *s, st
     add_fact(plain.s ? plain.s : "", s->seeds == 1 ? "attentions × seed" : "attentions × seeds", out);
     add_fact(oa_number_si(number, first_finite(s, offsetof(struct oa_standing, steps))), "training steps", out);
     add_fact(oa_number_si(number, first_finite(s, offsetof(struct oa_standing, tokens))), "training tokens", out);
-    add_fact(oa_number_si(number, oa_validation_used(k)), "validation tokens", out);
+    add_fact(oa_number_si(number, oa_validation_used(k)), oa_validation_unit(k), out);
     add_fact(oa_number_seconds(number, first_finite(s, offsetof(struct oa_standing, seconds))), "training time a run",
              out);
     oa_text_printf(out, "</ul>\n");

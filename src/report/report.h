@@ -160,6 +160,7 @@ char *oa_conclusion(oa_context *c, const struct oa_contest *k, const struct oa_s
 /* ---- what was validated (validation.c) ----------------------------------------------------------------------- */
 
 double oa_validation_used(const struct oa_contest *k); /* tokens that the final losses are means over; NaN: no losses */
+const char *oa_validation_unit(const struct oa_contest *k); /* "validation tokens", "validation examples" */
 /* "all 111539 tokens of the validation text that have one before them", "20000 of the 111539 tokens …". */
 void oa_validation_text(const struct oa_contest *k, double used, struct oa_text *out);
 /* " The same with every seed: …" of a source of chance that was held (held_chance.c), and which runs of another contest

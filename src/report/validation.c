@@ -3,6 +3,7 @@
 #include "report/report.h"
 
 #include <math.h>
+#include <string.h>
 
 double oa_validation_used(const struct oa_contest *k)
 {
@@ -13,13 +14,25 @@ double oa_validation_used(const struct oa_contest *k)
     return NAN;
 }
 
+/* Classes and numbers are one an example. */
+static bool tokens_are_predicted(const struct oa_contest *k)
+{
+    return !k->measures || strstr(k->measures[0].unit, "token") != NULL;
+}
+
+const char *oa_validation_unit(const struct oa_contest *k)
+{
+    return tokens_are_predicted(k) ? "validation tokens" : "validation examples";
+}
+
 void oa_validation_text(const struct oa_contest *k, double used, struct oa_text *out)
 {
     double all = k->examples ? k->valid_tokens : k->valid_tokens - 1;
+    const char *of = tokens_are_predicted(k) ? "targets of the validation examples" : "validation examples";
     if (k->examples && used >= all)
-        oa_text_printf(out, "all %.0f targets of the validation examples", all);
+        oa_text_printf(out, "all %.0f %s", all, of);
     else if (k->examples && isfinite(used))
-        oa_text_printf(out, "%.0f of the %.0f targets of the validation examples", used, all);
+        oa_text_printf(out, "%.0f of the %.0f %s", used, all, of);
     else if (used >= all)
         oa_text_printf(out, "all %.0f tokens of the validation text but its first", all);
     else if (isfinite(used) && isfinite(all))

@@ -13,6 +13,14 @@ static struct oa_line name_of(const struct oa_labels *classes, long i)
     return (struct oa_line){ classes->name[i], strlen(classes->name[i]) };
 }
 
+/* What is right, also where no training example has that label. */
+static struct oa_line label_of(const struct oa_judging *j, uint32_t example)
+{
+    struct oa_line out;
+    out.s = oa_rows_cell(oa_workload_examples(j->workload, j->side)->rows, example, 0, &out.length);
+    return out;
+}
+
 /* ---- parts and examples ---- */
 
 /* What was found and what is right, a label each, in the order of the outputs. */
@@ -94,7 +102,7 @@ static enum oa_error score(struct subject *s, double scores[OA_MEASURES])
     bool defined;
     for (long i = 0; i < s->o->rows; i++) {
         s->found[i] = name_of(classes, oa_likeliest(s->o->out + i * s->o->width, s->o->width));
-        s->right[i] = name_of(classes, s->o->label[i]);
+        s->right[i] = label_of(s->j, s->o->row[i]);
     }
     enum oa_error e = oa_classes_count(c, s->found, s->right, s->o->rows, &k);
     if (e == OA_OK)

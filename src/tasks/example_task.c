@@ -75,7 +75,9 @@ static struct oa_example_request request_of(const struct oa_options *o, const st
                                         .answer = task->answer,
                                         .dialogues = task->dialogues,
                                         .valid_fraction = o->data_valid_fraction,
-                                        .split_seed = oa_chance_seed(o, OA_CHANCE_SPLIT) };
+                                        .split_seed = oa_chance_seed(o, OA_CHANCE_SPLIT),
+                                        .stratify = o->data_stratify,
+                                        .refuse_unknown = o->data_unknown_labels == OA_UNKNOWN_REFUSED };
 }
 
 struct oa_example_layout oa_example_layout_of(const struct oa_options *o, const struct oa_task *task)

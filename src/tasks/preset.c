@@ -38,6 +38,9 @@ enum oa_error oa_task_preset(oa_context *c, const struct oa_given *g, struct oa_
     for (const struct oa_preset *p = task ? task->preset : NULL; p && p->key; p++)
         if (holding(p, g))
             OA_TRY(oa_options_set(c, o, p->key, p->value));
+    bool by_steps = o->train_seconds <= 0 && !*o->train_pace;
+    if (by_steps && !given(g, "train.warmup") && o->train_steps < 10 * o->train_warmup)
+        o->train_warmup = o->train_steps / 10;
     return OA_OK;
 }
 

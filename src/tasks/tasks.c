@@ -105,11 +105,28 @@ static enum oa_error name_tokenizer(oa_context *c, const struct oa_start *start,
     return OA_OK;
 }
 
+static bool names_data(const struct oa_options *o)
+{
+    return o->data_train[strspn(o->data_train, " ")] != 0;
+}
+
+enum oa_error oa_check_training_data(oa_context *c, const struct oa_options *o)
+{
+    const struct oa_task *task = oa_task_find(o->data_task);
+    if (names_data(o) || !task)
+        return OA_OK;
+    return oa_fail(c, OA_ARGUMENT, "data.train names no file to train on: give one, e.g. --data.train %s (task %s)",
+                   task->layout ? "examples.tsv" : "text.txt", task->name);
+}
+
 /* The options that the data are read with. */
 static enum oa_error reading_options(oa_context *c, const struct oa_options *o, struct oa_options *out)
 {
     struct oa_start start;
     *out = *o;
+    const struct oa_task *task = oa_task_find(o->data_task);
+    if (!names_data(o) && task && !task->layout) /* of what is planned or timed, not trained: oa_check_training_data */
+        snprintf(out->data_train, sizeof out->data_train, "%s", OA_SAMPLE_TEXT);
     if (!o->train_init[0])
         return OA_OK;
     OA_TRY(oa_start_find(c, o->train_init, &start));

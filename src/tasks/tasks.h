@@ -119,6 +119,8 @@ struct oa_workload {
 };
 /* By data.task; a name that does not exist is refused with those that do. With train.init the tokenizer is that of the
  * run it names, and another one is refused. */
+/* What is trained names its data. Plans and timings of language models are made with the sample text otherwise. */
+enum oa_error oa_check_training_data(oa_context *c, const struct oa_options *o);
 enum oa_error oa_workload_open(oa_context *c, const struct oa_options *o, struct oa_workload *out);
 /* The same data with the run that train.init names now: its tokenizer must be the same, and w->start becomes that of
  * its model. Without train.init nothing. */

@@ -23,12 +23,6 @@ struct id_file {
     size_t width;         /* bytes of an id */
 };
 
-static bool ends_in_bin(const char *name)
-{
-    size_t n = strlen(name);
-    return n > 4 && strcmp(name + n - 4, ".bin") == 0;
-}
-
 enum oa_error oa_id_files_are(oa_context *c, const char *files, bool *are)
 {
     int of_ids = 0, all = 0;
@@ -37,7 +31,7 @@ enum oa_error oa_id_files_are(oa_context *c, const char *files, bool *are)
         return OA_NO_MEMORY;
     for (char *rest = list; rest; all++) {
         rest = oa_cut_name(rest, &name);
-        of_ids += ends_in_bin(name);
+        of_ids += oa_name_ends(name, ".bin");
     }
     oa_free(list);
     *are = of_ids == all;
@@ -96,6 +90,9 @@ static enum oa_error read_header(struct id_file *f)
 static enum oa_error open_file(struct id_file *f)
 {
     int fd;
+    if (oa_name_ends(f->path, ".gz"))
+        return oa_fail(f->context, OA_UNSUPPORTED, "%s: token ids are read as they are: unpack the file (gunzip)",
+                       f->path);
     OA_TRY(oa_input_open(f->context, f->path, OA_CORPUS_REMEDY, &fd));
     f->file = fdopen(fd, "rb");
     if (!f->file) {

@@ -7,7 +7,6 @@
 
 #include <unistd.h>
 
-#define SAMPLE "data/tinyshakespeare.txt"
 #define INSTALLED "tinyshakespeare.txt"
 
 /* "…/bin/orthant" → "…/share/orthant/tinyshakespeare.txt" */
@@ -28,7 +27,7 @@ static bool beside_program(char out[OA_SAMPLE_PATH])
 
 const char *oa_sample_text(const char *name, char out[OA_SAMPLE_PATH])
 {
-    if (strcmp(name, SAMPLE) != 0 || oa_file_exists(name))
+    if (strcmp(name, OA_SAMPLE_TEXT) != 0 || oa_file_exists(name))
         return name;
     if (beside_program(out))
         return out;

@@ -32,6 +32,7 @@ enum oa_error oa_reader_feed(struct oa_reader *r, oa_feed *feed, void *argument)
 
 /* Where a text is to be read: the name itself, but for the sample text (the default of data.train), which is looked for
  * where it was installed when it is not below the working folder. */
+#define OA_SAMPLE_TEXT "data/tinyshakespeare.txt"
 enum { OA_SAMPLE_PATH = 8192 };
 const char *oa_sample_text(const char *name, char out[OA_SAMPLE_PATH]);
 /* The end of the sentence about a text or token ids that cannot be read. */

@@ -17,6 +17,7 @@ struct oa_reader {
     char *files;      /* the list, cut at its commas */
     const char *next; /* the file to open next, NULL after the last one */
     const char *open; /* the file that is open */
+    bool raw;         /* it is no text, by its name: pictures */
     uint64_t limit;   /* bytes that it may give */
     gzFile file;
     char *buffer; /* NULL for text from memory */
@@ -107,6 +108,7 @@ static enum oa_error open_next(struct oa_reader *r)
     }
     gzbuffer(r->file, 1 << 17);
     r->open = name;
+    r->raw = oa_name_ends(name, ".bin");
     r->limit = oa_read_limit(name);
     return OA_OK;
 }
@@ -132,6 +134,9 @@ static enum oa_error read_piece(struct oa_reader *r, size_t *length)
     if (n < 0 || (code != Z_OK && code != Z_STREAM_END))
         return read_failed(r);
     *length = (size_t)n;
+    const char *format = gztell(r->file) == n && !r->raw ? oa_binary_format(r->buffer, (size_t)n) : NULL;
+    if (format)
+        return oa_fail(r->context, OA_FORMAT, "%s is no text: it is %s", r->open, format);
     if ((uint64_t)gztell(r->file) > r->limit)
         return oa_fail_endless(r->context, r->open, r->limit);
     if (n == 0) {

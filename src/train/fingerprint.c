@@ -5,11 +5,11 @@
 
 /* Options that decide no number of a run; "*" at the end: all that begin so. What data.* names is compared by its
  * content; compare.* says which runs there are, and what it makes of their options is in these. */
-static const char *const free_options[] = { "data.train",        "data.valid",        "data.valid_fraction",
-                                            "data.test",         "data.columns",      "data.long",
-                                            "data.split_seed",   "data.tokenizer",    "generate.*",
-                                            "cluster.*",         "compare.*",         "train.checkpoint*",
-                                            "train.save_frozen", "train.tensorboard", "train.init" };
+static const char *const free_options[] = {
+    "data.train",      "data.valid",        "data.valid_fraction", "data.test",         "data.columns", "data.long",
+    "data.split_seed", "data.stratify",     "data.unknown_labels", "data.tokenizer",    "generate.*",   "cluster.*",
+    "compare.*",       "train.checkpoint*", "train.save_frozen",   "train.tensorboard", "train.init"
+};
 
 bool oa_fingerprint_has(const char *key)
 {

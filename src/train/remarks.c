@@ -88,9 +88,8 @@ void oa_remarks(oa_context *c, const struct oa_options *o)
         if (rows[i].idle(o) && changed(c, o, rows[i].key))
             oa_log(c, 0, "%s does nothing here: %s", rows[i].key, rows[i].because);
     if (!by_clock(o) && o->train_steps > 0 && o->train_warmup > o->train_steps)
-        oa_log(
-            c, 0,
-            "train.warmup is %ld and train.steps %ld: the learning rate ends at %s and never reaches train.lr, %s",
-            o->train_warmup, o->train_steps, oa_real_rounded(oa_learning_rate(o, o->train_steps), 3).s,
-            oa_real_text(o->train_lr).s);
+        oa_log(c, 0,
+               "train.warmup is %ld and train.steps %ld: the learning rate ends at %s and never reaches train.lr, %s",
+               o->train_warmup, o->train_steps, oa_real_rounded(oa_learning_rate(o, o->train_steps), 3).s,
+               oa_real_text(o->train_lr).s);
 }

@@ -14,6 +14,8 @@ static bool may_change(const struct oa_option_row *row)
                                            "data.valid",
                                            "data.test",
                                            "data.columns",
+                                           "data.stratify",
+                                           "data.unknown_labels",
                                            "train.init",
                                            "train.steps",
                                            "train.patience",

@@ -41,8 +41,14 @@ awk -F'\t' 'FILENAME == "labels" { l[FNR] = $0; next } FILENAME == "right" { r[F
 
 # Unknown labels, a configuration that was changed, another form of data.
 { head -n 3 test.tsv; printf 'perhaps\ta house\n'; } >odd.tsv
+expect 0 eval c --data odd.tsv
+says err 'test examples: 1 of 4 have a label that no training example has ("perhaps" (1); the first is odd.tsv, line 4)'
+sed 's/"unknown_labels": "wrong"/"unknown_labels": "refuse"/' c/config.json >changed
+cp c/config.json kept
+cp changed c/config.json
 expect 1 eval c --data odd.tsv
 says err 'odd.tsv, line 4: the label "perhaps" is none of the labels of the training examples, which are "likes it", "no", "éh"'
+cp kept c/config.json
 sed 's/"no", /"on", /' c/config.json >changed
 cp c/config.json kept
 cp changed c/config.json

@@ -41,7 +41,7 @@ says err 'nowhere holds no contest'
 [ ! -e nowhere ] || fail "--resume of nothing made a folder"
 expect 0 compare $options --attention softmax --resume --out start
 ! grep -q 'takes no options' err || fail "options that were given are said not to have been"
-expect 1 compare --resume --out start
+expect 2 compare --resume --out start
 says err '^orthant: --resume takes no options from the contest.s folder'
 expect 2 compare $options --attention softmax --model.attention linear --out other
 says err 'model.attention'

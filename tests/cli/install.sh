@@ -23,7 +23,7 @@ diff shown declared || fail "the symbols of the shared library are not those of 
 readelf -d "$library/liborthant.so" | grep -q 'SONAME.*liborthant.so.[0-9]*\]' || fail "no SONAME"
 
 # The sample text is found without the checkout, and when it is gone the sentence says what to give.
-small="--model.layers 1 --model.width 16 --train.steps 1 --train.warmup 0 --train.eval_tokens 500 --quiet"
+small="--data.train data/tinyshakespeare.txt --model.layers 1 --model.width 16 --train.steps 1 --train.warmup 0 --train.eval_tokens 500 --quiet"
 moved=$(pwd)/moved
 mv p "$moved"
 "$moved/bin/orthant" train $small --out sample >out 2>err || fail "training on the installed sample text"

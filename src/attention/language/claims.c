@@ -71,7 +71,8 @@ void oa_spec_dropout_notes(const struct oa_spec *s, double dropout, struct oa_te
 {
     char sentence[160];
     snprintf(sentence, sizeof sentence,
-             " has no attention weights to drop: model.attention_dropout = %s does nothing there.", oa_real_text(dropout).s);
+             " has no attention weights to drop: model.attention_dropout = %s does nothing there.",
+             oa_real_text(dropout).s);
     if (dropout > 0)
         add_notes(s, without_weights, sentence, out);
 }

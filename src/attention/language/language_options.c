@@ -222,8 +222,8 @@ static enum oa_error set_number(const struct oa_reader *r, const struct oa_argum
         return oa_refuse(r, at, "%s is \"%s\"; %s from %s to %s is expected.", a->key, text,
                          whole ? "an integer" : "a number", oa_real_text(a->low).s, oa_real_text(a->high).s);
     if (v->number < a->low || v->number > a->high)
-        return oa_refuse(r, at, "%s is %s; it must lie between %s and %s.", a->key, text,
-                         oa_real_text(a->low).s, oa_real_text(a->high).s);
+        return oa_refuse(r, at, "%s is %s; it must lie between %s and %s.", a->key, text, oa_real_text(a->low).s,
+                         oa_real_text(a->high).s);
     return OA_OK;
 }
 

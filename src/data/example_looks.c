@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the first lines of a file look like, whatever its name says. Refused is only what is plainly another format:
+ * ordinary text may have tabs, commas and braces.
+ */
+#include "data/example_parts.h"
+#include "data/json_line.h"
+
+#include <string.h>
+
+enum { LINES_LOOKED_AT = 20 };
+
+/* Of the lines that are not blank. */
+struct separators {
+    size_t least, most;
+    bool bare; /* none is between blank cells, at the beginning of a line or at its end */
+};
+
+static void count_separators(const char *line, size_t length, char mark, bool first, struct separators *s)
+{
+    size_t count = 0, cell = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < length; i++) {
+        quoted ^= mark != '\t' && line[i] == '"';
+        bool is = line[i] == mark && !quoted;
+        s->bare = s->bare && !(is && oa_is_blank(line + cell, i - cell));
+        cell = is ? i + 1 : cell;
+        count += is;
+    }
+    s->bare = s->bare && !oa_is_blank(line + cell, length - cell);
+    s->least = first || count < s->least ? count : s->least;
+    s->most = first || count > s->most ? count : s->most;
+}
+
+static bool are_cells(const struct oa_appearance *l, const struct separators *s)
+{
+    return l->lines > 1 && s->least > 0 && s->least == s->most;
+}
+
+static bool is_object(oa_context *c, const char *line, size_t length)
+{
+    struct oa_json_object object;
+    struct oa_json_fault fault;
+    oa_json_object_init(&object, c);
+    bool is = oa_json_object_cut(&object, line, length, &fault) && object.count > 0;
+    oa_json_object_free(&object);
+    return is;
+}
+
+static size_t cut_line(const char *s, const char *end, const char **next)
+{
+    const char *feed = memchr(s, '\n', (size_t)(end - s)), *stop = feed ? feed : end;
+    *next = feed ? feed + 1 : end;
+    return (size_t)(stop - s) - (stop > s && stop[-1] == '\r');
+}
+
+struct oa_appearance oa_appearance_of(oa_context *c, const char *text, size_t length)
+{
+    struct oa_appearance l = { .objects = true };
+    struct separators tab = { .bare = true }, comma = { .bare = true }, semicolon = { .bare = true };
+    const char *end = text + length, *next;
+    for (const char *s = text; s < end && l.lines < LINES_LOOKED_AT; s = next) {
+        size_t n = cut_line(s, end, &next);
+        if (oa_is_blank(s, n))
+            continue;
+        l.objects = l.objects && is_object(c, s, n);
+        count_separators(s, n, '\t', l.lines == 0, &tab);
+        count_separators(s, n, ',', l.lines == 0, &comma);
+        count_separators(s, n, ';', l.lines == 0, &semicolon);
+        l.lines++;
+    }
+    l.objects = l.objects && l.lines > 0;
+    l.columns = are_cells(&l, &tab) && tab.bare ? tab.least + 1 : 0;
+    l.any_tab = tab.most > 0;
+    l.commas = are_cells(&l, &comma);
+    l.semicolons = are_cells(&l, &semicolon);
+    return l;
+}
+
+enum oa_error oa_refuse_appearance(oa_context *c, const char *file, const char *what, const char *remedy)
+{
+    return oa_fail(c, OA_FORMAT, "%s: %s; %s", file, what, remedy);
+}
+
+#define OBJECTS "its lines are JSON objects"
+
+enum oa_error oa_check_appearance(oa_context *c, const struct oa_text_file *f, enum oa_read_as expected)
+{
+    const struct oa_appearance l = oa_appearance_of(c, f->at, (size_t)(f->end - f->at));
+    if (l.objects)
+        return oa_refuse_appearance(c, f->name, OBJECTS, "name it *.jsonl to have them read");
+    if (expected == OA_READ_AS_TSV && !l.any_tab && (l.commas || l.semicolons))
+        return oa_refuse_appearance(c, f->name,
+                                    l.commas ? "no line has a tab, and all have as many commas"
+                                             : "no line has a tab, and all have as many semicolons",
+                                    l.commas ? "a table with commas is named *.csv"
+                                             : "write it with tabs (*.tsv) or commas (*.csv)");
+    if (expected == OA_READ_AS_CSV && !l.commas && l.columns)
+        return oa_refuse_appearance(c, f->name, "its cells are between tabs, not commas",
+                                    "a table with tabs is named *.tsv");
+    if (expected == OA_READ_AS_CSV && !l.commas && l.semicolons)
+        return oa_refuse_appearance(c, f->name, "its cells are between semicolons, not commas",
+                                    "write it with commas (csvformat -d ';'), or with tabs as *.tsv");
+    return OA_OK;
+}
+
+enum oa_error oa_check_lines(oa_context *c, const char *name, const char *text, size_t length)
+{
+    oa_rows_reader *form = oa_rows_reader_of(name);
+    const char *format = oa_binary_format(text, length);
+    const struct oa_appearance l = oa_appearance_of(c, text, length);
+    if (format)
+        return oa_fail(c, OA_FORMAT, "%s is no text: it is %s", name, format);
+    if (form == oa_read_jsonl && l.objects)
+        return oa_refuse_appearance(c, name, OBJECTS, "write what is to be read into a file, one a line (jq -r .KEY)");
+    if ((form == oa_read_tsv && l.columns) || (form == oa_read_csv && l.commas))
+        return oa_refuse_appearance(c, name, "it is a table, and its lines are read whole",
+                                    "write the column into a file, one a line (cut -f N)");
+    return OA_OK;
+}
+
+/* Either side alone may have tabs or be an object in every line: both together are two tables. */
+enum oa_error oa_check_appearances(oa_context *c, const struct oa_text_file *a, const struct oa_text_file *b)
+{
+    const struct oa_appearance x = oa_appearance_of(c, a->at, (size_t)(a->end - a->at)),
+                               y = oa_appearance_of(c, b->at, (size_t)(b->end - b->at));
+    char what[64];
+    if (x.objects && y.objects)
+        return oa_refuse_appearance(
+            c, a->name, OBJECTS ", and those of its partner are too",
+            "name files of pairs *.jsonl; if the objects are the texts, put them into one *.tsv");
+    snprintf(what, sizeof what, "its lines, and those of its partner, have %zu columns", x.columns);
+    if (x.columns && x.columns == y.columns)
+        return oa_refuse_appearance(
+            c, a->name, what, "name tables *.tsv; in parallel texts write blanks instead of the tabs (tr '\\t' ' ')");
+    return OA_OK;
+}
