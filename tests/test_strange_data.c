@@ -311,6 +311,23 @@ static void classes_keep_their_shares(void **state)
     assert_int_equal(others, 39);
 }
 
+/* As many as without classes are held out, and still every class is trained on. */
+static void nine_tenths_leave_every_class_a_row(void **state)
+{
+    (void)state;
+    struct oa_example_texts t;
+    struct oa_example_request r = {
+        .train = "s.tsv", .answer = OA_ANSWER_CLASS, .valid_fraction = 0.9, .stratify = true
+    };
+    int trained[CLASSES];
+    assert_int_equal(oa_example_texts_open(context, &r, &t), OA_OK);
+    assert_int_equal(t.valid.count, 89);
+    count_classes(&t.train, trained);
+    for (int k = 0; k < CLASSES; k++)
+        assert_true(trained[k] > 0);
+    oa_example_texts_close(&t);
+}
+
 /* Of 4 rows of a class 2 are held out, of another 4 too: all 6 · 6 choices are as likely. */
 static void every_choice_is_as_likely(void **state)
 {
@@ -344,10 +361,15 @@ static void every_choice_is_as_likely(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_lines_are_those_of_python), cmocka_unit_test(refused_values_are_named),
-        cmocka_unit_test(a_whole_number_is_one_class),    cmocka_unit_test(labels_of_evaluation_alone_are_told),
-        cmocka_unit_test(names_in_capitals_are_the_same), cmocka_unit_test(other_formats_are_refused),
-        cmocka_unit_test(ordinary_texts_are_read),        cmocka_unit_test(classes_keep_their_shares),
+        cmocka_unit_test(json_lines_are_those_of_python),
+        cmocka_unit_test(refused_values_are_named),
+        cmocka_unit_test(a_whole_number_is_one_class),
+        cmocka_unit_test(labels_of_evaluation_alone_are_told),
+        cmocka_unit_test(names_in_capitals_are_the_same),
+        cmocka_unit_test(other_formats_are_refused),
+        cmocka_unit_test(ordinary_texts_are_read),
+        cmocka_unit_test(classes_keep_their_shares),
+        cmocka_unit_test(nine_tenths_leave_every_class_a_row),
         cmocka_unit_test(every_choice_is_as_likely),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
