@@ -218,7 +218,7 @@ static enum oa_error score_segments(oa_context *c, const struct sides *s, const 
 
 static struct oa_line positive_label(const struct score_plan *p)
 {
-    const char *positive = p->request->f1_positive ? p->request->f1_positive : "1";
+    const char *positive = p->positive_number.s[0] ? p->positive_number.s : p->request->f1_positive;
     return (struct oa_line){ positive, strlen(positive) };
 }
 
@@ -254,20 +254,25 @@ static void row_accuracy(const struct oa_classes *k, struct score_row *row)
     oa_text_printf(&row->verbose, "(%ld of %ld)", k->right, k->lines);
 }
 
-static enum oa_error count_labels(oa_context *c, const struct sides *s, int system, struct oa_classes *k)
+/* Lines of both sides as labels: none is empty, whole numbers have one spelling. */
+static enum oa_error take_labels(oa_context *c, const struct sides *s, int system)
 {
-    *k = (struct oa_classes){ .count = 0 };
     OA_TRY(no_empty_line(c, &s->reference[0]));
     OA_TRY(no_empty_line(c, &s->hypothesis[system]));
     OA_TRY(oa_lines_respell(c, &s->reference[0]));
-    OA_TRY(oa_lines_respell(c, &s->hypothesis[system]));
+    return oa_lines_respell(c, &s->hypothesis[system]);
+}
+
+static enum oa_error count_labels(oa_context *c, const struct sides *s, int system, struct oa_classes *k)
+{
+    *k = (struct oa_classes){ .count = 0 };
+    OA_TRY(take_labels(c, s, system));
     return oa_classes_count(c, s->hypothesis[system].line, s->reference[0].line, s->reference[0].count, k);
 }
 
 static enum oa_error score_confusion(oa_context *c, const struct sides *s, struct score_row *row)
 {
-    OA_TRY(no_empty_line(c, &s->reference[0]));
-    OA_TRY(no_empty_line(c, &s->hypothesis[0]));
+    OA_TRY(take_labels(c, s, 0));
     OA_TRY(oa_confusion_count(c, s->hypothesis[0].line, s->reference[0].line, s->reference[0].count, &row->confusion));
     row->decimals = decimals(s->plan, 4);
     oa_text_printf(&row->title, "confusion");
@@ -281,9 +286,6 @@ static enum oa_error score_labels(oa_context *c, const struct sides *s, enum sco
 {
     struct oa_classes k;
     struct oa_f1 f1;
-    struct oa_real_text whole;
-    if (oa_whole_number(positive, strlen(positive), &whole))
-        positive = whole.s;
     enum oa_error e = count_labels(c, s, system, &k);
     if (e == OA_OK && kind == SCORE_F1)
         e = oa_f1_of(c, &k, s->plan->options.f1_average, positive_label(s->plan), &f1);

@@ -232,7 +232,10 @@ static enum oa_error read_resampling(oa_context *c, struct score_plan *p)
 
 enum oa_error score_plan_make(oa_context *c, const struct oa_score_request *r, struct score_plan *out)
 {
+    const char *positive = r->f1_positive ? r->f1_positive : "1";
     *out = (struct score_plan){ .request = r };
+    if (!oa_whole_number(positive, strlen(positive), &out->positive_number))
+        out->positive_number.s[0] = 0;
     OA_TRY(add_metrics(c, out));
     OA_TRY(read_options(c, r, out));
     OA_TRY(check_idle(c, out));
