@@ -91,7 +91,7 @@ struct oa_contest {
     char *machine_json; /* what ran where: processor, isa, threads, memory, kernels, versions, date */
 };
 
-/* How an entry is called in everything people read: its attention, or "floor (uniform)". */
+/* How an entry is called in everything people read: its attention, or "uniform baseline". */
 const char *oa_entry_name(const struct oa_entry *e);
 /* Made, to its end, with a finite loss and a finite score in what the contest is about. */
 bool oa_run_finished(const struct oa_contest *k, const struct oa_run *r);

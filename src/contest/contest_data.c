@@ -6,7 +6,7 @@
 
 const char *oa_entry_name(const struct oa_entry *e)
 {
-    return e->floor ? "floor (uniform)" : e->attention;
+    return e->floor ? "uniform baseline" : e->attention;
 }
 
 bool oa_run_finished(const struct oa_contest *k, const struct oa_run *r)

@@ -196,7 +196,7 @@ static const json_t *entry_of(const json_t *record, int entry)
 
 static const char *name_of(const json_t *entry)
 {
-    return json_is_true(json_object_get(entry, "floor")) ? "floor (uniform)"
+    return json_is_true(json_object_get(entry, "floor")) ? "uniform baseline"
                                                          : json_string_value(json_object_get(entry, "attention"));
 }
 

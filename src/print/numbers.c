@@ -67,6 +67,48 @@ char *oa_number_signed(char *out, double x, int decimals_shown)
     return print(out, "%s%.40s", zero ? "" : x < 0 ? "−" : "+", digits);
 }
 
+/* x as it is printed. */
+static double rounded(double x, int decimals_shown)
+{
+    char text[OA_NUMBER];
+    return strtod(fixed(text, x, decimals_shown), NULL);
+}
+
+enum { MORE_DECIMALS = 9 }; /* a mean and a half that differ by less are equal to a reader */
+
+/* Decimals with which the printed interval excludes 0 exactly if the numbers do. */
+static int telling_decimals(double mean, double half, int least)
+{
+    bool excludes = fabs(mean) > half;
+    int most = least + MORE_DECIMALS, n = least;
+    double ends[] = { mean - half, mean + half };
+    while (n < most && ((fabs(rounded(mean, n)) > rounded(half, n)) != excludes ||
+                        (rounded(ends[0], n) * rounded(ends[1], n) > 0) != excludes))
+        n++;
+    return n;
+}
+
+char *oa_print_plus_minus(char *out, double mean, double half, int decimals_shown)
+{
+    char number[OA_NUMBER], width[OA_NUMBER];
+    if (!isfinite(mean) || !isfinite(half))
+        return oa_number_signed(out, mean, decimals_shown);
+    int n = telling_decimals(mean, half, decimals_shown);
+    snprintf(out, OA_INTERVAL, "%s ±%s", oa_number_signed(number, mean, n), oa_number_fixed(width, half, n));
+    return out;
+}
+
+char *oa_print_ends(char *out, double mean, double half, int decimals_shown)
+{
+    char low[OA_NUMBER], high[OA_NUMBER];
+    if (!isfinite(mean) || !isfinite(half))
+        return dash(out);
+    int n = telling_decimals(mean, half, decimals_shown);
+    snprintf(out, OA_INTERVAL, "%s … %s", oa_number_signed(low, mean - half, n),
+             oa_number_signed(high, mean + half, n));
+    return out;
+}
+
 /* The largest unit of which x has at least one, after rounding to three digits. */
 static char *with_unit(char *out, double x, double step, const char *const *units, int count)
 {

@@ -27,7 +27,8 @@ static const char *const chart_style[] = {
     "stroke-linejoin:round}\n"
     ".oa .note,.oa .tick{font-variant-numeric:tabular-nums}.oa .hint{font-style:italic}\n"
     ".oa .paper{fill:var(--panel)}.grid{stroke:var(--line)}.axis{stroke:var(--soft);stroke-opacity:.6;fill:none}\n"
-    ".zero{stroke:var(--ink);stroke-width:1.25}\n",
+    ".zero{stroke:var(--ink);stroke-width:1.25}\n"
+    ".margin{fill:var(--soft);fill-opacity:.13}.edge{fill:none;stroke:var(--soft);stroke-dasharray:4 3}\n",
 
     ".line{fill:none;stroke:var(--c);stroke-width:2.25;stroke-linejoin:round;stroke-linecap:round}\n"
     ".faint{stroke-width:1;stroke-opacity:.4}.d1{stroke-dasharray:7 4}.d2{stroke-dasharray:2 4}"
@@ -88,6 +89,7 @@ static const char *const page_style[] = {
     "@media(max-width:759px){.results tbody "
     "th{min-width:9em;max-width:9em;position:sticky;left:0;background:var(--panel);"
     "z-index:1}}\n"
+    ".results summary{padding:4px 11px}.results details{border:0!important}"
     "tr.reference>*{background:color-mix(in srgb,var(--c0) 6%,var(--panel))}\n"
     "th[aria-sort]{cursor:pointer}th[aria-sort]:hover{color:var(--ink)}"
     "th[aria-sort=ascending]::after{content:' ↑'}th[aria-sort=descending]::after{content:' ↓'}\n",
@@ -129,6 +131,8 @@ static const char *const page_style[] = {
     ".curves:has(#valid:checked):has(#steps:checked) .p0,.curves:has(#valid:checked):has(#time:checked) .p1,"
     ".curves:has(#train:checked):has(#steps:checked) .p2,.curves:has(#train:checked):has(#time:checked) .p3"
     "{display:block}}\n"
+    "section>.fold{margin-top:0;padding:14px 0}.fold>summary>h2{display:inline;margin:0}"
+    ".fold[open]>summary{margin-bottom:14px}.fold:last-of-type{border-bottom:0}\n"
     "details{border-top:1px solid var(--line);padding:10px 0}details:last-of-type{border-bottom:1px solid var(--line)}"
     "summary{cursor:pointer}summary .aside{color:var(--soft);font-size:.88rem;margin-left:.6em}"
     "details[open]>summary{margin-bottom:10px}figure details{margin-top:14px;border-bottom:0!important}\n"
@@ -186,6 +190,7 @@ static const char *const page_script[] = {
     "    h.addEventListener('click',sort);\n"
     "    h.addEventListener('keydown',function(k){if(k.key==='Enter'||k.key===' "
     "'){k.preventDefault();sort();}});});});\n"
+    "addEventListener('beforeprint',function(){all('details').forEach(function(d){d.open=true;});});\n"
     "})();\n",
 };
 

@@ -18,9 +18,15 @@
 char *oa_number(char *out, double x, int digits);          /* significant digits, no exponent where avoidable */
 char *oa_number_fixed(char *out, double x, int decimals);  /* 1.6321; from 1e9 on with an exponent */
 char *oa_number_signed(char *out, double x, int decimals); /* +0.0123, −0.0123 with a true minus, 0.0000 */
-char *oa_number_si(char *out, double x);                   /* 950, 2048, 12.3k, 4.56M, 7.89G */
-char *oa_number_bytes(char *out, double x);                /* 950 B, 12.3 KiB, 4.56 GiB */
-char *oa_number_seconds(char *out, double x);              /* 12 µs, 3.4 ms, 5.6 s, 2 min 5 s, 3 h 4 min */
+/* A difference with its interval, "−0.0123 ±0.0045", or both of its ends, "−0.0168 … −0.0078": with as many more
+ * decimals as it takes for what is printed to exclude 0, or not to, as the numbers do. OA_INTERVAL bytes; without an
+ * interval (half not finite) the mean, or "–". */
+enum { OA_INTERVAL = 2 * OA_NUMBER + 8 };
+char *oa_print_plus_minus(char *out, double mean, double half, int decimals);
+char *oa_print_ends(char *out, double mean, double half, int decimals);
+char *oa_number_si(char *out, double x);      /* 950, 2048, 12.3k, 4.56M, 7.89G */
+char *oa_number_bytes(char *out, double x);   /* 950 B, 12.3 KiB, 4.56 GiB */
+char *oa_number_seconds(char *out, double x); /* 12 µs, 3.4 ms, 5.6 s, 2 min 5 s, 3 h 4 min */
 
 /* ---- tables of text cells (cells.c) -------------------------------------------------------------------------- */
 
@@ -113,6 +119,7 @@ struct oa_span {
 };
 struct oa_interval_chart {
     const char *title, *description, *x_label;
+    double margin; /* within which differences do not matter: a band around 0; 0: none */
     const struct oa_span *spans;
     int count;
     int width; /* 0: 960; below 560 the name stands above its interval */

@@ -177,8 +177,10 @@ double oa_adjusted_cost(const struct oa_contest *k, const struct oa_summary *s, 
 struct oa_estimate oa_to_reference(const struct oa_contest *k, const struct oa_summary *s, int entry)
 {
     const struct oa_standing *e = &s->entries[entry];
+    struct oa_estimate judged = e->difference;
+    judged.half = e->half;
     if (e->plain || s->reference < 0)
-        return e->difference;
+        return judged;
     return without_interval(e->loss.n, oa_adjusted_cost(k, s, entry) - oa_adjusted_cost(k, s, s->reference));
 }
 
@@ -223,8 +225,9 @@ void oa_adjusted_sentences(const struct oa_contest *k, const struct oa_summary *
                        "that both have.",
                        word, oa_best_word(k, s));
     else if (any_adjusted(s))
-        oa_text_printf(out,
-                       " With fewer seeds, as the floor may have, the %s is adjusted for those that are missing (the "
-                       "least-squares mean of attention + seed).",
-                       word);
+        oa_text_printf(
+            out,
+            " With fewer seeds, as the uniform baseline may have, the %s is adjusted for those that are missing (the "
+            "least-squares mean of attention + seed).",
+            word);
 }

@@ -13,8 +13,8 @@ enum oa_error oa_adjust_means(oa_context *c, const struct oa_contest *k, struct 
 
 double oa_adjusted_cost(const struct oa_contest *k, const struct oa_summary *s, int entry);
 
-/* What is read beside one another. Where `plain`: the mean with its interval, and the paired difference with its own;
- * otherwise the adjusted mean, and the difference of two of them, without any. */
+/* What is read beside one another. Where `plain`: the mean with its interval, and the paired difference with that of
+ * its verdict; otherwise the adjusted mean, and the difference of two of them, without any. */
 struct oa_estimate oa_shown_score(const struct oa_contest *k, const struct oa_standing *e); /* in its own direction */
 struct oa_estimate oa_to_reference(const struct oa_contest *k, const struct oa_summary *s, int entry); /* of costs */
 /* The same in percent of the reference's score. */

@@ -3,7 +3,7 @@
  * Every attention against one that was named beforehand, the floor or a baseline: paired differences over the seeds, t
  * tests, and Holm's correction over these tests alone. The one is not chosen from the data, so nothing of what
  * summary.c says about the choice of its reference applies here. With a margin, within which a difference does not
- * matter, equivalence is tested too, and comes first: what is worse by less than the margin is as good.
+ * matter, equivalence is tested too, and comes first: what is worse by less than the margin is equivalent.
  */
 #include "report/report.h"
 
@@ -11,22 +11,18 @@
 
 static const double level = 0.05;
 
-const char *oa_against_name(enum oa_against_verdict v)
-{
-    static const char *const names[] = { [OA_AGAINST_NONE] = "",
-                                         [OA_AGAINST_BETTER] = "better",
-                                         [OA_AGAINST_WORSE] = "worse",
-                                         [OA_AGAINST_EQUIVALENT] = "as good",
-                                         [OA_AGAINST_IDENTICAL] = "identical",
-                                         [OA_AGAINST_UNRESOLVED] = "not resolved",
-                                         [OA_AGAINST_UNJUDGED] = "cannot be judged",
-                                         [OA_AGAINST_ONE_SEED] = "one seed" };
-    return names[v];
-}
-
 struct oa_against oa_against_nothing(void)
 {
-    return (struct oa_against){ .difference = oa_estimate_of(NULL, 0), .p = NAN, .holm = NAN, .equivalence = NAN };
+    return (struct oa_against){
+        .difference = oa_estimate_of(NULL, 0), .half = NAN, .level = NAN, .p = NAN, .holm = NAN, .equivalence = NAN
+    };
+}
+
+struct oa_estimate oa_against_interval(const struct oa_against *a)
+{
+    struct oa_estimate e = a->difference;
+    e.half = a->half;
+    return e;
 }
 
 static enum oa_against_verdict verdict_of(const struct oa_against *a)
@@ -39,26 +35,47 @@ static enum oa_against_verdict verdict_of(const struct oa_against *a)
         return a->difference.mean == 0 ? OA_AGAINST_IDENTICAL : OA_AGAINST_UNJUDGED;
     if (a->equivalence < level)
         return OA_AGAINST_EQUIVALENT;
-    if (!(a->holm < level && fabs(a->difference.mean) > a->difference.half))
+    if (!(a->holm < level))
         return OA_AGAINST_UNRESOLVED;
     return a->difference.mean < 0 ? OA_AGAINST_BETTER : OA_AGAINST_WORSE;
 }
 
 /* ---- a family of comparisons ---- */
 
-static void judge_at_one_look(struct oa_against *a, int n, double margin, double *p, double *adjusted)
+/* Each interval is at the level at which its comparison was judged, so that it says what the verdict says: that of the
+ * test of a difference; of what is equivalent, that of the two one-sided tests, which is the interval within the
+ * margin; of what is neither, the wider of the two. Rounding at an end of it has no say. */
+static void set_interval(struct oa_against *a, double test, double equivalence, double margin)
 {
+    double mean = fabs(a->difference.mean);
+    a->level = a->verdict == OA_AGAINST_EQUIVALENT   ? 2 * equivalence
+               : a->verdict == OA_AGAINST_UNRESOLVED ? fmin(test, 2 * equivalence) /* NaN: no margin */
+                                                     : test;
+    a->half = oa_half_at(&a->difference, a->level);
+    if (a->verdict == OA_AGAINST_EQUIVALENT)
+        a->half = fmin(a->half, margin - mean);
+    if (a->verdict == OA_AGAINST_UNRESOLVED)
+        a->half = fmax(a->half, mean);
+}
+
+/* `room`: four numbers for each. */
+static void judge_at_one_look(struct oa_against *a, int n, double margin, double *room)
+{
+    double *p = room, *adjusted = room + n, *test = room + 2 * n, *equivalence = room + 3 * n;
     for (int i = 0; i < n; i++)
         p[i] = a[i].p = oa_t_test(&a[i].difference);
     oa_holm(p, n, adjusted, NULL);
+    oa_holm_levels(p, n, level, test);
     for (int i = 0; i < n; i++) {
         a[i].holm = adjusted[i];
         p[i] = margin > 0 ? oa_equivalence_test(&a[i].difference, margin) : NAN;
     }
     oa_holm(p, n, adjusted, NULL);
+    oa_holm_levels(p, n, level, equivalence);
     for (int i = 0; i < n; i++) {
         a[i].equivalence = adjusted[i];
         a[i].verdict = verdict_of(&a[i]);
+        set_interval(&a[i], test[i], equivalence[i], margin);
     }
 }
 
@@ -84,10 +101,12 @@ static void judge_at_any_look(struct oa_against *a, int comparisons, double marg
                                                         [OA_RELEVANCE_WORSE] = OA_AGAINST_WORSE,
                                                         [OA_RELEVANCE_EQUIVALENT] = OA_AGAINST_EQUIVALENT };
     a->p = a->holm = a->equivalence = NAN;
+    a->half = a->level = NAN;
     a->verdict = verdict_of(a);
     if (a->difference.n < 2 || a->difference.sd == 0)
         return;
-    a->difference.half = oa_anytime_half(&a->difference, level / comparisons);
+    a->level = level / comparisons;
+    a->half = a->difference.half = oa_anytime_half(&a->difference, a->level);
     a->verdict = verdicts[oa_relevance_of(a->difference.mean, a->difference.half, margin)];
 }
 
@@ -97,9 +116,9 @@ enum oa_error oa_judge_family(oa_context *c, struct oa_against *a, int n, double
         judge_at_any_look(&a[i], any_look, margin);
     if (any_look)
         return OA_OK;
-    double *room = oa_alloc(c, (2 * (size_t)n + 1) * sizeof *room);
+    double *room = oa_alloc(c, (4 * (size_t)n + 1) * sizeof *room);
     if (room)
-        judge_at_one_look(a, n, margin, room, room + n);
+        judge_at_one_look(a, n, margin, room);
     oa_free(room);
     return oa_status(c);
 }

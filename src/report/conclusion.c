@@ -91,7 +91,8 @@ static void add_margin(const struct oa_contest *k, const struct oa_summary *s, s
         oa_add_unit(oa_difference_unit(k), out);
     }
     oa_text_printf(out, " (%s)",
-                   k->any_looks ? "95 % intervals of all pairs, at any number of looks" : "Holm-corrected p < 0.05");
+                   k->any_looks ? "95 % intervals of all pairs, at any number of interim analyses"
+                                : "Holm-corrected p < 0.05");
 }
 
 static void say_best(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
@@ -130,7 +131,7 @@ static void add_seeds_needed(const struct oa_contest *k, const struct oa_summary
     oa_seeds_text(range, out);
     oa_text_printf(out, " seeds would");
     if (count_with(s, OA_VERDICT_UNRESOLVED) > 1)
-        oa_text_printf(out, " resolve %s", k->entries[nearest].attention);
+        oa_text_printf(out, " decide %s", k->entries[nearest].attention);
 }
 
 /* "3 seeds", "3 to 12 seeds": how many the attentions have. */
@@ -194,12 +195,23 @@ static void say_leader(const struct oa_contest *k, const struct oa_summary *s, s
                        oa_metric_word(k));
 }
 
+/* " show no significant difference"; " have an undecided difference" where an interval that excludes 0 may be one. */
+static void add_undecided(const struct oa_contest *k, int n, struct oa_text *out)
+{
+    const char *says = oa_against_says(k, OA_AGAINST_UNRESOLVED);
+    if (strcmp(says, "undecided") == 0)
+        oa_text_printf(out, n == 1 ? " has an undecided difference" : " have an undecided difference");
+    else
+        oa_text_printf(out, "%s %s", n == 1 ? " shows" : " show", says);
+}
+
 static void say_unresolved(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     say_leader(k, s, out);
     oa_text_printf(out, ", but ");
     add_names(k, s, OA_VERDICT_UNRESOLVED, out);
-    oa_text_printf(out, " cannot be told from %s with ", count_tied(s) ? k->entries[s->reference].attention : "it");
+    add_undecided(k, count_with(s, OA_VERDICT_UNRESOLVED), out);
+    oa_text_printf(out, " to %s at the level of 5 %% with ", count_tied(s) ? k->entries[s->reference].attention : "it");
     add_seeds(s, out);
     add_seeds_needed(k, s, out);
     oa_text_printf(out, ".");
@@ -224,7 +236,7 @@ static void say_alone(const struct oa_contest *k, const struct oa_summary *s, st
     else
         oa_text_printf(out, "%s reached this %s: %s", name, m->title, number);
     oa_add_unit(strcmp(m->unit, m->title) == 0 ? "" : m->unit, out);
-    oa_text_printf(out, "; there is %s to compare it with.", s->floor < 0 ? "nothing" : "only the floor");
+    oa_text_printf(out, "; there is %s to compare it with.", s->floor < 0 ? "nothing" : "only the uniform baseline");
 }
 
 static void say_lowest(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
@@ -276,7 +288,7 @@ static void say_equivalent(const struct oa_contest *k, const struct oa_summary *
         return;
     oa_text_printf(out, " ");
     add_names(k, s, OA_VERDICT_EQUIVALENT, out);
-    oa_text_printf(out, " %s as good as %s: within ", equivalent == 1 ? "is" : "are",
+    oa_text_printf(out, " %s equivalent to %s: within ", equivalent == 1 ? "is" : "are",
                    k->entries[s->reference].attention);
     oa_add_margin(k, out);
     oa_text_printf(out, ".");
@@ -343,36 +355,42 @@ static void say_baseline(const struct oa_contest *k, const struct oa_summary *s,
     const char *name = oa_entry_name(&k->entries[k->baseline - 1]);
     int n = add_against(k, s, OA_AGAINST_BETTER, true, out);
     if (n)
-        oa_text_printf(out, " %s better than the baseline, %s.", n == 1 ? "is" : "are", name);
+        oa_text_printf(out, " %s %s than the baseline, %s.", n == 1 ? "is" : "are",
+                       oa_against_says(k, OA_AGAINST_BETTER), name);
     n = add_against(k, s, OA_AGAINST_EQUIVALENT, true, out);
     if (n) {
-        oa_text_printf(out, " %s as good as the baseline, %s: within ", n == 1 ? "is" : "are", name);
+        oa_text_printf(out, " %s equivalent to the baseline, %s: within ", n == 1 ? "is" : "are", name);
         oa_add_margin(k, out);
         oa_text_printf(out, ".");
     }
     n = add_against(k, s, OA_AGAINST_WORSE, true, out);
     if (n)
-        oa_text_printf(out, " %s worse than the baseline, %s.", n == 1 ? "is" : "are", name);
+        oa_text_printf(out, " %s %s than the baseline, %s.", n == 1 ? "is" : "are",
+                       oa_against_says(k, OA_AGAINST_WORSE), name);
     n = add_against(k, s, OA_AGAINST_UNRESOLVED, true, out);
-    if (n)
-        oa_text_printf(out, " %s not resolved from the baseline, %s.", n == 1 ? "is" : "are", name);
+    if (n) {
+        add_undecided(k, n, out);
+        oa_text_printf(out, " to the baseline, %s.", name);
+    }
 }
 
 /* What is no better than an average is named in full: it is what a reader must not miss. */
 static void say_floor(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     if (s->floor >= 0 && oa_adjusted_cost(k, s, s->floor) < oa_adjusted_cost(k, s, first_contestant(s)))
-        oa_text_printf(out, " The floor, which is no contestant, has a %s %s than all of them.", oa_metric_better(k),
+        oa_text_printf(out, " The uniform baseline has a %s %s than all of them.", oa_metric_better(k),
                        oa_metric_word(k));
     if (s->floor < 0 || s->seeds < 2)
         return;
     int open = add_against(k, s, OA_AGAINST_UNRESOLVED, false, out);
     if (open)
-        oa_text_printf(out, " cannot be told from the floor, a uniform average of what a token may see.");
+        oa_text_printf(out, " %s no significant difference to the uniform baseline, an average of the visible tokens.",
+                       open == 1 ? "shows" : "show");
     int worse = add_against(k, s, OA_AGAINST_WORSE, false, out);
     if (worse)
-        oa_text_printf(out, worse == 1 ? " is worse than the floor%s." : " are worse than the floor%s.",
-                       open ? "" : ", a uniform average of what a token may see");
+        oa_text_printf(
+            out, worse == 1 ? " is worse than the uniform baseline%s." : " are worse than the uniform baseline%s.",
+            open ? "" : ", an average of the visible tokens");
 }
 
 char *oa_conclusion(oa_context *c, const struct oa_contest *k, const struct oa_summary *s)

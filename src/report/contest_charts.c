@@ -8,34 +8,34 @@
 
 /* ---- differences ---- */
 
-/* "+0.0353  [+0.0192, +0.0513]" and "not resolved", "failed 1 of 3": two texts for each span. */
-static void add_notes(const struct oa_contest *k, const struct oa_standing *e, struct oa_estimate d,
-                      struct oa_text *note, struct oa_text *verdict)
+/* "+0.0353 [+0.0192 … +0.0513]"; the verdict is the answer's own. */
+static void add_note(const struct oa_contest *k, const struct oa_estimate *d, struct oa_text *note)
 {
-    char a[OA_NUMBER], b[OA_NUMBER], says[OA_VERDICT];
-    int decimals = oa_decimals(k);
-    oa_text_printf(note, "%s", oa_number_signed(a, d.mean, decimals));
-    if (isfinite(d.half))
-        oa_text_printf(note, " [%s, %s]", oa_number_signed(a, d.mean - d.half, decimals),
-                       oa_number_signed(b, d.mean + d.half, decimals));
-    oa_text_printf(verdict, "%s",
-                   e->verdict == OA_VERDICT_ONE_SEED ? "one seed" : oa_verdict_says(k, e->verdict, says));
-    if (e->verdict == OA_VERDICT_FAILED)
-        oa_text_printf(verdict, " %d of %d", e->failed, e->made);
+    char number[OA_NUMBER], ends[OA_INTERVAL];
+    oa_text_printf(note, "%s", oa_number_signed(number, d->mean, oa_decimals(k)));
+    if (isfinite(d->half))
+        oa_text_printf(note, " [%s]", oa_print_ends(ends, d->mean, d->half, oa_decimals(k)));
 }
 
+/* notes: two texts for each span. */
 static int collect_spans(const struct oa_contest *k, const struct oa_summary *s, struct oa_span *spans,
                          struct oa_text *notes)
 {
     int n = 0;
     for (int o = 0; o < s->count; o++) {
         int i = s->order[o];
-        struct oa_estimate d = oa_shown(k, oa_to_reference(k, s, i));
-        if (i == s->reference || d.n == 0)
+        struct oa_asked a;
+        oa_asked_of(k, s, i, &a, notes->context);
+        if (a.itself || a.difference.n == 0) {
+            oa_text_free(&a.verdict);
             continue;
-        struct oa_text *note = &notes[2 * n], *verdict = note + 1;
-        add_notes(k, &s->entries[i], d, note, verdict);
-        spans[n++] = (struct oa_span){ oa_entry_name(&k->entries[i]), note->s, verdict->s, d.mean, d.half, i };
+        }
+        add_note(k, &a.difference, &notes[2 * n]);
+        notes[2 * n + 1] = a.verdict;
+        spans[n] = (struct oa_span){
+            oa_entry_name(&k->entries[i]), notes[2 * n].s, a.verdict.s, a.difference.mean, a.difference.half, i
+        };
+        n++;
     }
     return n;
 }
@@ -57,14 +57,38 @@ static void name_axis(const struct oa_contest *k, char out[OA_LABEL])
 static struct oa_interval_chart differences_chart(const struct oa_contest *k, const struct oa_summary *s,
                                                   const struct oa_span *spans, int n, struct titles *titles)
 {
-    snprintf(titles->title, OA_LABEL, "Differences of %s to the %s", oa_metric_long(k), oa_best_word(k, s));
+    snprintf(titles->title, OA_LABEL, "Differences of %s to the %s", oa_metric_long(k),
+             k->baseline ? "baseline" : oa_best_word(k, s));
     name_axis(k, titles->x);
     return (struct oa_interval_chart){ .title = titles->title,
-                                       .description = s->conclusion,
+                                       .description = s->recommendation,
+                                       .margin = k->margin,
                                        .x_label = titles->x,
                                        .spans = spans,
                                        .count = n,
                                        .width = 980 };
+}
+
+static void add_caption(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
+{
+    oa_text_printf(out, "<figcaption><b>%s than ", k->baseline ? "Better or worse" : "How much worse");
+    oa_html_text(out, oa_entry_name(&k->entries[oa_held_against(k, s)]));
+    oa_text_printf(out, "?</b>Difference of ");
+    oa_html_text(out, oa_metric_long(k));
+    if (s->uneven && !k->baseline)
+        oa_text_printf(out,
+                       ", between the means that are adjusted for missing seeds. The intervals of pairs are below.");
+    else if (s->seeds > 1)
+        oa_text_printf(out, ", seed by seed, with the interval of its verdict: a bar that reaches 0 is no significant "
+                            "difference.");
+    else
+        oa_text_printf(out, ". One seed gives no interval.");
+    if (k->margin > 0) {
+        oa_text_printf(out, " Band: the margin, ±");
+        oa_add_margin(k, out);
+        oa_text_printf(out, "; a bar within it is equivalent.");
+    }
+    oa_text_printf(out, "</figcaption>\n");
 }
 
 static void add_figure(const struct oa_contest *k, const struct oa_summary *s, const struct oa_span *spans, int n,
@@ -74,16 +98,8 @@ static void add_figure(const struct oa_contest *k, const struct oa_summary *s, c
     struct oa_interval_chart chart = differences_chart(k, s, spans, n, &titles);
     if (n == 0)
         return;
-    oa_text_printf(out, "<figure id=\"differences\">\n<figcaption><b>How much worse than ");
-    oa_html_text(out, k->entries[s->reference].attention);
-    oa_text_printf(out, "?</b>Difference of ");
-    oa_html_text(out, oa_metric_long(k));
-    oa_text_printf(out, "%s</figcaption>\n",
-                   s->uneven      ? ", between the means that are adjusted for missing seeds. The intervals of pairs "
-                                    "stand below."
-                   : s->seeds > 1 ? ", taken seed by seed, with the 95 % interval of its "
-                                    "mean. A bar that reaches 0 leaves the order open."
-                                  : ". One seed gives no interval.");
+    oa_text_printf(out, "<figure id=\"differences\">\n");
+    add_caption(k, s, out);
     oa_text_printf(out, "<div class=\"wide\">");
     oa_svg_intervals(&chart, out);
     oa_text_printf(out, "</div>\n<div class=\"narrow\">");
@@ -212,10 +228,12 @@ void oa_page_trade_offs(const struct oa_contest *k, const struct oa_summary *s, 
     };
     struct oa_point *points = oa_alloc(out->context, ((size_t)s->count + 1) * sizeof *points);
     if (points && collect_points(k, s, true, points) > 1) {
-        oa_text_printf(out, "<section id=\"trade-offs\">\n<h2>What quality costs</h2>\n<div class=\"pair\">\n");
+        oa_page_open("trade-offs", "What quality costs", out);
+        oa_text_printf(out, "<div class=\"pair\">\n");
         for (int i = 0; i < 2; i++)
             draw_trade_off(k, &both[i], points, collect_points(k, s, both[i].speed, points), out);
-        oa_text_printf(out, "</div>\n</section>\n");
+        oa_text_printf(out, "</div>\n");
+        oa_page_close(out);
     }
     oa_free(points);
 }

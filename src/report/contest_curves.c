@@ -299,18 +299,19 @@ void oa_page_metric_curves(const struct oa_contest *k, const struct oa_summary *
                       .x_label = "training steps",
                       .y_label = oa_axis_of(oa_metric(k), oa_metric_word(k), label),
                       .measure = k->metric };
-    oa_text_printf(out, "<section id=\"metric-curves\">\n<h2>");
-    oa_html_text(out, title);
-    oa_text_printf(out, "</h2>\n<figure>\n<figcaption>%s</figcaption>\n", what_lines_are(s));
+    oa_page_open("metric-curves", title, out);
+    oa_text_printf(out, "<figure>\n<figcaption>%s</figcaption>\n", what_lines_are(s));
     add_legend(k, s, out);
     add_view(k, &v, out);
     add_table(k, s, k->metric, out);
-    oa_text_printf(out, "</figure>\n</section>\n");
+    oa_text_printf(out, "</figure>\n");
+    oa_page_close(out);
 }
 
 void oa_page_curves(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_text_printf(out, "<section id=\"curves\">\n<h2>Learning curves</h2>\n<figure class=\"curves\">\n<figcaption>");
+    oa_page_open("curves", "Learning curves", out);
+    oa_text_printf(out, "<figure class=\"curves\">\n<figcaption>");
     oa_text_printf(out, "%s The first steep fall may be cut off above.", what_lines_are(s));
     if (k->eval_tokens < oa_validation_used(k)) {
         oa_text_printf(out, " Validations before the end are on ");
@@ -322,5 +323,6 @@ void oa_page_curves(const struct oa_contest *k, const struct oa_summary *s, stru
     add_legend(k, s, out);
     add_views(k, out);
     add_table(k, s, 0, out);
-    oa_text_printf(out, "</figure>\n</section>\n");
+    oa_text_printf(out, "</figure>\n");
+    oa_page_close(out);
 }

@@ -77,7 +77,8 @@ static void add_failures(const struct oa_entry *e, int seeds, struct oa_text *ou
 static void add_attention(const struct oa_contest *k, const struct oa_summary *s, int i, struct oa_text *out)
 {
     const struct oa_standing *e = &s->entries[i];
-    char number[OA_NUMBER], says[OA_VERDICT], unit[OA_LABEL];
+    char number[OA_NUMBER], unit[OA_LABEL];
+    struct oa_text verdict;
     struct run_columns columns;
     struct oa_table t;
     oa_text_printf(out, "<details><summary>");
@@ -88,7 +89,10 @@ static void add_attention(const struct oa_contest *k, const struct oa_summary *s
         oa_add_unit(oa_unit(oa_metric(k), unit), out);
         oa_text_printf(out, ", ");
     }
-    oa_html_text(out, oa_verdict_says(k, e->verdict, says));
+    oa_text_init(&verdict, out->context);
+    oa_add_verdict(k, s, i, &verdict);
+    oa_html_text(out, verdict.s ? verdict.s : "");
+    oa_text_free(&verdict);
     oa_text_printf(out, "</span></summary>\n");
     add_failures(&k->entries[i], s->seeds, out);
     choose_columns(k, &columns);
@@ -102,8 +106,8 @@ static void add_attention(const struct oa_contest *k, const struct oa_summary *s
 
 void oa_page_runs(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_text_printf(out, "<section id=\"runs\">\n<h2>Every attention, every run</h2>\n");
+    oa_page_open("runs", "Every attention, every run", out);
     for (int i = 0; i < s->count; i++)
         add_attention(k, s, s->order[i], out);
-    oa_text_printf(out, "</section>\n");
+    oa_page_close(out);
 }

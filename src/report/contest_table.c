@@ -16,7 +16,7 @@ static const struct oa_column attention_column = { "attention", false, true }, p
                               bits = { "bits/\nchar", true, false }, holm = { "Holm\np", true, false },
                               verdict = { "verdict", false, false };
 static const struct oa_column against_baseline = { "against\nthe baseline", false, false },
-                              against_floor = { "against\nthe floor", false, false },
+                              against_floor = { "against uniform\nbaseline", false, false },
                               own_mean = { "over its\nown seeds", true, false },
                               seeds_made = { "\nseeds", true, false }, tuned = { "\ntuned", false, false };
 enum { MOST_COLUMNS = 11 + OA_MEASURES };
@@ -39,13 +39,10 @@ static const struct oa_column cost_columns[] = {
 };
 enum { COST_COLUMNS = sizeof cost_columns / sizeof *cost_columns };
 
-static void add_estimate(struct oa_table *t, const struct oa_estimate *e, int decimals, bool with_sign)
+static void add_estimate(struct oa_table *t, const struct oa_estimate *e, int decimals)
 {
     char mean[OA_NUMBER], half[OA_NUMBER];
-    if (with_sign)
-        oa_number_signed(mean, e->mean, decimals);
-    else
-        oa_number_fixed(mean, e->mean, decimals);
+    oa_number_fixed(mean, e->mean, decimals);
     if (isfinite(e->mean) && isfinite(e->half))
         oa_table_cell(t, "%s ±%s", mean, oa_number_fixed(half, e->half, decimals));
     else
@@ -62,29 +59,17 @@ static void add_p(struct oa_table *t, double p)
         oa_table_cell(t, "%.4f", p);
 }
 
-static void add_verdict(const struct oa_contest *k, struct oa_table *t, const struct oa_standing *e)
+/* says: NULL against the uniform baseline (verdict_words.c). */
+static void add_against(const struct oa_contest *k, const struct oa_contest *says, const struct oa_against *a,
+                        struct oa_table *t)
 {
-    char says[OA_VERDICT];
-    if (e->verdict == OA_VERDICT_FAILED)
-        oa_table_cell(t, "failed %d of %d", e->failed, e->made);
-    else if (e->verdict == OA_VERDICT_ONE_SEED)
-        oa_table_cell(t, "one seed");
-    else
-        oa_table_cell(t, "%s", oa_verdict_says(k, e->verdict, says));
-}
-
-static void add_against(const struct oa_contest *k, struct oa_table *t, const struct oa_against *a)
-{
-    char mean[OA_NUMBER], half[OA_NUMBER];
-    struct oa_estimate d = oa_shown(k, a->difference);
-    int decimals = oa_decimals(k);
+    char cell[OA_INTERVAL];
+    struct oa_estimate d = oa_shown(k, oa_against_interval(a));
     if (a->verdict == OA_AGAINST_NONE)
         oa_table_cell(t, "–");
-    else if (isfinite(d.half))
-        oa_table_cell(t, "%s ±%s %s", oa_number_signed(mean, d.mean, decimals), oa_number_fixed(half, d.half, decimals),
-                      oa_against_name(a->verdict));
     else
-        oa_table_cell(t, "%s %s", oa_number_signed(mean, d.mean, decimals), oa_against_name(a->verdict));
+        oa_table_cell(t, "%s %s", oa_print_plus_minus(cell, d.mean, d.half, oa_decimals(k)),
+                      oa_against_says(says, a->verdict));
 }
 
 /* Are there different numbers of runs, those of the floor and failed ones too? */
@@ -103,31 +88,35 @@ static void add_beside(const struct oa_contest *k, const struct oa_standing *e, 
     }
     for (int i = 0; oa_contest_measure(k, i); i++)
         if (i != k->metric)
-            add_estimate(t, oa_standing_measured(e, i), oa_contest_measure(k, i)->decimals, false);
+            add_estimate(t, oa_standing_measured(e, i), oa_contest_measure(k, i)->decimals);
 }
 
 static void add_row(const struct oa_contest *k, const struct oa_summary *s, int i, struct oa_table *t)
 {
-    char values[OA_GRID_NAME];
+    char values[OA_GRID_NAME], cell[OA_INTERVAL];
+    struct oa_text verdict_text;
     const struct oa_standing *e = &s->entries[i];
     struct oa_estimate score = oa_shown_score(k, e), difference = oa_shown(k, oa_to_reference(k, s, i));
     oa_table_cell(t, "%s", oa_entry_name(&k->entries[i]));
-    add_estimate(t, &score, oa_decimals(k), false);
+    add_estimate(t, &score, oa_decimals(k));
     add_beside(k, e, t);
     if (i == s->reference)
         oa_table_cell(t, "–");
     else
-        add_estimate(t, &difference, oa_decimals(k), true);
+        oa_table_cell(t, "%s", oa_print_plus_minus(cell, difference.mean, difference.half, oa_decimals(k)));
     add_p(t, e->holm);
-    add_verdict(k, t, e);
+    oa_text_init(&verdict_text, t->context);
+    oa_add_verdict(k, s, i, &verdict_text);
+    oa_table_cell(t, "%s", verdict_text.s ? verdict_text.s : "");
+    oa_text_free(&verdict_text);
     if (s->uneven)
-        add_estimate(t, oa_standing_score(k, e), oa_decimals(k), false);
+        add_estimate(t, oa_standing_score(k, e), oa_decimals(k));
     if (seeds_differ(s))
         oa_table_cell(t, "%d", e->made);
     if (k->baseline)
-        add_against(k, t, &e->baseline);
+        add_against(k, k, &e->baseline, t);
     if (s->floor >= 0)
-        add_against(k, t, &e->floor);
+        add_against(k, NULL, &e->floor, t);
     if (k->tuning.grid.options)
         oa_table_cell(t, "%s", oa_tuned_values(k, i, values));
 }
@@ -246,7 +235,7 @@ static void add_failures(const struct oa_contest *k, const struct oa_summary *s,
 
 static void add_seeds_needed(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    const char *before = "Seeds it would take to resolve them, with 80 % confidence:";
+    const char *before = "Seeds that would show these differences at the corrected level (80 % range):";
     for (int o = 0; o < s->count; o++) {
         int i = s->order[o];
         if (s->entries[i].seeds_range.low == 0)
@@ -264,7 +253,10 @@ static void add_notes(const struct oa_contest *k, const struct oa_summary *s, st
     if (s->uneven)
         oa_text_printf(out, "±: half of the 95 %% interval, of a plain mean over the attention's own seeds.");
     else if (s->seeds > 1)
-        oa_text_printf(out, "±: half of the 95 %% interval of the mean over %d seeds.", s->seeds);
+        oa_text_printf(out,
+                       "±: half of the 95 %% interval of the mean over %d seeds; of a difference, of the interval "
+                       "at the Holm-corrected level of its verdict.",
+                       s->seeds);
     else
         oa_text_printf(out, "One seed: no interval.");
     oa_adjusted_sentences(k, s, out);
@@ -274,20 +266,20 @@ static void add_notes(const struct oa_contest *k, const struct oa_summary *s, st
     if (k->baseline)
         oa_text_printf(out, "Baseline: %s.", oa_entry_name(&k->entries[k->baseline - 1]));
     if (k->margin > 0) {
-        oa_text_printf(out, "%sAs good: within ", k->baseline ? " " : "");
+        oa_text_printf(out, "%sEquivalent: within ", k->baseline ? " " : "");
         oa_add_margin(k, out);
         oa_text_printf(out, ".");
     }
     if (k->any_looks)
-        oa_text_printf(out, "%sVerdicts hold however often seeds are added and looked at%s.",
+        oa_text_printf(out, "%sVerdicts hold at any number of interim analyses%s.",
                        k->baseline || k->margin > 0 ? " " : "",
-                       k->margin > 0 ? "; better, worse: by more than that" : "");
+                       k->margin > 0 ? "; practically better, worse: by more than that" : "");
     if (k->baseline || k->any_looks)
         oa_text_printf(out, "\n");
     if (s->floor >= 0)
-        oa_text_printf(out,
-                       "floor (uniform): the plain average of what a token may see, with values and outputs learned "
-                       "like all others; no contestant.\n");
+        oa_text_printf(
+            out, "uniform baseline: the plain average of the visible tokens, with values and outputs learned like "
+                 "all others; it is compared and not ranked.\n");
     add_seeds_needed(k, s, out);
     oa_tuning_notes(k, s, out);
     oa_report_dropout(k, s, out);
@@ -306,7 +298,7 @@ void oa_report_table(const struct oa_contest *k, const struct oa_summary *s, int
     add_speed_note(k, out);
     oa_variances_table(k, limit, out);
     add_failures(k, s, out);
-    oa_text_printf(out, "\n%s\n", s->conclusion);
+    oa_text_printf(out, "\n%s\n\n%s\n", s->conclusion, s->recommendation);
     oa_table_free(&results);
     oa_table_free(&costs);
 }
@@ -334,6 +326,9 @@ void oa_report_markdown(const struct oa_contest *k, const struct oa_summary *s, 
     oa_text_init(&notes, out->context);
     make_results(k, s, out->context, &room, &results);
     make_costs(k, s, out->context, &costs);
+    oa_text_printf(out, "**");
+    oa_markdown_text(out, s->recommendation);
+    oa_text_printf(out, "**\n\n");
     oa_markdown_text(out, s->conclusion);
     oa_text_printf(out, "\n\n");
     oa_table_markdown(&results, out);

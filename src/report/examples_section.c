@@ -150,7 +150,8 @@ void oa_page_examples(const struct oa_contest *k, const struct oa_summary *s, st
     int count = oa_examples_choose(k, rows);
     if (!first_with_examples(k))
         return;
-    oa_text_printf(out, "<section id=\"examples\">\n<h2>Examples</h2>\n<p>What each attention made of the same input "
+    oa_page_open("examples", "Examples", out);
+    oa_text_printf(out, "<p>What each attention made of the same input "
                         "with the first seed");
     if (count)
         oa_text_printf(out,
@@ -161,5 +162,6 @@ void oa_page_examples(const struct oa_contest *k, const struct oa_summary *s, st
     oa_text_printf(out, "<div class=\"panel\">\n");
     for (int i = 0; i < count; i++)
         add_example(k, s, rows[i], out);
-    oa_text_printf(out, "</div>\n</section>\n");
+    oa_text_printf(out, "</div>\n");
+    oa_page_close(out);
 }

@@ -85,25 +85,25 @@ static void explain_budget(const struct oa_contest *k, const struct oa_summary *
 static void explain_tuned(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     (void)s;
-    explain_best(
-        k, "tuned",
-        "Before the contest each attention, baseline and floor too, tried the same values on the training text "
-        "without its end, with seeds of their own, and kept what had the ",
-        " mean ",
-        " on that end. The text "
-        "and the seeds of the contest were not touched. At an edge of what was tried a better value may lie "
-        "beyond.",
-        out);
+    explain_best(k, "tuned",
+                 "Before the comparison each attention, baseline and uniform baseline too, tried the same values on "
+                 "the training text "
+                 "without its end, with seeds of their own, and kept what had the ",
+                 " mean ",
+                 " on that end. The text "
+                 "and the seeds of the contest were not touched. At an edge of what was tried a better value may lie "
+                 "beyond.",
+                 out);
 }
 
 static void explain_verdicts(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     (void)s;
     explain_best(
-        k, "best, worse, not resolved",
-        "“Worse”: the corrected p is below 0.05 and the interval of the difference excludes 0. “Best”: everything "
-        "else that finished is worse. “Not resolved”: these runs do not say; it does not mean equal. When anything "
-        "is unresolved the front runner is only called “",
+        k, "best, worse, no significant difference",
+        "“Worse”: the corrected p is below 0.05, and the interval of the difference excludes 0. “Best”: everything "
+        "else that finished is worse. “No significant difference”: these runs do not decide; it does not mean "
+        "equal. When anything is undecided the first is only called “",
         " ", "”.", out);
 }
 
@@ -186,18 +186,26 @@ static const struct term terms[] = {
           "and nothing else: another text, size or budget may give another order. The ± of a loss holds the luck that "
           "all attentions share; the interval of a difference does not, so judge by differences." },
     { .write = explain_tests, .when = tested },
+    { .term = "interval of a difference",
+      .meaning =
+          "Each is at the level at which Holm’s procedure judged that comparison: of what it finds different, "
+          "0.05 divided by the number of comparisons that were left at that step; of the others, by the number "
+          "that it left undecided. So an interval excludes 0 exactly where the verdict says better or worse, and "
+          "all verdicts together are wrong with 5 % at most. Of what is equivalent it is the interval of the "
+          "two one-sided tests, which is within the margin.",
+      .when = tested },
     { .term = "baseline",
       .meaning = "The attention that is in use today: every other one is tested against it, seed by seed, with Holm’s "
-                 "correction over these tests. “As good”: two one-sided t tests say that the difference is within the "
-                 "margin that was given beforehand.",
+                 "correction over these tests. “Equivalent”: two one-sided t tests say that the difference is within "
+                 "the margin that was given beforehand.",
       .when = with_baseline },
     { .write = explain_tuned, .when = was_tuned },
-    { .term = "any number of looks",
+    { .term = "any number of interim analyses",
       .meaning =
           "The intervals of differences to the baseline, and those of all pairs, are anytime-valid: each of the two "
           "families, at all numbers of seeds together, covers the true differences with a probability of 95 %, so "
           "seeds may be added after looking. They are wider than those of a number of seeds that was decided "
-          "beforehand. Better and worse mean by more than the margin.",
+          "beforehand. Practically better and worse: by more than the margin; undecided: neither that nor within it.",
       .when = at_any_look },
     { .term = "adjusted for missing seeds",
       .meaning =
@@ -207,16 +215,16 @@ static const struct term terms[] = {
           "and differences to it come from these means. Verdicts come from the intervals of pairs, over the "
           "seeds that both have; what they call worse than another does not lead.",
       .when = with_missing_seeds },
-    { .term = "floor (uniform)",
+    { .term = "uniform baseline",
       .meaning =
-          "The same model whose attention is the plain average of what a token may see, with values and outputs "
-          "learned like all others: what the rest of the model does alone. It is no contestant. “floor: better” "
-          "is a paired t test against it, with Holm’s correction over these tests; what is not resolved from the "
-          "floor has not been shown to attend to anything of use.",
+          "The same model whose attention is the plain average of the visible tokens, with values and outputs "
+          "learned like all others: what the rest of the model does alone. It is compared and not ranked: every "
+          "attention is tested against it by a paired t test, with Holm’s correction over these tests. What shows no "
+          "significant difference to it has not been shown to attend to anything of use.",
       .when = with_floor },
     { .write = explain_verdicts },
     { .write = explain_direction, .when = about_a_score },
-    { .term = "seeds to resolve",
+    { .term = "seeds to decide",
       .meaning =
           "How many seeds give the test a power of 80 % at its corrected level: the range that holds the number with "
           "80 % confidence, by what the seeds so far say of the difference and its spread. “12 or more”: they do not "
@@ -239,7 +247,8 @@ static const struct term terms[] = {
 
 void oa_page_method(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_text_printf(out, "<section id=\"method\">\n<h2>How to read this</h2>\n<dl class=\"method\">\n");
+    oa_page_open("method", "How to read this", out);
+    oa_text_printf(out, "<dl class=\"method\">\n");
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) {
         const struct term *t = &terms[i];
         if (t->when && !t->when(k, s))
@@ -249,5 +258,6 @@ void oa_page_method(const struct oa_contest *k, const struct oa_summary *s, stru
         else
             explain(t->term, t->meaning, out);
     }
-    oa_text_printf(out, "</dl>\n</section>\n");
+    oa_text_printf(out, "</dl>\n");
+    oa_page_close(out);
 }

@@ -41,15 +41,6 @@ int oa_decimals(const struct oa_contest *k)
     return oa_metric(k)->decimals;
 }
 
-const char *oa_verdict_says(const struct oa_contest *k, enum oa_verdict v, char out[OA_VERDICT])
-{
-    if (v == OA_VERDICT_LOWEST)
-        snprintf(out, OA_VERDICT, "%s %s", oa_metric_best(k), oa_metric_word(k));
-    else
-        snprintf(out, OA_VERDICT, "%s", oa_verdict_name(v));
-    return out;
-}
-
 /* ---- units ---- */
 
 const char *oa_difference_unit(const struct oa_contest *k)

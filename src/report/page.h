@@ -11,6 +11,22 @@
 /* A coloured disc and the spec. */
 void oa_page_name(const struct oa_contest *k, int entry, struct oa_text *out);
 
+/* A section that is folded until it is opened: its heading is its summary. */
+void oa_page_open(const char *id, const char *heading, struct oa_text *out);
+void oa_page_close(struct oa_text *out);
+
+/* How an attention stands to what is asked about: to the baseline, or, where there is none, to the reference. Free the
+ * verdict. */
+struct oa_asked {
+    struct oa_estimate difference; /* in the direction of the score, with the interval of the verdict; n 0: none */
+    struct oa_text verdict;
+    int look;     /* of the verdict, enum oa_verdict: how it is drawn */
+    double p;     /* corrected; of what is equivalent that of equivalence; NaN: not tested */
+    double level; /* that the interval misses; NaN: there is none */
+    bool itself;  /* is what the others are compared with */
+};
+void oa_asked_of(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_asked *a, oa_context *c);
+void oa_page_results(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_page_tuning(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_page_differences(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_page_trajectories(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);

@@ -120,9 +120,9 @@ static json_t *default_options(oa_context *c)
 void oa_page_settings(const struct oa_contest *k, struct oa_text *out)
 {
     json_t *defaults = default_options(out->context);
-    oa_text_printf(out, "<section id=\"settings\">\n<h2>Settings and machine</h2>\n");
+    oa_page_open("settings", "Settings and machine", out);
     add_json("Machine", "machine", k->machine_json, NULL, out);
     add_json("Options that all runs share (pale: as by default)", "options", k->options_json, defaults, out);
-    oa_text_printf(out, "</section>\n");
+    oa_page_close(out);
     json_decref(defaults);
 }

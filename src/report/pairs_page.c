@@ -29,14 +29,12 @@ static void add_p(double p, struct oa_text *out)
 
 static void add_cell(const struct oa_contest *k, const struct oa_against *a, struct oa_text *out)
 {
-    char low[OA_NUMBER], high[OA_NUMBER];
-    struct oa_estimate d = oa_shown(k, a->difference);
-    int decimals = oa_decimals(k);
-    oa_text_printf(out, "<td class=\"%s\"><b>%s</b>%s", class_of(a->verdict), oa_against_name(a->verdict),
-                   oa_number_signed(low, d.mean, decimals));
-    if (isfinite(d.half) && d.sd > 0)
-        oa_text_printf(out, "<small>%s … %s</small>", oa_number_signed(low, d.mean - d.half, decimals),
-                       oa_number_signed(high, d.mean + d.half, decimals));
+    char mean[OA_NUMBER], ends[OA_INTERVAL];
+    struct oa_estimate d = oa_shown(k, oa_against_interval(a));
+    oa_text_printf(out, "<td class=\"%s\"><b>%s</b>%s", class_of(a->verdict), oa_against_says(k, a->verdict),
+                   oa_number_signed(mean, d.mean, oa_decimals(k)));
+    if (isfinite(d.half))
+        oa_text_printf(out, "<small>%s</small>", oa_print_ends(ends, d.mean, d.half, oa_decimals(k)));
     add_p(a->holm, out);
     oa_text_printf(out, "</td>");
 }
@@ -72,7 +70,8 @@ static int add_head(const struct oa_contest *k, const struct oa_summary *s, stru
 
 static void add_text(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_text_printf(out, "<section id=\"pairs\">\n<h2>Every two of them</h2>\n<p>The row’s ");
+    oa_page_open("pairs", "Every two of them", out);
+    oa_text_printf(out, "<p>The row’s ");
     oa_html_text(out, oa_metric_word(k));
     oa_text_printf(out, " minus the column’s, seed by seed: %s 0 the row is better. ",
                    oa_metric(k)->higher ? "above" : "below");
@@ -80,10 +79,12 @@ static void add_text(const struct oa_contest *k, const struct oa_summary *s, str
         oa_text_printf(out, "Intervals are anytime-valid: all %d together, at all numbers of seeds, hold with 95 %%.",
                        oa_pairs_of(s));
     else
-        oa_text_printf(out, "Small: the 95 %% interval, and the p of a paired t test, Holm-corrected over all pairs. "
-                            "Corrected for more comparisons, p is larger here than in the table of results.");
+        oa_text_printf(
+            out,
+            "Small: the interval at the level of the verdict, and the p of a paired t test, both Holm-corrected over "
+            "all pairs: for more comparisons than in the table of results.");
     if (k->margin > 0) {
-        oa_text_printf(out, " As good: within ");
+        oa_text_printf(out, " Equivalent: within ");
         oa_add_margin(k, out);
         oa_text_printf(out, ".");
     }
@@ -103,5 +104,6 @@ void oa_page_pairs(const struct oa_contest *k, const struct oa_summary *s, struc
     for (int o = 0; o < s->count; o++)
         if (shown(s, s->order[o]))
             add_row(k, s, s->order[o], ++number, out);
-    oa_text_printf(out, "</tbody></table></div></div>\n</section>\n");
+    oa_text_printf(out, "</tbody></table></div></div>\n");
+    oa_page_close(out);
 }

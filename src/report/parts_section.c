@@ -144,12 +144,12 @@ void oa_page_parts(const struct oa_contest *k, const struct oa_summary *s, struc
 {
     if (!first_with_parts(k))
         return;
-    oa_text_printf(out,
-                   "<section id=\"parts\">\n<h2>%s</h2>\n<p>±: half of the 95 %% interval of the mean. Parts are not "
-                   "tested: among many some differ by luck.</p>\n<div class=\"panel\">\n",
-                   heading);
+    oa_page_open("parts", heading, out);
+    oa_text_printf(out, "<p>±: half of the 95 %% interval of the mean. Parts are not tested: among many some differ by "
+                        "luck.</p>\n<div class=\"panel\">\n");
     print_all(k, s, print_html, out);
-    oa_text_printf(out, "</div>\n</section>\n");
+    oa_text_printf(out, "</div>\n");
+    oa_page_close(out);
 }
 
 void oa_parts_markdown(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)

@@ -17,6 +17,7 @@
 
 #include "contest/contest.h"
 #include "print/print.h"
+#include "report/recommendation.h"
 #include "statistics/statistics.h"
 
 /* ---- the summary of a contest (summary.c, adjusted.c, against.c, pairs.c, conclusion.c) ---- */
@@ -35,9 +36,10 @@ enum oa_verdict {
     OA_VERDICT_LEADS       /* in the place of the two above where one that was shown to be worse than another on the
                             * seeds of both has a lower adjusted cost */
 };
-const char *oa_verdict_name(enum oa_verdict v); /* "best", "lowest loss", "worse", "not resolved", … */
 enum { OA_VERDICT = 64 };
-/* The same in a contest about another measure: "highest accuracy" (metric_words.c). */
+/* The word of results.json: "best", "lowest loss" ("highest accuracy" and the like about another measure), "worse",
+ * "not resolved", … And the words that people read: "no significant difference", … (verdict_words.c) */
+const char *oa_verdict_code(const struct oa_contest *k, enum oa_verdict v, char out[OA_VERDICT]);
 const char *oa_verdict_says(const struct oa_contest *k, enum oa_verdict v, char out[OA_VERDICT]);
 const char *oa_budget_name(enum oa_equal equal); /* what the runs had the same of: "training tokens", … */
 
@@ -59,14 +61,21 @@ enum oa_against_verdict {
     OA_AGAINST_UNJUDGED, /* the same difference with every seed, as no luck makes it */
     OA_AGAINST_ONE_SEED
 };
-const char *oa_against_name(enum oa_against_verdict v); /* "better", "worse", "as good", "not resolved", … */
+const char *oa_against_name(enum oa_against_verdict v); /* of results.json: "better", "as good", "not resolved", … */
+/* "equivalent", "no significant difference", …; k NULL: against the uniform baseline, where no margin counts. */
+const char *oa_against_says(const struct oa_contest *k, enum oa_against_verdict v);
 struct oa_against {
     enum oa_against_verdict verdict;
     struct oa_estimate difference; /* its cost minus the other's, paired: below 0 is better */
+    /* The interval that belongs to the verdict, difference.mean ± half, which misses with the probability `level`:
+     * better and worse exactly where it excludes 0 (any looks and a margin: where it lies beyond the margin),
+     * equivalent exactly where it lies within the margin. NaN: nothing was judged. */
+    double half, level;
     double p, holm;     /* two-sided paired t test; Holm-corrected over all that were compared with the same one */
     double equivalence; /* two one-sided tests, Holm-corrected likewise; NaN: there is no margin */
 };
-struct oa_against oa_against_nothing(void); /* of what was not compared */
+struct oa_against oa_against_nothing(void);                         /* of what was not compared */
+struct oa_estimate oa_against_interval(const struct oa_against *a); /* the difference with the verdict's interval */
 /* Judges n comparisons, of which `difference` is set, as one family. any_look 0: t tests, Holm-corrected over those
  * that have one. Otherwise anytime-valid intervals (anytime.c) at 0.05/any_look each: `half` of the differences
  * changes, there are no p-values, and better and worse are by more than the margin. margin: within which a difference
@@ -95,6 +104,8 @@ struct oa_standing {
     struct oa_estimate loss; /* validation loss */
     struct oa_estimate scores[OA_MEASURES]; /* the task's other measures, in their own direction; [0] is not used */
     struct oa_estimate difference; /* of costs, to the reference, over the seeds that both finished; n = 0: none */
+    double half, level;            /* of that difference, the interval of the verdict: see struct oa_against */
+    int worse_than;                /* at any look: the first that it was shown to be worse than; -1: none */
     double percent;                /* the difference of scores in percent of the reference's score on those seeds */
     double p, holm;                /* two-sided paired t test against the reference; Holm-corrected. NaN: not tested */
     struct oa_against floor, baseline;
@@ -120,9 +131,13 @@ struct oa_summary {
                        * any number of looks is allowed, of those not shown to be worse than another, if there are any */
     int floor;        /* the entry that is the floor, or -1 */
     char *conclusion; /* one or two sentences of plain text */
+    struct oa_recommendation advice;
+    char *recommendation; /* the same in words: what to do, and why */
 };
 enum oa_error oa_summary_make(oa_context *c, const struct oa_contest *contest, struct oa_summary *out);
 void oa_summary_free(struct oa_summary *s);
+/* The words of an entry's verdict: "failed 1 of 3", "worse than a", … (verdict_words.c) */
+void oa_add_verdict(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out);
 int oa_fewest_seeds(const struct oa_summary *s, bool floor_too); /* that an attention has */
 /* What a contest compares, its measures as costs (contest/contest.h): a's minus b's over the first `seeds` seeds that
  * both finished; scratch has room for one number a seed. a and b: numbers of entries. */

@@ -107,13 +107,31 @@ static json_t *difference_json(oa_context *c, const struct oa_contest *k, const 
     return estimate_json(c, &shown);
 }
 
-static void fill_against(oa_context *c, const struct oa_contest *k, const struct oa_against *a, json_t *object)
+/* What belongs to a verdict: its confidence and its ends, in the direction of the score; null: nothing was judged. */
+static json_t *interval_json(oa_context *c, const struct oa_contest *k, const struct oa_estimate *cost, double half,
+                             double level)
+{
+    struct oa_estimate shown = oa_shown(k, *cost);
+    if (isnan(half))
+        return json_null();
+    json_t *object = json_object();
+    set(c, object, "confidence", number(1 - level));
+    set(c, object, "low", number(shown.mean - half));
+    set(c, object, "high", number(shown.mean + half));
+    return object;
+}
+
+/* says: NULL against the uniform baseline (verdict_words.c). */
+static void fill_against(oa_context *c, const struct oa_contest *k, const struct oa_contest *says,
+                         const struct oa_against *a, json_t *object)
 {
     set(c, object, "verdict", oa_json_string(oa_against_name(a->verdict)));
     set(c, object, "difference", difference_json(c, k, &a->difference));
     set(c, object, "p", number(a->p));
     set(c, object, "p_holm", number(a->holm));
     set(c, object, "p_equivalence", number(a->equivalence));
+    set(c, object, "verdict_text", oa_json_string(oa_against_says(says, a->verdict)));
+    set(c, object, "interval", interval_json(c, k, &a->difference, a->half, a->level));
 }
 
 static json_t *range_json(oa_context *c, const struct oa_range *x)
@@ -129,12 +147,13 @@ static json_t *range_json(oa_context *c, const struct oa_range *x)
 }
 
 /* What is known of it against the floor or the baseline; null where there is none, and for that one itself. */
-static json_t *against_json(oa_context *c, const struct oa_contest *k, const struct oa_against *a)
+static json_t *against_json(oa_context *c, const struct oa_contest *k, const struct oa_contest *says,
+                            const struct oa_against *a)
 {
     if (a->verdict == OA_AGAINST_NONE)
         return json_null();
     json_t *object = json_object();
-    fill_against(c, k, a, object);
+    fill_against(c, k, says, a, object);
     return object;
 }
 
@@ -148,7 +167,7 @@ static json_t *pairs_json(oa_context *c, const struct oa_contest *k, const struc
             if (a->verdict == OA_AGAINST_NONE)
                 continue;
             json_t *object = json_pack("{s:i, s:i}", "a", i, "b", j);
-            fill_against(c, k, a, object);
+            fill_against(c, k, k, a, object);
             append(c, pairs, object);
         }
     return pairs;
@@ -201,8 +220,11 @@ static json_t *standing_json(oa_context *c, const struct oa_contest *k, const st
     const struct oa_standing *s = &summary->entries[entry];
     struct oa_estimate adjusted = oa_shown(k, oa_to_reference(k, summary, entry));
     json_t *object = json_object();
-    char says[OA_VERDICT];
-    set(c, object, "verdict", oa_json_string(oa_verdict_says(k, s->verdict, says)));
+    char code[OA_VERDICT];
+    struct oa_text words;
+    oa_text_init(&words, c);
+    oa_add_verdict(k, summary, entry, &words);
+    set(c, object, "verdict", oa_json_string(oa_verdict_code(k, s->verdict, code)));
     set(c, object, "identical_with", s->twin < 0 ? json_null() : json_integer(s->twin));
     set(c, object, "runs_made", json_integer(s->made));
     set(c, object, "failed_runs", json_integer(s->failed));
@@ -232,12 +254,15 @@ static json_t *standing_json(oa_context *c, const struct oa_contest *k, const st
     MEAN(flops_per_step);
     MEAN(peak_memory);
 #undef MEAN
-    set(c, object, "floor", against_json(c, k, &s->floor));
-    set(c, object, "baseline", against_json(c, k, &s->baseline));
+    set(c, object, "floor", against_json(c, k, NULL, &s->floor));
+    set(c, object, "baseline", against_json(c, k, k, &s->baseline));
     set(c, object, "step", range_json(c, &s->step));
     set(c, object, "speed", range_json(c, &s->speed));
     set(c, object, "front_speed", json_boolean(s->front_speed));
     set(c, object, "front_parameters", json_boolean(s->front_parameters));
+    set(c, object, "verdict_text", oa_json_string(words.s));
+    set(c, object, "interval", interval_json(c, k, &s->difference, s->half, s->level));
+    oa_text_free(&words);
     return object;
 }
 
@@ -286,6 +311,21 @@ static json_t *until_json(oa_context *c, const struct oa_until *u)
     return object;
 }
 
+static json_t *recommendation_json(oa_context *c, const struct oa_summary *s)
+{
+    const struct oa_recommendation *r = &s->advice;
+    json_t *object = json_object();
+    set(c, object, "text", oa_json_string(s->recommendation));
+    set(c, object, "action", oa_json_string(oa_action_name(r->action)));
+    set(c, object, "entry", r->entry < 0 ? json_null() : json_integer(r->entry));
+    set(c, object, "cheaper", r->cheaper < 0 ? json_null() : json_integer(r->cheaper));
+    set(c, object, "speed", number(r->speed));
+    set(c, object, "attentions", json_integer(r->open));
+    set(c, object, "seeds", seeds(r->seeds));
+    set(c, object, "seconds", number(r->seeds ? r->seconds : NAN));
+    return object;
+}
+
 static json_t *contest_json(oa_context *c, const struct oa_contest *k, const struct oa_summary *s)
 {
     json_t *root = json_object(), *valid = json_object(), *order = json_array(), *entries = json_array();
@@ -318,6 +358,7 @@ static json_t *contest_json(oa_context *c, const struct oa_contest *k, const str
     set(c, root, "entries", entries);
     set(c, root, "pairs", pairs_json(c, k, s));
     set(c, root, "vary", oa_variances_json(k));
+    set(c, root, "recommendation", recommendation_json(c, s));
     return root;
 }
 

@@ -65,8 +65,8 @@ void oa_standing_of(const struct oa_contest *k, const struct oa_entry *e, double
     s->made = oa_runs_made(e, k->seeds);
     s->failed = s->made - s->loss.n;
     s->difference = oa_estimate_of(scratch, 0);
-    s->percent = s->p = s->holm = NAN;
-    s->twin = -1;
+    s->percent = s->p = s->holm = s->half = s->level = NAN;
+    s->twin = s->worse_than = -1;
     fill_means(k, e, s);
 }
 

@@ -29,22 +29,6 @@
 
 static const double level = 0.05;
 
-const char *oa_verdict_name(enum oa_verdict v)
-{
-    static const char *const names[] = { "best",
-                                         "lowest loss",
-                                         "worse",
-                                         "not resolved",
-                                         "one seed: no interval",
-                                         "failed",
-                                         "identical",
-                                         "cannot be judged",
-                                         "floor",
-                                         "as good",
-                                         "leads" };
-    return names[v];
-}
-
 const char *oa_budget_name(enum oa_equal equal)
 {
     static const char *const names[] = {
@@ -100,13 +84,13 @@ static const struct oa_against *pair(const struct oa_summary *s, int i, int j)
     return &s->pairs[i * s->count + j];
 }
 
-/* Was it shown that another one is better by more than the margin? */
-static bool beaten(const struct oa_summary *s, int i)
+/* The first that was shown to be better by more than the margin; -1: none. */
+static int beaten_by(const struct oa_summary *s, int i)
 {
     for (int j = 0; j < s->count; j++)
         if (pair(s, i, j)->verdict == OA_AGAINST_WORSE)
-            return true;
-    return false;
+            return j;
+    return -1;
 }
 
 /* Does i have a lower cost than j? Where all have the same seeds the paired difference says it best. */
@@ -121,7 +105,7 @@ static int lowest(const struct oa_contest *k, const struct oa_summary *s, bool o
 {
     int best = -1;
     for (int i = 0; i < s->count; i++)
-        if (contestant(s, i) && (of_all || !beaten(s, i)) && (best < 0 || lower(k, s, i, best)))
+        if (contestant(s, i) && (of_all || beaten_by(s, i) < 0) && (best < 0 || lower(k, s, i, best)))
             best = i;
     return best;
 }
@@ -150,8 +134,7 @@ static enum oa_verdict verdict_of(const struct oa_standing *e)
         return OA_VERDICT_ONE_SEED;
     if (isnan(e->p))
         return OA_VERDICT_UNJUDGED;
-    bool excludes_zero = fabs(e->difference.mean) > e->difference.half;
-    return e->holm < level && excludes_zero ? OA_VERDICT_WORSE : OA_VERDICT_UNRESOLVED;
+    return e->holm < level ? OA_VERDICT_WORSE : OA_VERDICT_UNRESOLVED;
 }
 
 /* Is it tested against the reference? */
@@ -182,7 +165,7 @@ static void crown(const struct oa_contest *k, struct oa_summary *s)
         others += takes_part(s, i);
         worse += takes_part(s, i) && s->entries[i].verdict == OA_VERDICT_WORSE;
     }
-    bool by_right = !k->any_looks || !beaten(s, s->reference);
+    bool by_right = !k->any_looks || beaten_by(s, s->reference) < 0;
     bool alone_at_the_top = others > 0 && worse == others && by_right;
     bool undercut = s->uneven && lowest(k, s, true) != s->reference;
     s->entries[s->reference].verdict = undercut           ? OA_VERDICT_LEADS
@@ -190,9 +173,9 @@ static void crown(const struct oa_contest *k, struct oa_summary *s)
                                                           : first_of_equals(s);
 }
 
-/* p[i], holm[i], factor[i] belong to entry i against the reference. */
+/* p[i], holm[i], levels[i] belong to entry i against the reference. What is needed of seeds is what this level asks. */
 static void judge(const struct oa_contest *k, struct oa_summary *s, const double *p, const double *holm,
-                  const int *factor)
+                  const double *levels)
 {
     for (int i = 0; i < s->count; i++) {
         struct oa_standing *e = &s->entries[i];
@@ -201,10 +184,13 @@ static void judge(const struct oa_contest *k, struct oa_summary *s, const double
         e->p = p[i];
         e->holm = holm[i];
         e->verdict = i == s->floor && !e->failed ? OA_VERDICT_FLOOR : verdict_of(e);
+        e->level = levels[i];
+        e->half = oa_half_at(&e->difference, e->level);
         if (e->verdict != OA_VERDICT_UNRESOLVED)
             continue;
-        e->seeds_needed = oa_seeds_needed(e->difference.mean, e->difference.sd, level / factor[i]);
-        e->seeds_range = oa_seeds_range(&e->difference, level / factor[i]);
+        e->half = fmax(e->half, fabs(e->difference.mean));
+        e->seeds_needed = oa_seeds_needed(e->difference.mean, e->difference.sd, e->level);
+        e->seeds_range = oa_seeds_range(&e->difference, e->level);
     }
     crown(k, s);
 }
@@ -216,7 +202,7 @@ static enum oa_verdict verdict_at_any_look(const struct oa_summary *s, int i)
     enum oa_against_verdict v = pair(s, i, s->reference)->verdict;
     if (s->entries[i].failed || s->entries[i].twin >= 0)
         return s->entries[i].failed ? OA_VERDICT_FAILED : OA_VERDICT_IDENTICAL;
-    if (beaten(s, i))
+    if (beaten_by(s, i) >= 0)
         return OA_VERDICT_WORSE;
     return v == OA_AGAINST_EQUIVALENT ? OA_VERDICT_EQUIVALENT
            : v == OA_AGAINST_ONE_SEED ? OA_VERDICT_ONE_SEED
@@ -230,8 +216,12 @@ static void judge_at_any_look(const struct oa_contest *k, struct oa_summary *s)
         struct oa_standing *e = &s->entries[i];
         if (i == s->reference)
             continue;
-        if (contestant(s, i))
+        if (contestant(s, i)) {
             e->difference = pair(s, i, s->reference)->difference;
+            e->half = pair(s, i, s->reference)->half;
+            e->level = pair(s, i, s->reference)->level;
+            e->worse_than = beaten_by(s, i);
+        }
         e->verdict = i == s->floor && !e->failed ? OA_VERDICT_FLOOR : verdict_at_any_look(s, i);
     }
     crown(k, s);
@@ -240,18 +230,17 @@ static void judge_at_any_look(const struct oa_contest *k, struct oa_summary *s)
 static enum oa_error test_all(oa_context *c, const struct oa_contest *k, struct oa_summary *s)
 {
     size_t count = (size_t)s->count;
-    double *p = oa_alloc(c, count * sizeof *p), *holm = oa_alloc(c, count * sizeof *holm);
-    int *factor = oa_alloc(c, count * sizeof *factor);
-    if (p && holm && factor) {
-        for (int i = 0; i < s->count; i++)
-            p[i] = takes_part(s, i) ? oa_t_test(&s->entries[i].difference) : NAN;
-        oa_holm(p, s->count, holm, factor);
-        judge(k, s, p, holm, factor);
-    }
+    double *p = oa_alloc(c, 3 * count * sizeof *p);
+    if (!p)
+        return OA_NO_MEMORY;
+    double *holm = p + count, *levels = p + 2 * count;
+    for (int i = 0; i < s->count; i++)
+        p[i] = takes_part(s, i) ? oa_t_test(&s->entries[i].difference) : NAN;
+    oa_holm(p, s->count, holm, NULL);
+    oa_holm_levels(p, s->count, level, levels);
+    judge(k, s, p, holm, levels);
     oa_free(p);
-    oa_free(holm);
-    oa_free(factor);
-    return oa_status(c);
+    return OA_OK;
 }
 
 static enum oa_error compare_all(oa_context *c, const struct oa_contest *k, double *scratch, struct oa_summary *s)
@@ -339,6 +328,10 @@ static enum oa_error compare_with_fixed(oa_context *c, const struct oa_contest *
         s->entries[i].floor = floor[i];
         s->entries[i].baseline = baseline[i];
     }
+    if (e == OA_OK && s->floor >= 0 && s->reference >= 0) { /* seen from the other side: the same interval */
+        s->entries[s->floor].half = floor[s->reference].half;
+        s->entries[s->floor].level = floor[s->reference].level;
+    }
     oa_free(floor);
     return e;
 }
@@ -366,6 +359,8 @@ static enum oa_error fill(oa_context *c, const struct oa_contest *k, double *scr
     oa_pareto_fronts(k, s, scratch);
     OA_TRY(compare_with_fixed(c, k, s));
     s->conclusion = oa_conclusion(c, k, s);
+    s->advice = oa_recommend(k, s);
+    s->recommendation = oa_recommendation_text(c, k, s, &s->advice);
     return oa_status(c);
 }
 
@@ -400,5 +395,6 @@ void oa_summary_free(struct oa_summary *s)
     oa_free(s->order);
     oa_free(s->pairs);
     oa_free(s->conclusion);
+    oa_free(s->recommendation);
     *s = (struct oa_summary){ .reference = -1, .floor = -1 };
 }

@@ -83,7 +83,8 @@ static void add_chart(const struct oa_contest *k, const struct oa_summary *s, in
 
 static void add_head(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
-    oa_text_printf(out, "<section id=\"trajectories\">\n<h2>As seeds were added</h2>\n<p>The ");
+    oa_page_open("trajectories", "As seeds were added", out);
+    oa_text_printf(out, "<p>The ");
     oa_html_text(out, oa_metric_word(k));
     oa_text_printf(out, " of each attention minus that of ");
     oa_html_text(out, oa_entry_name(&k->entries[oa_held_against(k, s)]));
@@ -103,7 +104,8 @@ void oa_page_trajectories(const struct oa_contest *k, const struct oa_summary *s
         add_head(k, s, out);
         for (int o = 0; o < s->count; o++)
             add_chart(k, s, s->order[o], &r, out);
-        oa_text_printf(out, "</div>\n</section>\n");
+        oa_text_printf(out, "</div>\n");
+        oa_page_close(out);
     }
     oa_free(r.scratch);
     oa_free(r.looks);

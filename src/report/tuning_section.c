@@ -247,7 +247,8 @@ void oa_page_tuning(const struct oa_contest *k, const struct oa_summary *s, stru
         return;
     oa_text_init(&notes, out->context);
     oa_tuning_notes(k, s, &notes);
-    oa_text_printf(out, "<section id=\"tuning\">\n<h2>Tuning</h2>\n<p>");
+    oa_page_open("tuning", "Tuning", out);
+    oa_text_printf(out, "<p>");
     oa_html_text(out, notes.s ? notes.s : "");
     oa_text_printf(out, "</p>\n");
     oa_text_free(&notes);
@@ -257,5 +258,6 @@ void oa_page_tuning(const struct oa_contest *k, const struct oa_summary *s, stru
     oa_text_printf(out, "<div class=\"panel\">\n");
     add_choices(k, s, out);
     add_every_mean(k, s, out);
-    oa_text_printf(out, "</div>\n</section>\n");
+    oa_text_printf(out, "</div>\n");
+    oa_page_close(out);
 }

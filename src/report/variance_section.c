@@ -218,13 +218,15 @@ void oa_page_variances(const struct oa_contest *k, struct oa_text *out)
     oa_text_init(&notes, out->context);
     add_notes(k, &notes);
     make_table(k, out->context, &t);
-    oa_text_printf(out, "<section id=\"spread\">\n<h2>%s</h2>\n<p>", heading);
+    oa_page_open("spread", heading, out);
+    oa_text_printf(out, "<p>");
     oa_html_text(out, notes.s ? notes.s : "");
     oa_text_printf(out, "</p>\n<figure class=\"panel\"><div class=\"scroll\">\n");
     draw_chart(k, out);
     oa_text_printf(out, "</div></figure>\n<div class=\"panel\">\n");
     oa_table_html(&t, heading, out);
-    oa_text_printf(out, "</div>\n</section>\n");
+    oa_text_printf(out, "</div>\n");
+    oa_page_close(out);
     oa_table_free(&t);
     oa_text_free(&notes);
 }

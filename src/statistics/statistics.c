@@ -79,6 +79,26 @@ void oa_holm(const double *p, int n, double *adjusted, int *factor)
     }
 }
 
+void oa_holm_levels(const double *p, int n, double level, double *levels)
+{
+    int left = 0;
+    for (int i = 0; i < n; i++) {
+        left += !isnan(p[i]);
+        levels[i] = NAN;
+    }
+    bool rejected = true;
+    for (int i = next_in_order(p, n, -1); i >= 0; i = next_in_order(p, n, i)) {
+        rejected = rejected && p[i] < level / left;
+        levels[i] = level / left;
+        left -= rejected;
+    }
+}
+
+double oa_half_at(const struct oa_estimate *e, double level)
+{
+    return e->n < 2 || isnan(level) ? NAN : oa_t_quantile(1 - level / 2, e->n - 1) * e->sd / sqrt(e->n);
+}
+
 static double power_with(int n, double mean, double sd, double level)
 {
     return oa_t_power(fabs(mean) / sd * sqrt(n), n - 1, oa_t_quantile(1 - level / 2, n - 1));
@@ -95,6 +115,28 @@ int oa_seeds_needed(double mean, double sd, double level)
     while (high - low > 1) {
         int n = low + (high - low) / 2;
         if (power_with(n, mean, sd, level) >= 0.8)
+            high = n;
+        else
+            low = n;
+    }
+    return high;
+}
+
+static bool shows_equivalence(int n, double mean, double sd, double margin, double level)
+{
+    double worst = mean == 0 ? 0.1 : 0.2; /* that the tests fail: on both sides together 20 % */
+    double errors = oa_t_quantile(1 - level, n - 1) + oa_t_quantile(1 - worst, n - 1);
+    return (margin - fabs(mean)) * sqrt(n) >= errors * sd;
+}
+
+int oa_equivalence_seeds_needed(double mean, double sd, double margin, double level)
+{
+    int low = 1, high = OA_SEEDS_CAP + 1; /* low is too few */
+    if (!(fabs(mean) < margin))
+        return high;
+    while (high - low > 1) {
+        int n = low + (high - low) / 2;
+        if (shows_equivalence(n, mean, sd, margin, level))
             high = n;
         else
             low = n;

@@ -34,6 +34,14 @@ double oa_t_test(const struct oa_estimate *e);
 /* Holm's step-down adjustment. adjusted[i] >= p[i]; factor[i] (may be NULL) is what the step multiplied p[i] with:
  * p[i] had to be below level / factor[i]. Values that are NaN take no part. */
 void oa_holm(const double *p, int n, double *adjusted, int *factor);
+/* The level at which Holm's procedure judged each p: of those it rejects, that of their step, `level`/factor; of those
+ * it does not, that of the step it ended at, `level`/(how many are not rejected), which is the same for all of them.
+ * So p[i] < levels[i] exactly where adjusted[i] < level, and intervals with an error of levels[i] exclude 0 exactly
+ * where the procedure rejects. NaN where p is. */
+void oa_holm_levels(const double *p, int n, double level, double *levels);
+/* Half the width of the two-sided t interval around e->mean that misses the true mean with a probability of `level`.
+ * NaN when n < 2 or level is. */
+double oa_half_at(const struct oa_estimate *e, double level);
 
 /* Two one-sided t tests (Schuirmann 1987): the p-value of "the mean is as far from 0 as `margin`, or farther"; below
  * 0.05, the mean is practically 0. The same as asking whether the 90 % interval lies within the margin. NaN when n < 2
@@ -51,6 +59,10 @@ struct oa_seeds_range {
     int low, high; /* OA_SEEDS_CAP + 1: more than OA_SEEDS_CAP */
 };
 struct oa_seeds_range oa_seeds_range(const struct oa_estimate *e, double level);
+/* The smallest n at which two one-sided t tests at `level` show a mean to be within the margin with a probability of
+ * about 80 %, if the observed mean and deviation are the true ones: margin - |mean| is as large as the sum of the
+ * tests' quantile and that of the power, in standard errors. OA_SEEDS_CAP + 1 where no such n is. */
+int oa_equivalence_seeds_needed(double mean, double sd, double margin, double level);
 
 /* ---- tables with empty cells (two_way.c) ---------------------------------------------------------------------- */
 

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The decision behind a recommendation: a table of two outcomes, and what of the summary decides which outcomes they
+ * are. Of what is equivalent only what was tested to be so counts; of speeds measured in rounds a ratio whose interval
+ * is above 1. Whoever has one seed more of a question than needed is not asked: the estimates are for power.
+ */
+#include "report/recommendation.h"
+
+#include "report/report.h"
+
+#include <math.h>
+
+/* ---- the table ---- */
+
+enum oa_action oa_action_for(enum oa_outcome outcome, enum oa_saving saving)
+{
+    enum {
+        REPAIR = OA_ACTION_REPAIR,
+        NONE = OA_ACTION_NONE,
+        SEEDS = OA_ACTION_SEEDS,
+        KEEP = OA_ACTION_KEEP,
+        CHANGE = OA_ACTION_CHANGE,
+        TAKE = OA_ACTION_TAKE,
+        CHEAPER = OA_ACTION_TAKE_CHEAPER
+    };
+    static const unsigned char table[OA_OUTCOMES][OA_SAVINGS] = {
+        /*                            unasked  none    some     same time */
+        [OA_OUTCOME_FAILED] = { REPAIR, REPAIR, REPAIR, REPAIR },
+        [OA_OUTCOME_BASELINE_FAILED] = { REPAIR, REPAIR, REPAIR, REPAIR },
+        [OA_OUTCOME_ALONE] = { NONE, NONE, NONE, NONE },
+        [OA_OUTCOME_ONE_SEED] = { SEEDS, SEEDS, SEEDS, SEEDS },
+        [OA_OUTCOME_UNJUDGED] = { NONE, NONE, NONE, NONE },
+        [OA_OUTCOME_OPEN] = { SEEDS, SEEDS, KEEP, SEEDS },
+        [OA_OUTCOME_FAR] = { KEEP, KEEP, KEEP, KEEP },
+        [OA_OUTCOME_NOT_BETTER] = { KEEP, KEEP, KEEP, KEEP },
+        [OA_OUTCOME_BETTER] = { CHANGE, CHANGE, CHANGE, CHANGE },
+        [OA_OUTCOME_OPEN_LOWEST] = { SEEDS, SEEDS, SEEDS, SEEDS },
+        [OA_OUTCOME_FAR_LOWEST] = { TAKE, TAKE, CHEAPER, TAKE },
+        [OA_OUTCOME_ALIKE] = { TAKE, TAKE, CHEAPER, TAKE },
+        [OA_OUTCOME_BEST] = { TAKE, TAKE, TAKE, TAKE },
+    };
+    return (enum oa_action)table[outcome][saving];
+}
+
+const char *oa_action_name(enum oa_action a)
+{
+    static const char *const names[] = { [OA_ACTION_REPAIR] = "repair",
+                                         [OA_ACTION_NONE] = "none",
+                                         [OA_ACTION_SEEDS] = "more seeds",
+                                         [OA_ACTION_KEEP] = "keep",
+                                         [OA_ACTION_CHANGE] = "change",
+                                         [OA_ACTION_TAKE] = "take",
+                                         [OA_ACTION_TAKE_CHEAPER] = "take the cheaper" };
+    return names[a];
+}
+
+/* ---- how the attentions stand ---- */
+
+/* Everything an attention is compared with is `fixed`: the baseline, or the reference. */
+static struct oa_against stands(const struct oa_contest *k, const struct oa_summary *s, int i, int fixed)
+{
+    const struct oa_standing *e = &s->entries[i];
+    static const enum oa_against_verdict verdicts[] = {
+        [OA_VERDICT_WORSE] = OA_AGAINST_WORSE,       [OA_VERDICT_UNRESOLVED] = OA_AGAINST_UNRESOLVED,
+        [OA_VERDICT_ONE_SEED] = OA_AGAINST_ONE_SEED, [OA_VERDICT_IDENTICAL] = OA_AGAINST_IDENTICAL,
+        [OA_VERDICT_UNJUDGED] = OA_AGAINST_UNJUDGED, [OA_VERDICT_EQUIVALENT] = OA_AGAINST_EQUIVALENT,
+        [OA_VERDICT_LEADS] = OA_AGAINST_NONE
+    };
+    if (k->baseline)
+        return e->baseline;
+    if (i == fixed || i == s->floor || e->failed)
+        return oa_against_nothing();
+    struct oa_against a = s->pairs[i * s->count + fixed]; /* equivalence is tested there */
+    bool alike = a.verdict == OA_AGAINST_EQUIVALENT || a.verdict == OA_AGAINST_IDENTICAL;
+    a.verdict = alike ? a.verdict : verdicts[e->verdict];
+    a.level = e->level;
+    return a;
+}
+
+static int count_standing(const struct oa_contest *k, const struct oa_summary *s, int fixed, enum oa_against_verdict v)
+{
+    int n = 0;
+    for (int i = 0; i < s->count; i++)
+        n += stands(k, s, i, fixed).verdict == v;
+    return n;
+}
+
+/* ---- seeds that are missing ---- */
+
+/* By which the anytime-valid interval around the observed mean, with the observed deviation, would have settled it. */
+static int seeds_at_any_look(const struct oa_estimate *d, double level, double margin)
+{
+    struct oa_estimate then = *d;
+    for (then.n = d->n + 1; then.n <= OA_SEEDS_CAP; then.n++)
+        if (oa_relevance_of(d->mean, oa_anytime_half(&then, level), margin) != OA_RELEVANCE_OPEN)
+            break;
+    return then.n;
+}
+
+/* To settle it, by a difference or by equivalence, whichever takes fewer. */
+static int seeds_to_settle(const struct oa_contest *k, const struct oa_against *a)
+{
+    const struct oa_estimate *d = &a->difference;
+    if (k->any_looks)
+        return seeds_at_any_look(d, a->level, k->margin);
+    int different = oa_seeds_needed(d->mean, d->sd, a->level);
+    int alike = k->margin > 0 ? oa_equivalence_seeds_needed(d->mean, d->sd, k->margin, a->level / 2) : different;
+    return alike < different ? alike : different;
+}
+
+static void add_runs(const struct oa_summary *s, int entry, int seeds, struct oa_recommendation *r)
+{
+    const struct oa_standing *e = &s->entries[entry];
+    if (seeds <= e->made)
+        return;
+    r->open++;
+    r->seconds += (seeds - e->made) * (isfinite(e->seconds) ? e->seconds : 0);
+}
+
+/* What all open questions need that can be settled: each its own number, what they are compared with the largest. */
+static void count_seeds(const struct oa_contest *k, const struct oa_summary *s, int fixed, struct oa_recommendation *r)
+{
+    for (int i = 0; i < s->count; i++) {
+        struct oa_against a = stands(k, s, i, fixed);
+        int seeds = a.verdict == OA_AGAINST_UNRESOLVED ? seeds_to_settle(k, &a) : OA_SEEDS_CAP + 1;
+        if (seeds > OA_SEEDS_CAP)
+            continue;
+        add_runs(s, i, seeds, r);
+        r->seeds = seeds > r->seeds ? seeds : r->seeds;
+    }
+    if (r->seeds)
+        add_runs(s, fixed, r->seeds, r);
+}
+
+/* One seed says nothing of luck: three of everything are the least that give an interval worth reading. */
+static void count_first_seeds(const struct oa_summary *s, struct oa_recommendation *r)
+{
+    r->seeds = 3;
+    for (int i = 0; i < s->count; i++)
+        if (!s->entries[i].failed)
+            add_runs(s, i, r->seeds, r);
+}
+
+/* ---- the outcomes ---- */
+
+static enum oa_outcome outcome_of(const struct oa_contest *k, const struct oa_summary *s, int fixed, int seeds)
+{
+    bool baseline = k->baseline > 0;
+    if (s->reference < 0)
+        return OA_OUTCOME_FAILED;
+    if (s->entries[fixed].failed)
+        return OA_OUTCOME_BASELINE_FAILED;
+    int judged = 0, better = count_standing(k, s, fixed, OA_AGAINST_BETTER);
+    int open = count_standing(k, s, fixed, OA_AGAINST_UNRESOLVED);
+    int one_seed = count_standing(k, s, fixed, OA_AGAINST_ONE_SEED);
+    int unjudged = count_standing(k, s, fixed, OA_AGAINST_UNJUDGED);
+    for (int i = 0; i < s->count; i++)
+        judged += stands(k, s, i, fixed).verdict != OA_AGAINST_NONE;
+    if (judged == 0 && !(baseline && s->count - (s->floor >= 0) > 1))
+        return OA_OUTCOME_ALONE;
+    if (better)
+        return OA_OUTCOME_BETTER;
+    if (one_seed)
+        return OA_OUTCOME_ONE_SEED;
+    if (open)
+        return seeds ? (baseline ? OA_OUTCOME_OPEN : OA_OUTCOME_OPEN_LOWEST)
+                     : (baseline ? OA_OUTCOME_FAR : OA_OUTCOME_FAR_LOWEST);
+    if (unjudged && unjudged == judged)
+        return OA_OUTCOME_UNJUDGED;
+    if (baseline)
+        return OA_OUTCOME_NOT_BETTER;
+    bool alike = count_standing(k, s, fixed, OA_AGAINST_EQUIVALENT) + count_standing(k, s, fixed, OA_AGAINST_IDENTICAL);
+    return alike ? OA_OUTCOME_ALIKE : OA_OUTCOME_BEST;
+}
+
+/* The first of those that are better; where none is, what others are compared with. */
+static int choice(const struct oa_contest *k, const struct oa_summary *s, int fixed)
+{
+    for (int o = 0; o < s->count; o++)
+        if (stands(k, s, s->order[o], fixed).verdict == OA_AGAINST_BETTER)
+            return s->order[o];
+    return fixed;
+}
+
+/* How many times as fast as `other` it is; NaN: not faster, or not shown to be. */
+static double faster(const struct oa_contest *k, const struct oa_summary *s, int i, int other)
+{
+    struct oa_range r = oa_ratio_of(k->entries[other].step_seconds, k->entries[i].step_seconds, k->rounds);
+    if (isfinite(r.low))
+        return r.low > 1 ? r.value : NAN;
+    double ratio = s->entries[i].tokens_per_second / s->entries[other].tokens_per_second;
+    return ratio > 1 ? ratio : NAN;
+}
+
+static double speed_of(const struct oa_contest *k, const struct oa_summary *s, int i, int other)
+{
+    double ratio = oa_ratio_of(k->entries[other].step_seconds, k->entries[i].step_seconds, k->rounds).value;
+    return isfinite(ratio) ? ratio : s->entries[i].tokens_per_second / s->entries[other].tokens_per_second;
+}
+
+/* What is to be used instead of a baseline must be better than it, too. */
+static bool may_replace(const struct oa_contest *k, const struct oa_summary *s, int i, int fixed, int entry)
+{
+    enum oa_against_verdict own = stands(k, s, i, fixed).verdict, pair = s->pairs[i * s->count + entry].verdict;
+    enum oa_against_verdict v = entry == fixed ? own : own == OA_AGAINST_BETTER ? pair : OA_AGAINST_NONE;
+    return v == OA_AGAINST_EQUIVALENT || v == OA_AGAINST_IDENTICAL;
+}
+
+static enum oa_saving find_saving(const struct oa_contest *k, const struct oa_summary *s, int fixed,
+                                  struct oa_recommendation *r)
+{
+    int alike = 0;
+    double most = 1;
+    if (k->equal == OA_EQUAL_TIME)
+        return OA_SAVING_TIMED;
+    for (int i = 0; i < s->count; i++) {
+        if (i == r->entry || !may_replace(k, s, i, fixed, r->entry))
+            continue;
+        alike++;
+        double ratio = faster(k, s, i, r->entry);
+        if (ratio > most) {
+            most = ratio;
+            r->cheaper = i;
+        }
+    }
+    return r->cheaper >= 0 ? OA_SAVING_SOME : alike || k->margin > 0 ? OA_SAVING_NONE : OA_SAVING_UNASKED;
+}
+
+struct oa_recommendation oa_recommend(const struct oa_contest *k, const struct oa_summary *s)
+{
+    struct oa_recommendation r = { .entry = -1, .cheaper = -1, .speed = NAN };
+    int fixed = oa_held_against(k, s);
+    if (s->reference >= 0 && !s->entries[fixed].failed) {
+        count_seeds(k, s, fixed, &r);
+        r.entry = choice(k, s, fixed);
+        r.saving = find_saving(k, s, fixed, &r);
+        r.speed = r.cheaper >= 0 ? speed_of(k, s, r.cheaper, r.entry) : speed_of(k, s, r.entry, fixed);
+    }
+    r.outcome = outcome_of(k, s, fixed, r.seeds);
+    if (r.outcome == OA_OUTCOME_ONE_SEED)
+        count_first_seeds(s, &r);
+    r.action = oa_action_for(r.outcome, r.saving);
+    return r;
+}

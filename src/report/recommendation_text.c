@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A recommendation in words: what to do, and why. */
+#include "report/adjusted.h"
+#include "report/metric_words.h"
+
+#include <math.h>
+
+static const char *named(const struct oa_contest *k, int entry)
+{
+    return oa_entry_name(&k->entries[entry]);
+}
+
+/* "about 40 minutes" */
+static void add_time(double seconds, struct oa_text *out)
+{
+    static const struct {
+        const char *unit;
+        double seconds, below;
+    } units[] = {
+        { "second", 1, 90 }, { "minute", 60, 90 * 60 }, { "hour", 3600, 36 * 3600 }, { "day", 86400, INFINITY }
+    };
+    int u = 0;
+    while (seconds >= units[u].below)
+        u++;
+    double n = fmax(1, round(seconds / units[u].seconds));
+    oa_text_printf(out, "about %.0f %s%s", n, units[u].unit, oa_plural((long)n));
+}
+
+static void add_times(double ratio, struct oa_text *out)
+{
+    char number[OA_NUMBER];
+    oa_text_printf(out, "%s times as fast", oa_number(number, ratio, 2));
+}
+
+/* Which option asks for them. */
+static void add_option(const struct oa_contest *k, const struct oa_recommendation *r, struct oa_text *out)
+{
+    if (k->until.ending == OA_ENDING_BUDGET)
+        oa_text_printf(out, " (--budget %.0fmin)", ceil((k->until.spent + r->seconds) / 60));
+    else if (k->until.ending == OA_ENDING_SEEDS)
+        oa_text_printf(out, " (--compare.most_seeds %d)", r->seeds);
+    else
+        oa_text_printf(out, " (--seeds %d)", r->seeds);
+}
+
+/* "5 attentions with 12 seeds, about 40 minutes (--seeds 12)" */
+static void add_seeds_wanted(const struct oa_contest *k, const struct oa_recommendation *r, struct oa_text *out)
+{
+    oa_text_printf(out, "%d attention%s with %d seeds", r->open, oa_plural(r->open), r->seeds);
+    if (r->seconds > 0) {
+        oa_text_printf(out, ", ");
+        add_time(r->seconds, out);
+    }
+    add_option(k, r, out);
+}
+
+/* ---- what to do ---- */
+
+static void say_repair(const struct oa_contest *k, const struct oa_recommendation *r, struct oa_text *out)
+{
+    oa_text_printf(out, "Nothing can be recommended: ");
+    if (r->outcome == OA_OUTCOME_BASELINE_FAILED)
+        oa_text_printf(out, "the baseline, %s, did not finish all its runs.", named(k, k->baseline - 1));
+    else
+        oa_text_printf(out, "no attention finished all its runs.");
+    oa_text_printf(out, " A lower train.lr may help.");
+}
+
+static void say_nothing(const struct oa_contest *k, const struct oa_recommendation *r, struct oa_text *out)
+{
+    if (r->outcome == OA_OUTCOME_UNJUDGED)
+        oa_text_printf(out,
+                       "Nothing can be recommended: the differences are the same with every seed, and a test needs "
+                       "the luck of seeds.");
+    else
+        oa_text_printf(out, "Nothing can be recommended: there is nothing to compare %s with.", named(k, r->entry));
+}
+
+static void say_seeds(const struct oa_contest *k, const struct oa_recommendation *r, struct oa_text *out)
+{
+    oa_text_printf(out, "More seeds are needed: ");
+    add_seeds_wanted(k, r, out);
+    oa_text_printf(out, ".");
+    if (k->baseline)
+        oa_text_printf(out, " Until then keep %s: nothing was shown better.", named(k, r->entry));
+}
+
+static void say_keep(const struct oa_contest *k, const struct oa_recommendation *r, struct oa_text *out)
+{
+    oa_text_printf(out, "Keep %s: nothing was shown better", named(k, r->entry));
+    if (r->outcome == OA_OUTCOME_FAR)
+        oa_text_printf(out, ", and differences as small as those that are open would take more than %d seeds",
+                       OA_SEEDS_CAP);
+    oa_text_printf(out, ".");
+}
+
+static void say_change(const struct oa_contest *k, const struct oa_summary *s, const struct oa_recommendation *r,
+                       struct oa_text *out)
+{
+    char number[OA_NUMBER];
+    const struct oa_estimate *d = &s->entries[r->entry].baseline.difference;
+    oa_text_printf(out, "Change to %s: it was shown better than %s, by %s", named(k, r->entry),
+                   named(k, k->baseline - 1), oa_number(number, -d->mean, 2));
+    oa_add_unit(oa_difference_unit(k), out);
+    if (r->cheaper < 0 && isfinite(r->speed) && r->saving != OA_SAVING_TIMED) {
+        oa_text_printf(out, ", and is ");
+        add_times(r->speed, out);
+    }
+    oa_text_printf(out, ".");
+}
+
+static void say_take(const struct oa_contest *k, const struct oa_summary *s, const struct oa_recommendation *r,
+                     struct oa_text *out)
+{
+    oa_text_printf(out, "Take %s: ", named(k, r->entry));
+    if (s->entries[r->entry].verdict == OA_VERDICT_BEST)
+        oa_text_printf(out, "everything else was shown worse.");
+    else if (r->outcome == OA_OUTCOME_FAR_LOWEST)
+        oa_text_printf(out,
+                       "it has the %s %s, and to show that what is open differs from it would take more than %d seeds.",
+                       oa_metric_best(k), oa_metric_word(k), OA_SEEDS_CAP);
+    else
+        oa_text_printf(out, "nothing was shown better.");
+}
+
+/* "equivalent to softmax within 0.5 % points", "identical with softmax" */
+static void add_likeness(const struct oa_contest *k, const struct oa_summary *s, const struct oa_recommendation *r,
+                         bool of_whom, struct oa_text *out)
+{
+    bool same = s->entries[r->cheaper].twin >= 0 && s->pairs[r->cheaper * s->count + r->entry].difference.sd == 0;
+    oa_text_printf(out, same ? "identical" : "equivalent");
+    if (of_whom)
+        oa_text_printf(out, " %s %s", same ? "with" : "to", named(k, r->entry));
+    if (same)
+        return;
+    oa_text_printf(out, " within ");
+    oa_add_margin(k, out);
+}
+
+static void say_cheaper(const struct oa_contest *k, const struct oa_summary *s, const struct oa_recommendation *r,
+                        struct oa_text *out)
+{
+    oa_text_printf(out, "Take %s: it is ", named(k, r->cheaper));
+    add_likeness(k, s, r, true, out);
+    oa_text_printf(out, ", and ");
+    add_times(r->speed, out);
+    oa_text_printf(out, ".");
+}
+
+/* ---- and what comes with it ---- */
+
+static void say_saving(const struct oa_contest *k, const struct oa_summary *s, const struct oa_recommendation *r,
+                       struct oa_text *out)
+{
+    if (r->saving == OA_SAVING_SOME) {
+        oa_text_printf(out, " Cheapest that is ");
+        add_likeness(k, s, r, false, out);
+        oa_text_printf(out, ": %s (", named(k, r->cheaper));
+        add_times(r->speed, out);
+        oa_text_printf(out, ").");
+    } else if (r->saving == OA_SAVING_TIMED) {
+        oa_text_printf(out, " Every run had the same training time, so speed is part of the %s.", oa_metric_word(k));
+    } else if (r->saving == OA_SAVING_NONE) {
+        oa_text_printf(out, " Nothing that is equivalent was shown to be faster.");
+    }
+}
+
+/* What was kept although seeds would settle more. */
+static void say_open(const struct oa_contest *k, const struct oa_recommendation *r, struct oa_text *out)
+{
+    if (r->action == OA_ACTION_SEEDS || r->open == 0)
+        return;
+    oa_text_printf(out, " What is open would take ");
+    add_seeds_wanted(k, r, out);
+    oa_text_printf(out, ".");
+}
+
+static void say_uniform(const struct oa_contest *k, const struct oa_summary *s, int entry, struct oa_text *out)
+{
+    enum oa_against_verdict v = s->entries[entry].floor.verdict;
+    if (v != OA_AGAINST_UNRESOLVED && v != OA_AGAINST_WORSE && v != OA_AGAINST_IDENTICAL)
+        return;
+    oa_text_printf(out, " But %s was not shown to be better than the uniform baseline.", named(k, entry));
+}
+
+char *oa_recommendation_text(oa_context *c, const struct oa_contest *k, const struct oa_summary *s,
+                             const struct oa_recommendation *r)
+{
+    struct oa_text out;
+    oa_text_init(&out, c);
+    switch (r->action) {
+    case OA_ACTION_REPAIR:
+        say_repair(k, r, &out);
+        break;
+    case OA_ACTION_NONE:
+        say_nothing(k, r, &out);
+        break;
+    case OA_ACTION_SEEDS:
+        say_seeds(k, r, &out);
+        break;
+    case OA_ACTION_KEEP:
+        say_keep(k, r, &out);
+        break;
+    case OA_ACTION_CHANGE:
+        say_change(k, s, r, &out);
+        break;
+    case OA_ACTION_TAKE:
+        say_take(k, s, r, &out);
+        break;
+    case OA_ACTION_TAKE_CHEAPER:
+        say_cheaper(k, s, r, &out);
+        break;
+    }
+    if (r->action >= OA_ACTION_KEEP) {
+        if (r->action != OA_ACTION_TAKE_CHEAPER)
+            say_saving(k, s, r, &out);
+        say_open(k, r, &out);
+        say_uniform(k, s, r->action == OA_ACTION_TAKE_CHEAPER ? r->cheaper : r->entry, &out);
+    }
+    return out.s;
+}
