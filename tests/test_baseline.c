@@ -70,13 +70,13 @@ static void as_scipy(void **state)
     for (int i = 0; i < MOST; i++)
         assert_int_equal(s.entries[i].baseline.verdict, verdicts[i]);
     assert_non_null(strstr(s.conclusion,
-                           " lower is better than the baseline, softmax. beside is as good as the baseline, "
+                           " lower is better than the baseline, softmax. beside is equivalent to the baseline, "
                            "softmax: within 0.01 nats a token. higher is worse than the baseline, softmax. "
-                           "open is not resolved from the baseline, softmax."));
+                           "open shows no significant difference to the baseline, softmax."));
     oa_text_init(&table, c);
     oa_report_table(&m.contest, &s, 0, &table);
-    assert_non_null(strstr(table.s, "+0.0001 ±0.0007 as good"));
-    assert_non_null(strstr(table.s, "+0.0755 ±0.0076 worse"));
+    assert_non_null(strstr(table.s, "+0.0001 ±0.0009 equivalent"));
+    assert_non_null(strstr(table.s, "+0.0755 ±0.0112 worse"));
     oa_text_init(&json, c);
     oa_report_json(&m.contest, &s, &json);
     struct oa_contest again;

@@ -201,10 +201,11 @@ static void a_whole_summary(void **state)
     assert_int_equal(s.entries[2].seeds_range.low, 6); /* scipy.stats.nct; above 1000 */
     assert_int_equal(s.entries[2].seeds_range.high, 1001);
     assert_int_equal(s.entries[1].seeds_needed, 0);
-    assert_string_equal(s.conclusion,
-                        "a has the lowest loss, but c cannot be told from it with 4 seeds; 6 or more seeds "
-                        "would. b and d are worse, by 0.060 to 0.20 nats a token (Holm-corrected "
-                        "p < 0.05).");
+    assert_string_equal(
+        s.conclusion,
+        "a has the lowest loss, but c shows no significant difference to it at the level of 5 % with "
+        "4 seeds; 6 or more seeds would decide it. b and d are worse, by 0.060 to 0.20 nats a token (Holm-corrected "
+        "p < 0.05).");
     oa_summary_free(&s);
 }
 
@@ -226,7 +227,8 @@ static void verdicts(void **state)
           3,
           { 1, 1.1, 1.2, 1.1, 1.1, 1.1 },
           { OA_VERDICT_LOWEST, OA_VERDICT_UNRESOLVED },
-          "a and b share the lowest loss, but b cannot be told from a with 3 seeds; 17 or more seeds would." },
+          "a and b share the lowest loss, but b shows no significant difference to a at the level of 5 % with 3 seeds; "
+          "17 or more seeds would decide it." },
         /* The same models, also where neither is the best: said, not tested. */
         { 2,
           3,
@@ -239,7 +241,8 @@ static void verdicts(void **state)
           3,
           { 1, 1.1, 1.2, 1.1, 1.1, 1.1, 1, 1.1, 1.2 },
           { OA_VERDICT_LOWEST, OA_VERDICT_UNRESOLVED, OA_VERDICT_IDENTICAL },
-          "a and b share the lowest loss, but b cannot be told from a with 3 seeds; 17 or more seeds would. c is "
+          "a and b share the lowest loss, but b shows no significant difference to a at the level of 5 % with 3 seeds; "
+          "17 or more seeds would decide it. c is "
           "identical with a: the same loss with every seed, to the last bit." },
         { 3,
           3,

@@ -138,7 +138,7 @@ static void test_charts(void **state)
     line_of(page, "id=\"sensitivity-2\"", 2, p, 2); /* clip 0 diverged: one point is left */
     expect(page, "<td>lr=0.001 clip=1</td>");
     expect(page, ">diverged<");
-    expect(page, "<small>lr=0.0001 clip=1</small>");
+    expect(page, "<td>lr=0.0001 clip=1</td>");
     assert_null(strstr(page, "sensitivity-3"));
     oa_free(page);
     oa_contest_free(&k);

@@ -205,11 +205,13 @@ void oa_table_text(const struct oa_table *t, int limit, struct oa_text *out)
 /* The lines of a title are joined: "bits/" and "char" without a blank. */
 void oa_markdown_text(struct oa_text *out, const char *text)
 {
-    for (const char *at = text; *at; at++) {
-        if (strchr("\\`*_|<>[]", *at))
+    char shown[8];
+    for (const char *at = text; *at; at += oa_text_visible(at, shown)) {
+        oa_text_visible(at, shown);
+        if (strchr("\\`*_|<>[]", *shown))
             oa_text_add(out, "\\", 1);
         if (*at != '\n')
-            oa_text_add(out, at, 1);
+            oa_text_add(out, shown, strlen(shown));
         else if (at != text && at[-1] != '/' && at[1] != '/')
             oa_text_add(out, " ", 1);
     }

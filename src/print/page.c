@@ -19,19 +19,40 @@ static const char *entity(char c)
     case '\'':
         return "&#39;";
     default:
-        return (unsigned char)c < 32 && c != '\n' && c != '\t' ? " " : NULL;
+        return NULL;
     }
+}
+
+static bool turns_direction(utf8proc_int32_t code)
+{
+    return code == 0x061c || code == 0x200e || code == 0x200f || (code >= 0x202a && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
+
+int oa_text_visible(const char *text, char shown[8])
+{
+    utf8proc_int32_t code;
+    int n = (int)utf8proc_iterate((const utf8proc_uint8_t *)text, -1, &code);
+    bool control = n > 0 && code != '\n' && code != '\t' && (code < 0x20 || (code >= 0x7f && code < 0xa0));
+    if (n <= 0)
+        strcpy(shown, "?");
+    else if (control)
+        snprintf(shown, 8, "\\x%02x", (unsigned)code & 0xff);
+    else if (turns_direction(code))
+        snprintf(shown, 8, "\\u%04x", (unsigned)code & 0xffff);
+    else
+        snprintf(shown, 8, "%.*s", n, text);
+    return n > 0 ? n : 1;
 }
 
 /* Bytes that are not UTF-8 become "?": a browser and an XML reader may differ on them. */
 void oa_html_text(struct oa_text *out, const char *text)
 {
-    for (utf8proc_ssize_t n; *text; text += n) {
-        utf8proc_int32_t code;
-        n = utf8proc_iterate((const utf8proc_uint8_t *)text, -1, &code);
-        const char *other = n > 0 ? entity(*text) : "?";
-        n = n > 0 ? n : 1;
-        oa_text_add(out, other ? other : text, other ? strlen(other) : (size_t)n);
+    char shown[8];
+    for (int n; *text; text += n) {
+        n = oa_text_visible(text, shown);
+        const char *other = entity(*shown);
+        oa_text_add(out, other ? other : shown, strlen(other ? other : shown));
     }
 }
 

@@ -52,7 +52,11 @@ void oa_table_text(const struct oa_table *t, int limit, struct oa_text *out);
 void oa_table_markdown(const struct oa_table *t, struct oa_text *out);
 void oa_table_html(const struct oa_table *t, const char *caption, struct oa_text *out);
 void oa_markdown_text(struct oa_text *out, const char *text); /* escaped */
-int oa_text_width(const char *utf8);                          /* terminal columns */
+/* The character at text as readers may be shown it, in `shown`: control characters, whose names come from other
+ * people's folders, as \x1b, those that turn the direction of writing as \u202e, what is not UTF-8 as "?"; line ends
+ * and tabs as they are. Returns the bytes that it has. */
+int oa_text_visible(const char *text, char shown[8]);
+int oa_text_width(const char *utf8); /* terminal columns */
 /* Adds the text, with "…" in the place of its middle when it is wider: two specs often differ only at their end. */
 void oa_text_add_short(struct oa_text *out, const char *utf8, int width);
 

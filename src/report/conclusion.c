@@ -129,9 +129,8 @@ static void add_seeds_needed(const struct oa_contest *k, const struct oa_summary
         return;
     oa_text_printf(out, "; ");
     oa_seeds_text(range, out);
-    oa_text_printf(out, " seeds would");
-    if (count_with(s, OA_VERDICT_UNRESOLVED) > 1)
-        oa_text_printf(out, " decide %s", k->entries[nearest].attention);
+    oa_text_printf(out, " seeds would decide %s",
+                   count_with(s, OA_VERDICT_UNRESOLVED) > 1 ? k->entries[nearest].attention : "it");
 }
 
 /* "3 seeds", "3 to 12 seeds": how many the attentions have. */

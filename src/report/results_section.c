@@ -364,8 +364,9 @@ static void add_lead(const struct oa_contest *k, const struct oa_summary *s, str
     if (k->any_looks)
         oa_text_printf(out, " Intervals of differences hold at any number of interim analyses.");
     else if (s->seeds > 1)
-        oa_text_printf(out, " Intervals of differences are at the level at which Holm’s correction judged each, and p "
-                            "is corrected likewise: an interval excludes 0 exactly where p is below 0.05.");
+        oa_text_printf(out,
+                       " Differences: interval and p are Holm-corrected alike, so that one excludes 0 exactly where "
+                       "the other is below 0.05.");
     oa_adjusted_sentences(k, s, out);
     oa_validation_sentence(k, out);
 }

@@ -83,7 +83,7 @@ expect 2 compare $options --train.seconds 1 --attention softmax --out other
 says err 'equal time'
 
 # The floor takes part unless it is not wanted; a loss says how much of the text it is of.
-says whole/report.html 'floor (uniform)'
+says whole/report.html 'uniform baseline'
 says whole/results.json '"floor": true'
 says whole/report.md 'Losses are on all 2999 tokens of the validation text but its first'
 expect 0 compare $options --compare.floor off --train.final_tokens 64 --attention softmax --out bare

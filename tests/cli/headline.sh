@@ -8,7 +8,7 @@ here=$PWD
     --train.final_tokens 500 --model.width 16 --seeds 3 --compare.most_seeds 3 \
     --compare.tune "train.lr=1e-3,3e-3" --quiet) >out 2>err || fail "tools/headline.sh failed"
 [ "$(grep -c '^<svg' made/docs/headline.svg)" = 1 ] || fail "docs/headline.svg is no picture"
-says made/docs/headline.svg 'floor (uniform)'
+says made/docs/headline.svg 'uniform baseline'
 sed -n '/headline: begin/,/headline: end/p' made/README.md >table
 [ "$(grep -c '^| ' table)" = 11 ] || fail "README's table has not a row for each of eight attentions and the floor"
 says table 'Losses are on 500 of the'

@@ -17,7 +17,7 @@ runs() { # FOLDER: runs that were made, "attention-01/seed-1" …
 
 # Resolved at once: losses differ by much less than this margin, as soon as an interval has an end.
 expect 0 compare $options $three --until-resolved --baseline softmax --margin 2 --out early
-says out 'linear and local(window=4) are as good as the baseline, softmax: within 2 nats'
+says out 'linear and local(window=4) are equivalent to the baseline, softmax: within 2 nats'
 says out 'No question is open after'
 field early/results.json '"ending": "resolved"' >/dev/null
 [ "$(runs early | grep -c attention-04)" = 3 ] || fail "the floor does not have three seeds"
@@ -123,4 +123,4 @@ refused 'the first attention measures the time' --until-resolved --equal time --
 # Any number of looks without a baseline: verdicts among all, by the same intervals.
 expect 0 compare $options $three --looks any --margin 2 --seeds 6 --out looks
 says out 'Verdicts hold however often seeds are added and looked at'
-says out 'as good as'
+says out 'equivalent to'
