@@ -10,9 +10,15 @@ function check(right, what) {
   if (!right) failures.push(what);
 }
 const all = (selector, within) => Array.from((within || document).querySelectorAll(selector));
-const name = (entry) => (entry.floor ? 'floor (uniform)' : entry.attention);
+const name = (entry) => (entry.floor ? 'uniform baseline' : entry.attention);
 const plain = (text) => text.replace(/[\u200b\u00a0\s]+/g, ' ').trim();
 const order = results.order.map((i) => results.entries[i]);
+check(all('#results > .panel > .scroll thead th').length === 7, 'the table of results has not seven columns');
+check(Math.max(...all('#results > .panel > .scroll').map((e) => e.scrollWidth - e.clientWidth)) <= 0 || window.innerWidth < 1000,
+  'the table of results scrolls sideways');
+check(plain(document.querySelector('h1').textContent + ' ' + (all('header .lead')[0] || { textContent: '' }).textContent) ===
+  plain(results.recommendation.text), 'the page does not begin with the recommendation');
+all('details').forEach((d) => { d.open = true; }); // what is folded is looked at, too
 
 // "−0.0361", "244k", "578 KiB", "1.31 %": does it say x, to the digits that are shown?
 const scales = { '': 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12, KiB: 1024, MiB: 1048576, GiB: 1073741824, '%': 1, ms: 1e-3,
@@ -51,11 +57,18 @@ if (uneven) {
 } else check(results.entries.every((e) => !isPlain(e) || e.statistics.adjusted === e.statistics.loss.mean),
              'adjusted without need');
 
-// ---- the table of results
+// ---- the table of results: what is asked of each, against the baseline where there is one
+const asked = (e) => (results.baseline === null ? e.statistics
+  : e.floor ? { interval: turned(results.entries[results.baseline].statistics.floor.interval),
+                difference: { mean: -results.entries[results.baseline].statistics.floor.difference.mean },
+                verdict_text: 'uniform baseline' }
+  : e === results.entries[results.baseline] ? { itself: true, verdict_text: 'baseline' }
+  : e.statistics.baseline);
+const turned = (i) => i && { low: -i.high, high: -i.low };
 const rows = bodyRows(document.querySelector('#results table'));
 check(rows.length === order.length, `${rows.length} rows of results`);
 rows.forEach((cells, i) => {
-  const e = order[i], s = e.statistics, at = `results, ${name(e)}`;
+  const e = order[i], s = e.statistics, at = `results, ${name(e)}`, a = asked(e);
   check(plain(all('.spec', cells[0])[0].textContent).replace(/ /g, '') === name(e).replace(/ /g, ''), `${at}: name`);
   const half = (s.loss.high - s.loss.low) / 2;
   says(own(cells[1]), s.adjusted, at);
@@ -67,25 +80,44 @@ rows.forEach((cells, i) => {
     says(mean, s.loss.mean, at + ', over its own seeds');
     says(width || '', half, at + ', half');
   }
-  if (results.order[i] !== results.reference) {
-    const [difference, percent] = own(cells[2]).split(' (');
-    const expected = s.adjusted - leader.statistics.adjusted;
-    check(Math.abs(s.adjusted_difference - expected) < 1e-12, `${at}: ${s.adjusted_difference} is not by subtraction`);
+  const expected = s.adjusted - leader.statistics.adjusted;
+  check(Math.abs(s.adjusted_difference - expected) < 1e-12, `${at}: ${s.adjusted_difference} is not by subtraction`);
+  if (a.itself || (results.baseline === null && e === leader)) check(own(cells[2]) === '–', `${at}: a difference to itself`);
+  else {
+    says(own(cells[2]), results.baseline === null ? expected : a.difference.mean, at + ', difference');
+    const shown = a.interval && a.interval.low !== null && (results.baseline !== null || isPlain(e));
+    check(smalls(cells[2]).length === (shown ? 1 : 0), `${at}: intervals of the difference`);
+    if (shown) range(smalls(cells[2])[0], a.interval.low, a.interval.high, at + ', difference');
+  }
+  check(plain(all('.verdict', cells[3])[0].textContent) === a.verdict_text, `${at}: verdict`);
+  says(own(cells[4]), s.tokens_per_second, at + ', speed');
+  says(own(cells[5]), e.trainable, at + ', parameters');
+  says(own(cells[6]), s.peak_memory, at + ', memory');
+});
+
+// ---- more of each attention
+const more = bodyRows(document.querySelector('#more table'));
+check(more.length === order.length, `${more.length} rows of more`);
+more.forEach((cells, i) => {
+  const e = order[i], s = e.statistics, at = `more, ${name(e)}`, expected = s.adjusted - leader.statistics.adjusted;
+  if (e !== leader) {
+    const [difference, percent] = own(cells[1]).split(' (');
     says(difference, expected, at + ', difference');
     says(percent, 100 * expected / leader.statistics.adjusted, at + ', percent');
     if (uneven) check(expected >= 0, `${at}: below the lowest`);
-    if (!isPlain(e)) check(smalls(cells[2]).length === 0, `${at}: an interval of an adjusted difference`);
-    else if (s.difference.low !== null) range(smalls(cells[2])[0], s.difference.low, s.difference.high, at + ', difference');
-  } else check(own(cells[2]) === '–', `${at}: a difference to itself`);
-  check(plain(all('.verdict', cells[3])[0].textContent) === s.verdict, `${at}: verdict`);
-  const against = smalls(cells[3]).join(' | ');
-  for (const kind of ['baseline', 'floor'])
-    if (s[kind]) check(against.includes(`${kind}: ${s[kind].verdict}`), `${at}: ${kind}, "${against}"`);
+    if (isPlain(e) && s.interval && s.interval.low !== null)
+      range(smalls(cells[1])[0], s.interval.low, s.interval.high, at + ', difference');
+    else check(!smalls(cells[1]).some((t) => t.includes('…')), `${at}: an interval of an adjusted difference`);
+  } else check(own(cells[1]) === '–', `${at}: a difference to itself`);
+  check(plain(cells[2].textContent) === s.verdict_text, `${at}: verdict among all`);
+  if (s.floor) {
+    says(own(cells[3]), s.floor.difference.mean, at + ', uniform');
+    check(smalls(cells[3])[0] === s.floor.verdict_text, `${at}: "${smalls(cells[3])[0]}" of the uniform baseline`);
+    if (s.floor.interval) range(smalls(cells[3])[1], s.floor.interval.low, s.floor.interval.high, at + ', uniform');
+  }
   says(own(cells[4]), Math.exp(s.adjusted), at + ', perplexity');
   says(smalls(cells[4])[0].replace(' bits/char', ''), s.bits_per_character * s.adjusted / s.loss.mean, at + ', bits');
-  says(own(cells[5]), e.trainable, at + ', parameters');
-  says(own(cells[6]), s.tokens_per_second, at + ', speed');
-  says(own(cells[7]), s.peak_memory, at + ', memory');
+  check(Number(own(cells[5])) === s.runs_made, `${at}: seeds`);
 });
 
 // ---- every two of them
@@ -100,12 +132,14 @@ matrix.forEach((cells, r) => {
     if (a === b) return check(plain(cell.textContent) === '–', 'pairs: the diagonal');
     const pair = results.pairs.find((p) => (p.a === a && p.b === b) || (p.a === b && p.b === a));
     const sign = pair.a === a ? 1 : -1, d = pair.difference, at = `pairs, ${name(contestants[r])}, ${name(other)}`;
-    const verdict = sign > 0 ? pair.verdict
-      : pair.verdict === 'better' ? 'worse' : pair.verdict === 'worse' ? 'better' : pair.verdict;
+    const swap = { better: 'worse', worse: 'better', 'practically better': 'practically worse',
+                   'practically worse': 'practically better' };
+    const verdict = sign > 0 ? pair.verdict_text : swap[pair.verdict_text] || pair.verdict_text, between = pair.interval;
     check(plain(all('b', cell)[0].textContent) === verdict, `${at}: verdict`);
     says(own(cell), sign * d.mean, at);
     const small = smalls(cell);
-    if (d.low !== null) range(small.shift(), sign > 0 ? d.low : -d.high, sign > 0 ? d.high : -d.low, at);
+    if (between && between.low !== null)
+      range(small.shift(), sign > 0 ? between.low : -between.high, sign > 0 ? between.high : -between.low, at);
     if (pair.p_holm !== null) {
       const p = small.shift() || 'nothing';
       if (/[<>]/.test(p)) check(pair.p_holm < Number(/[\d.]+$/.exec(p)[0]), `${at}: "${p}" of ${pair.p_holm}`);
@@ -130,6 +164,26 @@ function near(found, expected, what, bound) {
 }
 const number = (element, key) => Number(element.getAttribute(key));
 const tips = (circle) => circle.dataset.tip.split('\n');
+
+// ---- the chart of what is asked
+all('#differences svg.oa').forEach((svg) => {
+  const x = scaleOf(svg, true), dots = all('circle.point', svg);
+  const right = Math.max(...all('path.axis', svg).map((p) => Number((/H([\d.]+)$/.exec(p.getAttribute('d')) || [0, 0])[1])));
+  dots.forEach((dot) => {
+    const e = results.entries[Number(dot.dataset.series)], a = asked(e), at = `differences, ${name(e)}`;
+    near(number(dot, 'cx'), x.at(results.baseline === null ? e.statistics.adjusted_difference : a.difference.mean), at);
+    const ends = /M([\d.]+) [\d.]+H([\d.]+)/.exec(all(`path.span[data-series="${dot.dataset.series}"]`, svg)[0].getAttribute('d'));
+    if (!a.interval || a.interval.low === null || (results.baseline === null && !isPlain(e))) return;
+    for (const [end, value] of [[ends[1], a.interval.low], [ends[2], a.interval.high]])
+      if (x.at(value) > 0 && x.at(value) < right) near(Number(end), x.at(value), at + ', interval');
+  });
+  const band = all('rect.margin', svg);
+  check(band.length === (results.margin > 0 ? 1 : 0), 'differences: no margin, or one too many');
+  if (band.length) {
+    near(number(band[0], 'x'), x.at(-results.margin), 'differences, margin');
+    near(number(band[0], 'x') + number(band[0], 'width'), x.at(results.margin), 'differences, margin');
+  }
+});
 
 // ---- tuning
 if (results.tuning) {

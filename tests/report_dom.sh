@@ -5,14 +5,15 @@
 . "$(dirname "$0")/dom"
 
 dump six
-expect six 1 '<h1 id="conclusion">'
+expect six 1 '<h1 id="recommendation">More seeds are needed: '
+expect six 1 '<p id="conclusion">'
 expect six 14 '<svg class="oa"'
-expect six 6 '<tr data-series='
-expect six 1 '<tr data-series="[0-9]*" class="reference">'
+expect six 12 '<tr data-series='         # what is asked, and more of each
+expect six 2 '<tr data-series="[0-9]*" class="reference">'
 expect six 1 '<script>'
 expect six 4 '<input type="radio"'
 expect six 6 'role="button"'           # the script made the legend a row of buttons
-expect six 8 'aria-sort="none"'        # and the columns sortable
+expect six 11 'aria-sort="none"'       # and the columns sortable: seven, and four more
 expect six 0 '<b>alert'
 expect six 1 '<span class="verdict v5">failed 1 of 3</span>'
 
