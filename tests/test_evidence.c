@@ -123,9 +123,10 @@ static json_t *runs(const double *losses, int count)
 
 static json_t *answer(const char *verdict, double mean, double half)
 {
-    return json_pack("{s:s, s:{s:i, s:f, s:f, s:f, s:f}, s:f, s:f, s:n}", "verdict", verdict, "difference", "n", 5,
-                     "mean", mean, "sd", half, "low", mean - half, "high", mean + half, "p", 0.01, "p_holm", 0.02,
-                     "p_equivalence");
+    return json_pack("{s:s, s:{s:i, s:f, s:f, s:f, s:f}, s:f, s:f, s:n, s:{s:f, s:f, s:f}}", "verdict", verdict,
+                     "difference", "n", 5, "mean", mean, "sd", half, "low", mean - half, "high", mean + half, "p", 0.01,
+                     "p_holm", 0.02, "p_equivalence", "interval", "confidence", 0.95, "low", mean - half, "high",
+                     mean + half);
 }
 
 /* softmax is the baseline, random is worse than it; dense against random, a pair, is better; the floor is worse than
@@ -861,7 +862,9 @@ static void pages_say_what_starts_from_what(void **state)
     has(&text, "Contests: `a`: data.task = mlm, compare.margin = 0.3; `b`: runs start from those of `a`; `c`: .");
     has(&text,
         "Scores: `a`: loss, differences in nats a token, less is better; `b`: accuracy, differences in % points, "
-        "more is better; ± is half of a 95 % interval over the seeds.\n");
+        "more is better; ± is half of a 95 % interval over the seeds; of a difference, of the interval at the "
+        "corrected "
+        "level of its verdict.\n");
     oa_text_free(&text);
     json_t *root = oa_evidence_json(&j, 1),
            *contests = json_object_get(json_array_get(json_object_get(root, "experiments"), 0), "contests");
@@ -951,6 +954,35 @@ static void records_are_of_the_declared_options(void **state)
     oa_experiment_free(&e);
 }
 
+/* Of the records that are kept, some were made before intervals belonged to verdicts; none of them may contradict one:
+ * with plain 95 % intervals four "not resolved" ones excluded 0. */
+static void intervals_of_records(void **state)
+{
+    static const char *const names[] = { "masked", "mrpc", "sst2", "stsb-alone", "stsb" };
+    int judged = 0, plain = 0;
+    (void)state;
+    for (size_t f = 0; f < sizeof names / sizeof *names; f++) {
+        char file[512];
+        snprintf(file, sizeof file, SOURCE_DIR "/experiments/records/pretraining/%s.json", names[f]);
+        json_t *record = json_load_file(file, 0, NULL);
+        assert_non_null(record);
+        int count = (int)json_array_size(json_object_get(record, "entries"));
+        for (int a = 0; a < count; a++)
+            for (int b = 0; b < count; b++) {
+                struct oa_against x = oa_record_against(record, a, b);
+                bool excludes = fabs(x.difference.mean) > x.half, open = x.verdict == OA_AGAINST_UNRESOLVED;
+                if (open || x.verdict == OA_AGAINST_BETTER || x.verdict == OA_AGAINST_WORSE) {
+                    assert_true(excludes == !open);
+                    judged++;
+                    plain += (fabs(x.difference.mean) > x.difference.half) != !open;
+                }
+            }
+        json_decref(record);
+    }
+    assert_true(judged > 50 && plain > 0);
+    printf("%d judged, of %d the plain interval says otherwise\n", judged, plain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -971,6 +1003,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_starts_from_what_is_declared, open_all, close_all),
         cmocka_unit_test_setup_teardown(pages_say_what_starts_from_what, open_all, close_all),
         cmocka_unit_test_setup_teardown(missing_data_are_said, open_all, close_all),
+        cmocka_unit_test(intervals_of_records),
         cmocka_unit_test(complete_contests),
         cmocka_unit_test_setup_teardown(pages_say_it, open_all, close_all),
         cmocka_unit_test_setup_teardown(pages_say_speeds_and_orders, open_all, close_all),

@@ -23,12 +23,13 @@ static void fill_span(const struct oa_judged *j, const struct oa_finding *f, str
         oa_text_printf(&t->note, ": ");
     }
     oa_text_printf(&t->note, "%s %s  ", oa_relation_words(p->relation), p->right.attention);
-    oa_add_difference(&f->against.difference, m.decimals, &t->note);
+    struct oa_estimate shown = oa_against_interval(&f->against);
+    oa_add_difference(&shown, m.decimals, &t->note);
     *out = (struct oa_span){ .name = t->name.s,
                              .note = t->note.s,
                              .verdict = oa_held_name(f->held),
                              .mean = f->against.difference.mean,
-                             .half = f->against.difference.half,
+                             .half = shown.half,
                              .color = f->prediction };
 }
 
@@ -63,7 +64,7 @@ static void draw_intervals(const struct oa_judged *j, struct oa_span *spans, str
     if (n > 0) {
         name_axis(j, first, axis, sizeof axis);
         oa_svg_intervals(&(struct oa_interval_chart){ .title = oa_claim_text(j->experiment, "title"),
-                                                      .description = "Differences with their 95 % intervals",
+                                                      .description = "Differences with the intervals of their verdicts",
                                                       .x_label = axis,
                                                       .spans = spans,
                                                       .count = n,

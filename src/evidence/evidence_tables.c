@@ -9,10 +9,8 @@
 
 void oa_add_difference(const struct oa_estimate *e, int decimals, struct oa_text *out)
 {
-    char mean[OA_NUMBER], half[OA_NUMBER];
-    oa_text_printf(out, "%s", oa_number_signed(mean, e->mean, decimals));
-    if (isfinite(e->half))
-        oa_text_printf(out, " ±%s", oa_number_fixed(half, e->half, decimals));
+    char shown[OA_INTERVAL];
+    oa_text_printf(out, "%s", oa_print_plus_minus(shown, e->mean, e->half, decimals));
 }
 
 void oa_add_variants(const struct oa_judged *j, const struct oa_finding *f, struct oa_text *out)
@@ -51,7 +49,8 @@ static void cell(struct oa_table *t, struct oa_text *text)
 static void add_score(const struct oa_judged *j, const struct oa_finding *f, struct oa_text *out)
 {
     struct oa_record_measure m = oa_finding_measure(j, f);
-    oa_add_difference(&f->against.difference, m.decimals, out);
+    struct oa_estimate shown = oa_against_interval(&f->against);
+    oa_add_difference(&shown, m.decimals, out);
     oa_text_printf(out, "%s%s", isfinite(f->against.difference.mean) && *m.unit ? " " : "",
                    isfinite(f->against.difference.mean) ? m.unit : "");
 }
@@ -228,7 +227,8 @@ static void add_against(const json_t *record, int entry, int other, int decimals
     struct oa_against a = oa_record_against(record, entry, other);
     if (a.verdict == OA_AGAINST_NONE)
         return;
-    oa_add_difference(&a.difference, decimals, out);
+    struct oa_estimate shown = oa_against_interval(&a);
+    oa_add_difference(&shown, decimals, out);
     oa_text_printf(out, " %s", oa_against_name(a.verdict));
 }
 
@@ -308,7 +308,10 @@ static void add_measures(const struct oa_judged *j, struct oa_text *out)
     for (int v = 0; v < j->experiment->variant_count; v++)
         if (first_with_measure(j, v))
             add_measure(j, v, measures > 1, out);
-    oa_text_printf(out, "%s", measures ? "± is half of a 95 % interval over the seeds.\n\n" : "");
+    oa_text_printf(out, "%s",
+                   measures ? "± is half of a 95 % interval over the seeds; of a difference, of the interval at "
+                              "the corrected level of its verdict.\n\n"
+                            : "");
 }
 
 void oa_evidence_numbers(const struct oa_judged *j, struct oa_text *out)

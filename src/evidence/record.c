@@ -196,13 +196,64 @@ static enum oa_against_verdict verdict_of(const char *name)
     return OA_AGAINST_NONE;
 }
 
-static struct oa_against against(const json_t *object)
+/* The comparisons that were judged together: with the baseline or the floor (key), or all pairs (NULL). */
+static const json_t *member_of(const json_t *record, const char *key, size_t i)
 {
-    return (struct oa_against){ .verdict = verdict_of(json_string_value(json_object_get(object, "verdict"))),
-                                .difference = estimate(json_object_get(object, "difference")),
-                                .p = real(object, "p"),
-                                .holm = real(object, "p_holm"),
-                                .equivalence = real(object, "p_equivalence") };
+    if (!key)
+        return json_array_get(json_object_get(record, "pairs"), i);
+    return json_object_get(json_object_get(entry_at(record, (int)i), "statistics"), key);
+}
+
+static double raw_p(const json_t *member, bool equivalence, double margin)
+{
+    struct oa_estimate e = estimate(json_object_get(member, "difference"));
+    return equivalence ? oa_equivalence_test(&e, margin) : real(member, "p");
+}
+
+/* The level at which Holm's procedure judged it (statistics.h: oa_holm_levels), for records that do not say it. */
+static double level_in(const json_t *record, const char *key, const json_t *object, bool equivalence, double margin)
+{
+    static const double level = 0.05;
+    const char *adjusted = equivalence ? "p_equivalence" : "p_holm";
+    double own = raw_p(object, equivalence, margin);
+    int left = 0, open = 0;
+    for (size_t i = 0; i < json_array_size(json_object_get(record, key ? "entries" : "pairs")); i++) {
+        const json_t *member = member_of(record, key, i);
+        left += isfinite(real(member, adjusted)) && raw_p(member, equivalence, margin) >= own;
+        open += real(member, adjusted) >= level;
+    }
+    return isfinite(own) ? level / (real(object, adjusted) < level ? left : open) : NAN;
+}
+
+/* The interval that belongs to the verdict (report.h), as records have it, or as those from before had it been made. */
+static void set_interval(const json_t *record, const char *key, const json_t *object, struct oa_against *a)
+{
+    const json_t *interval = json_object_get(object, "interval");
+    const char *looks = json_string_value(json_object_get(record, "looks"));
+    bool uniform = key && strcmp(key, "floor") == 0, any_look = looks && strcmp(looks, "any") == 0 && !uniform;
+    double margin = uniform ? 0 : real(record, "margin");
+    a->level = NAN;
+    a->half = json_is_object(interval) ? real(interval, "high") - a->difference.mean : a->difference.half;
+    if (interval || any_look)
+        return;
+    double test = level_in(record, key, object, false, margin);
+    double equivalence = margin > 0 ? 2 * level_in(record, key, object, true, margin) : NAN;
+    a->level = a->verdict == OA_AGAINST_EQUIVALENT   ? equivalence
+               : a->verdict == OA_AGAINST_UNRESOLVED ? fmin(test, equivalence)
+                                                     : test;
+    double half = oa_half_at(&a->difference, a->level);
+    a->half = isfinite(half) ? half : a->half;
+}
+
+static struct oa_against against(const json_t *record, const char *key, const json_t *object)
+{
+    struct oa_against a = { .verdict = verdict_of(json_string_value(json_object_get(object, "verdict"))),
+                            .difference = estimate(json_object_get(object, "difference")),
+                            .p = real(object, "p"),
+                            .holm = real(object, "p_holm"),
+                            .equivalence = real(object, "p_equivalence") };
+    set_interval(record, key, object, &a);
+    return a;
 }
 
 /* The same seen from the other side. */
@@ -231,11 +282,11 @@ static struct oa_against of_pair(const json_t *record, int a, int b)
         int first = (int)json_integer_value(json_object_get(pair, "a"));
         int second = (int)json_integer_value(json_object_get(pair, "b"));
         if (first == a && second == b)
-            return against(pair);
+            return against(record, NULL, pair);
         if (first == b && second == a)
-            return turned(against(pair));
+            return turned(against(record, NULL, pair));
     }
-    return against(NULL);
+    return against(record, NULL, NULL);
 }
 
 struct oa_against oa_record_against(const json_t *record, int a, int b)
@@ -243,9 +294,9 @@ struct oa_against oa_record_against(const json_t *record, int a, int b)
     for (int baseline = 0; baseline <= 1; baseline++) {
         const char *key = baseline ? "baseline" : "floor";
         if (is_fixed(record, b, baseline))
-            return against(json_object_get(json_object_get(entry_at(record, a), "statistics"), key));
+            return against(record, key, member_of(record, key, (size_t)a));
         if (is_fixed(record, a, baseline))
-            return turned(against(json_object_get(json_object_get(entry_at(record, b), "statistics"), key)));
+            return turned(against(record, key, member_of(record, key, (size_t)b)));
     }
     return of_pair(record, a, b);
 }

@@ -71,14 +71,15 @@ static void draw_bar(struct oa_svg *g, const struct oa_span *s, const struct oa_
     oa_text_printf(g->out, "\n");
 }
 
-/* A band behind the intervals, with its edges dashed. */
-static void draw_margin(struct oa_svg *g, const struct oa_axis *x, double margin)
+/* A band behind the intervals; its edges are dashed where they do not run through names. */
+static void draw_margin(struct oa_svg *g, const struct oa_axis *x, double margin, bool edges)
 {
     double left = oa_axis_at(x, -margin), right = oa_axis_at(x, margin);
-    oa_text_printf(g->out,
-                   "<rect class=\"margin\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>"
-                   "<path class=\"edge\" d=\"M%.1f %.1fV%.1fM%.1f %.1fV%.1f\"/>\n",
-                   left, g->top, right - left, g->bottom - g->top, left, g->top, g->bottom, right, g->top, g->bottom);
+    oa_text_printf(g->out, "<rect class=\"margin\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", left,
+                   g->top, right - left, g->bottom - g->top);
+    if (edges)
+        oa_text_printf(g->out, "<path class=\"edge\" d=\"M%.1f %.1fV%.1fM%.1f %.1fV%.1f\"/>\n", left, g->top, g->bottom,
+                       right, g->top, g->bottom);
 }
 
 /* A piece in each row: in a narrow chart it would otherwise run through the names. */
@@ -148,7 +149,7 @@ void oa_svg_intervals(const struct oa_interval_chart *c, struct oa_text *out)
     oa_svg_begin(&g, c->title, c->description, c->standalone);
     oa_svg_axes(&g, &x, NULL, c->x_label, NULL);
     if (c->margin > 0)
-        draw_margin(&g, &x, c->margin);
+        draw_margin(&g, &x, c->margin, !narrow);
     for (int i = 0; i < c->count; i++) {
         double y = g.top + row * i + (narrow ? row - 10 : row / 2.0);
         if (narrow)

@@ -63,7 +63,7 @@ static const char *const page_style[] = {
     "a{color:var(--c0)}\n"
     "footer{margin-top:72px;padding-top:14px;border-top:1px solid var(--line);color:var(--soft);font-size:.85rem}\n",
 
-    ".facts{display:flex;flex-wrap:wrap;gap:10px 36px;margin:26px 0 0;padding:0;list-style:none;max-width:none}\n"
+    ".facts{display:flex;flex-wrap:wrap;gap:10px 36px;margin:26px 0;padding:0;list-style:none;max-width:none}\n"
     ".facts b{display:block;font-size:1.1rem;font-weight:600;font-variant-numeric:tabular-nums}"
     ".facts span{color:var(--soft);font-size:.82rem}\n"
     "figure,.panel{margin:18px 0 0;padding:20px 22px;background:var(--panel);border:1px solid var(--line);"
