@@ -269,7 +269,8 @@ static void the_floor_alone(void **state)
     has(table.s, "+1.1250 ±");
     oa_text_free(&table);
     struct oa_text page = text_of(&h, oa_report_html); /* which explains what there is, and nothing else */
-    static const char *const terms[] = { "any number of interim analyses", "uniform baseline", "One budget", "Pareto front" };
+    static const char *const terms[] = { "any number of interim analyses", "uniform baseline", "One budget",
+                                         "Pareto front" };
     static const char *const others[] = { "p", "baseline", "tuned", "adjusted for missing seeds", "loss" };
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
         assert_true(explained(page.s, terms[i]));

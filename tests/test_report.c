@@ -429,8 +429,8 @@ static void page(void **state)
     assert_int_equal(occurrences(t.s, "<svg class=\"oa\""), 2 + 2 * 4 + 2 * 2); /* a wide and a narrow one of each */
     assert_int_equal(occurrences(t.s, "role=\"img\""), occurrences(t.s, "aria-label=\"") - 3);
     assert_int_equal(occurrences(t.s, "<tr data-series="), 2 * SIX); /* what is asked, and more of each */
-    static const char *const ids[] = { "recommendation", "conclusion", "results", "differences", "pairs",   "curves",
-                                       "trade-offs", "runs",    "method",      "settings" };
+    static const char *const ids[] = { "recommendation", "conclusion", "results", "differences", "pairs",
+                                       "curves",         "trade-offs", "runs",    "method",      "settings" };
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         char id[40];
         snprintf(id, sizeof id, " id=\"%s\"", ids[i]);

@@ -107,7 +107,7 @@ static const struct flag flags[] = {
     { .name = "baseline",
       .argument = "SPEC",
       .key = "compare.baseline",
-      .help = "the attention that is in use today: is another one better, worse, or (with --margin) as good?" },
+      .help = "the attention that is in use today: is another one better, worse, or (with --margin) equivalent?" },
     { .name = "margin",
       .argument = "NATS",
       .key = "compare.margin",
@@ -135,14 +135,16 @@ const struct command command_compare = {
         "values of every tensor that two models share, and the same number of tokens (or of seconds, parameters, "
         "FLOPs; what each really got is in the table). Prints a table and writes results.json, report.html, report.md "
         "and report.svg.\n"
-        "One more takes part, the floor: the same model with a uniform average of what a token may see in the place "
-        "of its attention. It is no contestant; what cannot be told from it has not been shown to attend to "
-        "anything (--compare.floor off leaves it out).\n"
+        "One more takes part, the uniform baseline: the same model with a uniform average of the visible tokens in the "
+        "place of its attention. It is compared and not ranked; what shows no significant difference to it has not "
+        "been shown to attend to anything (--compare.floor off leaves it out).\n"
         "With --equal time every run trains until it has had as much processor time as the first attention's run of "
         "the same seed took, or --train.seconds; pace.json in its folder repeats it exactly.\n"
         "Losses come with 95 % confidence intervals over the seeds; differences to the best are tested seed by "
-        "seed, with Holm's correction for the number of attentions. Where the data cannot tell two attentions "
-        "apart, no winner is named and the table says how many seeds it would take.\n"
+        "seed, with Holm's correction for the number of attentions, and have the intervals of these tests: one "
+        "that excludes 0 is a verdict. Where there is no significant difference, no winner is named and the table "
+        "says how many seeds it would take. The last sentence is a recommendation: keep or change, what is "
+        "equivalent and cheaper, or how many more seeds and how much time are needed.\n"
         "One learning rate for all favours the attention that it suits. With --compare.tune "
         "\"train.lr=3e-4,1e-3,3e-3\" every attention, the floor too, first tries these values on the training text "
         "without its last tenth, which judges them, with seeds of its own, and has the best of them in the contest. "

@@ -180,7 +180,8 @@ static void say_uniform(const struct oa_contest *k, const struct oa_summary *s, 
     enum oa_against_verdict v = s->entries[entry].floor.verdict;
     if (v != OA_AGAINST_UNRESOLVED && v != OA_AGAINST_WORSE && v != OA_AGAINST_IDENTICAL)
         return;
-    oa_text_printf(out, " But %s was not shown to be better than the uniform baseline.", named(k, entry));
+    oa_text_printf(out, " But %s was %s than the uniform baseline.", named(k, entry),
+                   v == OA_AGAINST_WORSE ? "shown to be worse" : "not shown to be better");
 }
 
 char *oa_recommendation_text(oa_context *c, const struct oa_contest *k, const struct oa_summary *s,
