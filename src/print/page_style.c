@@ -86,6 +86,8 @@ static const char *const page_style[] = {
     "td small,th small{display:block;color:var(--soft);font-size:.76rem;font-weight:400}\n"
     ".results{padding:8px 6px}.results tbody th{white-space:normal;width:100%;min-width:13em;max-width:26em}"
     ".named{display:flex;align-items:baseline}.named .swatch{flex:none}.results table{width:100%}\n"
+    ".results .verdict{white-space:normal}"
+    "@media(max-width:1100px){.results th,.results td{padding:9px 7px}.results tbody th{min-width:9em}}\n"
     "@media(max-width:759px){.results tbody "
     "th{min-width:9em;max-width:9em;position:sticky;left:0;background:var(--panel);"
     "z-index:1}}\n"
