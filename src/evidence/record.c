@@ -226,7 +226,7 @@ static double level_in(const json_t *record, const char *key, const json_t *obje
 }
 
 /* The interval that belongs to the verdict (report.h), as records have it, or as those from before had it been made. */
-static void set_interval(const json_t *record, const char *key, const json_t *object, struct oa_against *a)
+static void set_recorded_interval(const json_t *record, const char *key, const json_t *object, struct oa_against *a)
 {
     const json_t *interval = json_object_get(object, "interval");
     const char *looks = json_string_value(json_object_get(record, "looks"));
@@ -252,7 +252,7 @@ static struct oa_against against(const json_t *record, const char *key, const js
                             .p = real(object, "p"),
                             .holm = real(object, "p_holm"),
                             .equivalence = real(object, "p_equivalence") };
-    set_interval(record, key, object, &a);
+    set_recorded_interval(record, key, object, &a);
     return a;
 }
 

@@ -68,7 +68,7 @@ char *oa_number_signed(char *out, double x, int decimals_shown)
 }
 
 /* x as it is printed. */
-static double rounded(double x, int decimals_shown)
+static double as_printed(double x, int decimals_shown)
 {
     char text[OA_NUMBER];
     return strtod(fixed(text, x, decimals_shown), NULL);
@@ -82,8 +82,8 @@ static int telling_decimals(double mean, double half, int least)
     bool excludes = fabs(mean) > half;
     int most = least + MORE_DECIMALS, n = least;
     double ends[] = { mean - half, mean + half };
-    while (n < most && ((fabs(rounded(mean, n)) > rounded(half, n)) != excludes ||
-                        (rounded(ends[0], n) * rounded(ends[1], n) > 0) != excludes))
+    while (n < most && ((fabs(as_printed(mean, n)) > as_printed(half, n)) != excludes ||
+                        (as_printed(ends[0], n) * as_printed(ends[1], n) > 0) != excludes))
         n++;
     return n;
 }

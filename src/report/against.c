@@ -45,7 +45,7 @@ static enum oa_against_verdict verdict_of(const struct oa_against *a)
 /* Each interval is at the level at which its comparison was judged, so that it says what the verdict says: that of the
  * test of a difference; of what is equivalent, that of the two one-sided tests, which is the interval within the
  * margin; of what is neither, the wider of the two. Rounding at an end of it has no say. */
-static void set_interval(struct oa_against *a, double test, double equivalence, double margin)
+static void set_verdict_interval(struct oa_against *a, double test, double equivalence, double margin)
 {
     double mean = fabs(a->difference.mean);
     a->level = a->verdict == OA_AGAINST_EQUIVALENT   ? 2 * equivalence
@@ -75,7 +75,7 @@ static void judge_at_one_look(struct oa_against *a, int n, double margin, double
     for (int i = 0; i < n; i++) {
         a[i].equivalence = adjusted[i];
         a[i].verdict = verdict_of(&a[i]);
-        set_interval(&a[i], test[i], equivalence[i], margin);
+        set_verdict_interval(&a[i], test[i], equivalence[i], margin);
     }
 }
 

@@ -14,11 +14,11 @@ static int look_of(enum oa_against_verdict v)
         [OA_AGAINST_IDENTICAL] = OA_VERDICT_IDENTICAL, [OA_AGAINST_UNRESOLVED] = OA_VERDICT_UNRESOLVED,
         [OA_AGAINST_UNJUDGED] = OA_VERDICT_UNJUDGED,   [OA_AGAINST_ONE_SEED] = OA_VERDICT_ONE_SEED
     };
-    return looks[v];
+    return (int)looks[v];
 }
 
 /* What was judged of `a`; `sign` -1: seen from the other side. */
-static void take(const struct oa_contest *k, const struct oa_against *a, int sign, struct oa_asked *out)
+static void take_judged(const struct oa_contest *k, const struct oa_against *a, int sign, struct oa_asked *out)
 {
     struct oa_estimate d = oa_against_interval(a);
     d.mean *= sign;
@@ -34,12 +34,12 @@ static void find_against_baseline(const struct oa_contest *k, const struct oa_su
     if (out->itself) {
         oa_text_printf(&out->verdict, "baseline");
     } else if (entry == s->floor) {
-        take(k, &s->entries[k->baseline - 1].floor, -1, out);
+        take_judged(k, &s->entries[k->baseline - 1].floor, -1, out);
         oa_add_verdict(k, s, entry, &out->verdict);
     } else if (e->baseline.verdict == OA_AGAINST_NONE) {
         oa_text_printf(&out->verdict, e->failed ? "failed %d of %d" : "not compared", e->failed, e->made);
     } else {
-        take(k, &e->baseline, 1, out);
+        take_judged(k, &e->baseline, 1, out);
         out->look = look_of(e->baseline.verdict);
         oa_text_printf(&out->verdict, "%s", oa_against_says(k, e->baseline.verdict));
     }

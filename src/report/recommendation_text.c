@@ -33,7 +33,7 @@ static void add_times(double ratio, struct oa_text *out)
 }
 
 /* Which option asks for them. */
-static void add_option(const struct oa_contest *k, const struct oa_recommendation *r, struct oa_text *out)
+static void add_seeds_option(const struct oa_contest *k, const struct oa_recommendation *r, struct oa_text *out)
 {
     if (k->until.ending == OA_ENDING_BUDGET)
         oa_text_printf(out, " (--budget %.0fmin)", ceil((k->until.spent + r->seconds) / 60));
@@ -51,7 +51,7 @@ static void add_seeds_wanted(const struct oa_contest *k, const struct oa_recomme
         oa_text_printf(out, ", ");
         add_time(r->seconds, out);
     }
-    add_option(k, r, out);
+    add_seeds_option(k, r, out);
 }
 
 /* ---- what to do ---- */

@@ -210,7 +210,7 @@ static void memory_cell(const struct oa_contest *k, const struct oa_summary *s, 
 
 /* ---- headings ---- */
 
-static void add_head(const char *title, bool number, struct oa_text *out)
+static void add_results_heading(const char *title, bool number, struct oa_text *out)
 {
     oa_text_printf(out, "<th scope=\"col\"%s>", number ? " class=\"num\"" : "");
     oa_html_text(out, title);
@@ -221,19 +221,19 @@ static void metric_head(const struct oa_contest *k, const struct oa_summary *s, 
 {
     char label[OA_LABEL];
     (void)s;
-    add_head(oa_heading(oa_metric(k), oa_metric_word(k), label), true, out);
+    add_results_heading(oa_heading(oa_metric(k), oa_metric_word(k), label), true, out);
 }
 
 static void answer_head(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     char label[OA_LABEL];
-    add_head(k->baseline ? "difference\nto the baseline" : oa_to_the_best(k, s, label), true, out);
+    add_results_heading(k->baseline ? "difference\nto the baseline" : oa_to_the_best(k, s, label), true, out);
 }
 
 static void to_the_best_head(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
 {
     char label[OA_LABEL];
-    add_head(oa_to_the_best(k, s, label), true, out);
+    add_results_heading(oa_to_the_best(k, s, label), true, out);
 }
 
 static void measure_heads(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out)
@@ -242,7 +242,8 @@ static void measure_heads(const struct oa_contest *k, const struct oa_summary *s
     (void)s;
     for (int i = 0; oa_contest_measure(k, i); i++)
         if (i != k->metric)
-            add_head(oa_heading(oa_contest_measure(k, i), oa_contest_measure(k, i)->title, label), true, out);
+            add_results_heading(oa_heading(oa_contest_measure(k, i), oa_contest_measure(k, i)->title, label), true,
+                                out);
 }
 
 /* ---- when ---- */
@@ -306,8 +307,8 @@ static bool is_there(const struct page_column *column, const struct oa_contest *
     return !column->when || column->when(k, s);
 }
 
-static void add_row(const struct oa_contest *k, const struct oa_summary *s, int entry,
-                    const struct page_column *columns, size_t count, struct oa_text *out)
+static void add_results_row(const struct oa_contest *k, const struct oa_summary *s, int entry,
+                            const struct page_column *columns, size_t count, struct oa_text *out)
 {
     oa_text_printf(out, "<tr data-series=\"%d\"%s><th scope=\"row\"><span class=\"named\">", entry,
                    entry == oa_held_against(k, s) ? " class=\"reference\"" : "");
@@ -319,22 +320,22 @@ static void add_row(const struct oa_contest *k, const struct oa_summary *s, int 
     oa_text_printf(out, "</tr>\n");
 }
 
-static void add_table(const struct oa_contest *k, const struct oa_summary *s, const char *label,
-                      const struct page_column *columns, size_t count, struct oa_text *out)
+static void add_results_table(const struct oa_contest *k, const struct oa_summary *s, const char *label,
+                              const struct page_column *columns, size_t count, struct oa_text *out)
 {
     oa_text_printf(out,
                    "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table class=\"sortable\">\n"
                    "<thead><tr>",
                    label);
-    add_head("attention", false, out);
+    add_results_heading("attention", false, out);
     for (size_t i = 0; i < count; i++)
         if (is_there(&columns[i], k, s) && columns[i].head)
             columns[i].head(k, s, out);
         else if (is_there(&columns[i], k, s))
-            add_head(columns[i].title, columns[i].number, out);
+            add_results_heading(columns[i].title, columns[i].number, out);
     oa_text_printf(out, "</tr></thead>\n<tbody>\n");
     for (int i = 0; i < s->count; i++)
-        add_row(k, s, s->order[i], columns, count, out);
+        add_results_row(k, s, s->order[i], columns, count, out);
     oa_text_printf(out, "</tbody></table></div>\n");
 }
 
@@ -376,9 +377,9 @@ void oa_page_results(const struct oa_contest *k, const struct oa_summary *s, str
     oa_text_printf(out, "<section id=\"results\">\n<h2>Results</h2>\n<p>");
     add_lead(k, s, out);
     oa_text_printf(out, "</p>\n<div class=\"panel results\">");
-    add_table(k, s, "Results", answers, sizeof answers / sizeof *answers, out);
+    add_results_table(k, s, "Results", answers, sizeof answers / sizeof *answers, out);
     oa_text_printf(out, "<details id=\"more\"><summary>More of each attention</summary>\n");
-    add_table(k, s, "More of each attention", rest, sizeof rest / sizeof *rest, out);
+    add_results_table(k, s, "More of each attention", rest, sizeof rest / sizeof *rest, out);
     oa_text_printf(out, "</details></div>\n");
     add_dropout(k, s, out);
     oa_text_printf(out, "</section>\n");

@@ -11,7 +11,7 @@ static bool by_the_margin(const struct oa_contest *k)
     return k && k->any_looks && k->margin > 0;
 }
 
-static const char *lowest(const struct oa_contest *k, char out[OA_VERDICT])
+static const char *lowest_words(const struct oa_contest *k, char out[OA_VERDICT])
 {
     snprintf(out, OA_VERDICT, "%s %s", oa_metric_best(k), oa_metric_word(k));
     return out;
@@ -29,7 +29,7 @@ const char *oa_verdict_code(const struct oa_contest *k, enum oa_verdict v, char 
                                          [OA_VERDICT_FLOOR] = "floor",
                                          [OA_VERDICT_EQUIVALENT] = "as good",
                                          [OA_VERDICT_LEADS] = "leads" };
-    return v == OA_VERDICT_LOWEST ? lowest(k, out) : codes[v];
+    return v == OA_VERDICT_LOWEST ? lowest_words(k, out) : codes[v];
 }
 
 const char *oa_verdict_says(const struct oa_contest *k, enum oa_verdict v, char out[OA_VERDICT])
