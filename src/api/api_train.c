@@ -25,6 +25,7 @@ static enum oa_error check_folder(const oa_config *config, const char *folder, i
 {
     char path[OA_PATH];
     oa_context *c = config->context;
+    OA_TRY(oa_folder_check_outside(c, folder));
     OA_TRY(oa_initial_check(c, &config->options, folder));
     if (config->overwrite && resume)
         return oa_fail(c, OA_ARGUMENT, "a run either goes on (--resume) or begins anew (--overwrite)");

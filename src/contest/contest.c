@@ -149,6 +149,7 @@ static enum oa_error say_first_values(struct contest *t)
 /* Of a contest that is to be overwritten nothing is taken over. */
 static enum oa_error read_members(struct contest *t)
 {
+    OA_TRY(oa_folder_check_outside(t->c, t->r->folder));
     if (!t->r->overwrite) {
         OA_TRY(oa_folder_check_kind(t->c, t->r->folder, OA_MADE_CONTEST));
         return oa_contest_file_read(t->c, t->r->folder, t->shared, &t->members);

@@ -85,6 +85,7 @@ static enum oa_error train(oa_context *c, const struct oa_run_order *order, stru
                                   .cluster = order->group,
                                   .folder = order->folder,
                                   .resume = true,
+                                  .exact = true,
                                   .title = order->title,
                                   .run = order->number,
                                   .runs = order->count,
@@ -116,14 +117,21 @@ static void name_machines(oa_context *c, const char *begun, const char *here, st
         snprintf(run->machine, sizeof run->machine, "%.120s, begun on %.120s", here, begun);
 }
 
+/* `train` takes the same lock. */
+static enum oa_error begin_locked(oa_context *c, const struct oa_run_order *order, struct oa_workplace *place,
+                                  json_t *fingerprint, const char *here, char *begun, struct oa_lock **lock)
+{
+    OA_TRY(oa_folder_lock(c, order->folder, lock));
+    OA_TRY(oa_run_begin(c, order->folder, fingerprint, here, begun));
+    return check_machine(c, place, order->folder, begun);
+}
+
 static enum oa_error train_and_save(oa_context *c, const struct oa_run_order *order, struct oa_workplace *place,
-                                    json_t *fingerprint, struct oa_run *run)
+                                    json_t *fingerprint, struct oa_lock **lock, struct oa_run *run)
 {
     char here[OA_MACHINE], begun[OA_MACHINE];
     oa_machine_name(c, place, here);
-    enum oa_error e = oa_run_begin(c, order->folder, fingerprint, here, begun);
-    if (e == OA_OK)
-        e = check_machine(c, place, order->folder, begun);
+    enum oa_error e = begin_locked(c, order, place, fingerprint, here, begun, lock);
     OA_TRY(oa_cluster_agree(order->group, e));
     OA_TRY(train(c, order, run));
     name_machines(c, begun, here, run);
@@ -143,9 +151,11 @@ enum oa_error oa_run_order_train(oa_context *c, const struct oa_run_order *order
                                  struct oa_run *run)
 {
     json_t *fingerprint = NULL;
+    struct oa_lock *lock = NULL;
     enum oa_error e = oa_cluster_agree(order->group, fingerprint_of(c, order, &fingerprint));
     if (e == OA_OK)
-        e = train_and_save(c, order, place, fingerprint, run);
+        e = train_and_save(c, order, place, fingerprint, &lock, run);
+    oa_folder_unlock(lock);
     json_decref(fingerprint);
     return e;
 }

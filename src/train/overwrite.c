@@ -6,6 +6,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,7 +32,7 @@ struct shape {
 
 static const struct shape run[] = { FILES_OF_A_RUN, { ".lock", NULL }, { NULL, NULL } };
 static const struct shape run_of_contest[] = {
-    FILES_OF_A_RUN, { "run.json", NULL }, { "result.json", NULL }, { NULL, NULL }
+    FILES_OF_A_RUN, { "run.json", NULL }, { "result.json", NULL }, { ".lock", NULL }, { NULL, NULL }
 };
 static const struct shape seeds[] = { { "seed-#", run_of_contest }, { NULL, NULL } };
 static const struct shape attentions[] = { { "attention-#", seeds }, { NULL, NULL } };
@@ -230,6 +232,35 @@ enum oa_error oa_folder_check_kind(oa_context *c, const char *folder, enum oa_ma
         return OA_OK;
     return oa_fail(c, OA_ARGUMENT, "%s holds a %s, and a %s needs a folder of its own: give another --out", folder,
                    made[other].is, made[what].is);
+}
+
+/* Cuts a path down to the comparison whose runs, trials or varied runs it is among; false: there is none. */
+static bool cut_to_comparison(char path[PATH_MAX])
+{
+    static const char *const parts[] = { "runs", "vary", "tune" };
+    for (char *slash; (slash = strrchr(path, '/')) && slash > path;) {
+        char marker[PATH_MAX + 16];
+        *slash = 0;
+        snprintf(marker, sizeof marker, "%s/%s", path, made[OA_MADE_CONTEST].marker);
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+            if (strcmp(slash + 1, parts[i]) == 0 && oa_file_exists(marker))
+                return true;
+    }
+    return false;
+}
+
+enum oa_error oa_folder_check_outside(oa_context *c, const char *folder)
+{
+    char path[OA_PATH], real[PATH_MAX];
+    OA_TRY(oa_path(c, path, folder, "run.json"));
+    bool there = realpath(folder, real) != NULL, marked = oa_file_exists(path);
+    bool below = there && cut_to_comparison(real);
+    if (!marked && !below)
+        return OA_OK;
+    return oa_fail(c, OA_ARGUMENT,
+                   "%s belongs to a comparison%s%s, which alone trains there: the same 'orthant compare' goes on with "
+                   "it; to train a model further start a run of its own from it, with --init and another --out",
+                   folder, below ? ", " : " (run.json)", below ? real : "");
 }
 
 enum oa_error oa_overwrite_check(oa_context *c, const char *folder, enum oa_made what)

@@ -15,6 +15,9 @@ enum oa_made { OA_MADE_RUN, OA_MADE_CONTEST };
 /* OA_ARGUMENT where the folder holds the other of the two: neither could be overwritten afterwards. Where both lie in
  * it already, each goes on. */
 enum oa_error oa_folder_check_kind(oa_context *c, const char *folder, enum oa_made what);
+/* OA_ARGUMENT where the folder is a run of a comparison, or is in the part of a comparison's folder that holds runs:
+ * nothing but that comparison writes there. */
+enum oa_error oa_folder_check_outside(oa_context *c, const char *folder);
 /* OA_ARGUMENT, with the name of what stands against it, where the folder holds anything else. A folder that is not
  * there, or that is empty, is no obstacle. Writes nothing. */
 enum oa_error oa_overwrite_check(oa_context *c, const char *folder, enum oa_made what);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Is a run that goes on the run that was begun? Its options, but for those that only say how long and how often, and by
  * their bytes its texts, its tokenizer and the model that it started from. */
-#include "train/train.h"
+#include "train/fingerprint.h"
 
 #include <string.h>
 
@@ -39,7 +39,7 @@ static bool may_change(const struct oa_option_row *row)
 }
 
 static enum oa_error check_row(oa_context *c, const char *folder, const struct oa_option_row *row,
-                               const struct oa_options *before, const struct oa_options *now)
+                               const struct oa_options *before, const struct oa_options *now, const char *remedy)
 {
     struct oa_text a, b;
     char key[64];
@@ -51,9 +51,8 @@ static enum oa_error check_row(oa_context *c, const char *folder, const struct o
     enum oa_error e = oa_status(c);
     if (e == OA_OK && strcmp(a.s ? a.s : "", b.s ? b.s : "") != 0)
         e = oa_fail(c, OA_ARGUMENT,
-                    "%s was begun with %s = %s, and now it is %s: a run goes on with the options it began with; leave "
-                    "the option out, or train into a new folder",
-                    folder, key, a.s ? a.s : "", b.s ? b.s : "");
+                    "%s was begun with %s = %s, and now it is %s: a run goes on with the options it began with; %s",
+                    folder, key, a.s ? a.s : "", b.s ? b.s : "", remedy);
     oa_text_free(&a);
     oa_text_free(&b);
     return e;
@@ -82,8 +81,22 @@ enum oa_error oa_same_options(oa_context *c, const char *folder, const struct oa
         was.data_bleu_tokenize = OA_BLEU_TOKENIZE_13A;
     for (int i = 0; (row = oa_option_at(i)); i++)
         if (!may_change(row))
-            OA_TRY(check_row(c, folder, row, &was, now));
+            OA_TRY(check_row(c, folder, row, &was, now, "leave the option out, or train into a new folder"));
     return check_started(c, folder, before->train_init, now->train_init);
+}
+
+enum oa_error oa_equal_options(oa_context *c, const char *folder, const struct oa_options *before,
+                               const struct oa_options *now)
+{
+    const struct oa_option_row *row;
+    for (int i = 0; (row = oa_option_at(i)); i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s.%s", row->section, row->name);
+        if (may_change(row) && oa_fingerprint_has(key))
+            OA_TRY(check_row(c, folder, row, before, now,
+                             "its checkpoint is not of this comparison; remove that folder to train the run again"));
+    }
+    return oa_same_options(c, folder, before, now);
 }
 
 /* ---- texts and tokenizer ---- */

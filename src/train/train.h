@@ -69,6 +69,7 @@ struct oa_train_request {
     bool resume;                /* go on from the newest good checkpoint in the folder, if there is one */
     bool overwrite;             /* remove the run that the folder holds, before the first thing is written */
     bool unjudged;              /* without validations, also at the end: only the steps are wanted */
+    bool exact;                 /* go on only with a checkpoint of the same schedule (oa_equal_options) */
     bool keep;                  /* keep the last checkpoint after the end (to go on with more steps) */
     const char *title;          /* for progress lines; NULL: there are none of steps */
     long run, runs;             /* "run 3 of 18" in progress lines, of a command that goes on without --resume; 0 = a
@@ -133,6 +134,9 @@ const char *oa_divergence_advice(const struct oa_options *o, char out[OA_ADVICE]
 /* same_run.c: is a run that goes on the one that was begun? The first difference is refused by name. */
 enum oa_error oa_same_options(oa_context *c, const char *folder, const struct oa_options *before,
                               const struct oa_options *now);
+/* The same, and nothing that decides numbers may differ, how long and how often neither: of a run of a comparison. */
+enum oa_error oa_equal_options(oa_context *c, const char *folder, const struct oa_options *before,
+                               const struct oa_options *now);
 enum oa_error oa_origin_of(oa_context *c, const struct oa_workload *w, struct oa_origin *out);
 enum oa_error oa_same_origin(oa_context *c, const char *folder, const struct oa_origin *before,
                              const struct oa_origin *now);

@@ -49,7 +49,8 @@ static enum oa_error accept(void *argument, const struct oa_progress *p)
 {
     const struct trainer *t = argument;
     bool counted = t->o->train_seconds <= 0 && !t->o->train_pace[0];
-    OA_TRY(oa_same_options(t->c, t->r->folder, &p->options, &t->m->options));
+    OA_TRY(t->r->exact ? oa_equal_options(t->c, t->r->folder, &p->options, &t->m->options)
+                       : oa_same_options(t->c, t->r->folder, &p->options, &t->m->options));
     if (counted && p->step > t->o->train_steps)
         return oa_fail(t->c, OA_ARGUMENT, "%s has done %ld steps and train.steps is %ld; give at least as many",
                        t->r->folder, p->step, t->o->train_steps);
