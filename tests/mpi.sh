@@ -209,6 +209,7 @@ draw=$(date +%N | sed 's/^0*//')
 while [ $kills -lt "$wanted" ]; do
     folder=killed status=1 step=0
     rm -rf $folder
+    mkdir $folder
     while [ $status -ne 0 ]; do
         draw=$(((draw * 1103515245 + 12345) % 2147483648))
         n=$((1 << draw / 65536 % 3))

@@ -207,6 +207,11 @@ static enum oa_error run(const oa_config *config, const char *folder, int resume
 static enum oa_error open_folder(const oa_config *config, const char *folder, int resume, struct oa_lock **lock)
 {
     OA_TRY(oa_directory_check(config->context, folder));
+    if (resume && !oa_file_exists(folder))
+        return oa_fail(config->context, OA_ARGUMENT,
+                       "--resume: there is no folder %s, so no run to go on with; leave --resume out to begin one there, "
+                       "or make the folder first where a script always gives --resume",
+                       folder);
     OA_TRY(oa_folder_lock(config->context, folder, lock));
     enum oa_error e = check_folder(config, folder, resume);
     if (e == OA_OK)

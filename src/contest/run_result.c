@@ -234,6 +234,17 @@ static enum oa_error check_weights(oa_context *c, const char *folder, const char
                    other_run.weights, run->weights, "remove the run's folder to train it again");
 }
 
+/* Whoever uses the model needs its options. */
+static enum oa_error check_config(oa_context *c, const char *folder)
+{
+    char path[OA_PATH];
+    struct oa_options o;
+    struct oa_model_form form;
+    OA_TRY(oa_path(c, path, folder, "config.json"));
+    oa_options_default(&o);
+    return oa_file_exists(path) ? oa_config_load(c, path, &o, &form) : OA_OK;
+}
+
 /* Results of before the task had that measure. */
 static enum oa_error check_metric(oa_context *c, const char *path, const json_t *root, const struct oa_options *o,
                                   const struct oa_task *task)
@@ -269,6 +280,7 @@ enum oa_error oa_run_load(oa_context *c, const char *folder, const json_t *finge
     OA_TRY(check_log(c, folder, path, task->measures, run));
     OA_TRY(check_pace(c, folder, path, run));
     OA_TRY(check_weights(c, folder, path, run));
+    OA_TRY(check_config(c, folder));
     return oa_run_check_begun(c, folder, fingerprint);
 }
 

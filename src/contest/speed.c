@@ -126,19 +126,20 @@ static bool go_on(const struct measuring *m)
     return m->count < LEAST_ROUNDS || (m->count < ENOUGH_ROUNDS && used * (m->count + 1) / m->count <= m->budget);
 }
 
-/* An attention has a speed when it has one in every round. */
+/* An attention has a speed when it has one in every round. Where none has, nothing was measured. */
 static enum oa_error keep(struct measuring *m)
 {
     struct oa_contest *k = m->t->out;
-    k->rounds = m->count;
     for (int i = 0; i < k->count; i++) {
         double *x = k->entries[i].step_seconds = oa_alloc(m->t->c, (size_t)m->count * sizeof *x), sum = 0;
         if (!x)
             return OA_NO_MEMORY;
         for (int r = 0; r < m->count; r++)
             sum += x[r] = m->rounds[r * k->count + i];
-        if (isfinite(sum))
+        if (isfinite(sum) && sum > 0) {
+            k->rounds = m->count;
             continue;
+        }
         oa_free(x);
         k->entries[i].step_seconds = NULL;
     }
@@ -158,7 +159,7 @@ static enum oa_error measure(struct contest *t)
     if (e == OA_OK)
         e = keep(&m);
     oa_free(m.rounds);
-    return e == OA_OK ? oa_speed_write(t) : e;
+    return e == OA_OK && t->out->rounds ? oa_speed_write(t) : e;
 }
 
 enum oa_error oa_contest_speeds(struct contest *t)

@@ -56,12 +56,30 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Of a sitting that made no step, or its first alone: the median over the lines of the log, in which earlier sittings
+ * wrote when they were where. The first line has the first step in it. */
+static double median_time_logged(const struct oa_run *run)
+{
+    double sorted[OA_TIMES];
+    int n = 0;
+    for (int i = 1; i < run->points && n < OA_TIMES; i++) {
+        const struct oa_curve_point *p = &run->curve[i];
+        double step = (p->seconds - p[-1].seconds) / (double)(p->step - p[-1].step);
+        if (step > 0)
+            sorted[n++] = step;
+    }
+    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+    return n ? sorted[n / 2] : 0;
+}
+
 /* Median of the newest step times, the first step of a sitting left out (it sizes arenas and makes primitives). */
 static double median_time(struct trainer *t)
 {
     long done = t->p.step - t->first, n = done < OA_TIMES ? done - 1 : OA_TIMES - 1;
-    if (n < 1)
-        return t->p.step ? t->p.seconds / (double)t->p.step : 0;
+    if (n < 1) {
+        double logged = median_time_logged(t->run);
+        return logged > 0 ? logged : t->p.step ? t->p.seconds / (double)t->p.step : 0;
+    }
     double sorted[OA_TIMES];
     for (long i = 0; i < n; i++)
         sorted[i] = t->times[(t->p.step - i) % OA_TIMES];

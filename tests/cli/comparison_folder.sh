@@ -52,7 +52,22 @@ for change in '--train.steps 40' '--train.eval_every 15' '--train.log_every 3'; 
     rm -r $run/checkpoint-* other/run
 done
 
-# 3. Without it the comparison ends as it would have.
+# 3. A run that ended, with a config.json that was cut off.
+expect 0 compare $options --out c
+cp $run/config.json config.json
+head -c 300 config.json >$run/config.json
+expect 1 compare $options --out c
+says err "$run/config.json:1:300: .*the file is damaged"
+cp config.json $run/
+
+# 4. Where nothing was measured nothing is said of how.
+expect 4 compare $options --train.optimizer sgd --train.lr 1000 --train.clip 0 --train.warmup 1 --out diverged
+says out 'failed 2 of 2'
+! grep -q 'measured apart' out || fail "speeds of runs that failed are said to have been measured"
+! grep -q 'easured apart' diverged/report.html || fail "the page says that speeds were measured"
+[ ! -e diverged/speed.json ] || fail "speeds of nothing are kept"
+
+# 5. Without it the comparison ends as it would have.
 expect 0 compare $options --out c
 command -v python3 >/dev/null || { echo "losses not compared: no python3"; exit 0; }
 python3 - <<'END' || fail "the comparison has other losses"

@@ -56,6 +56,11 @@ cp whole/model.safetensors model/
 echo '{}' >model/config.json
 expect 1 eval model
 says err 'config.json'
+head -c 300 whole/config.json >model/config.json
+for command in 'eval model' 'generate model' 'train --resume --out model'; do
+    expect 1 $command
+    says err 'model/config.json:1:300: .*; the file is damaged'
+done
 cp whole/config.json model/
 echo '{' >model/tokenizer.json
 expect 1 generate model

@@ -83,6 +83,10 @@ expect 0 train $options --resume --train.steps 3 --out busy
 says err 'no checkpoint was left'
 same old.log busy/log.jsonl.1
 [ ! -e busy/.lock ] && [ ! -e busy/model.safetensors.12345-0.tmp ] || fail "leftovers were not removed"
+expect 2 train $options --resume --train.steps 2 --out fresh
+says err '^orthant: --resume: there is no folder fresh'
+[ ! -e fresh ] || fail "--resume of a folder that is not there made one"
+mkdir fresh
 expect 0 train $options --resume --train.steps 2 --out fresh
 says err 'nothing to go on from'
 

@@ -52,6 +52,7 @@ for precision in $precisions; do
         [ $round -lt 20 ] || fail "$kills kills in $round rounds, $halves of them in the middle of a checkpoint"
         round=$((round + 1))
         folder=$precision-$round
+        mkdir $folder
         sittings=0 status=137 step=0
         while [ $status -ne 0 ]; do
             sittings=$((sittings + 1))

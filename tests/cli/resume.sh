@@ -58,6 +58,17 @@ cp whole/model.safetensors before
 expect 0 train --resume --out whole
 same before whole/model.safetensors
 
+# A sitting in which nothing was left to do is as fast as the log says that the steps were: the median over its lines.
+expect 0 train --resume --json --out whole
+! command -v python3 >/dev/null || python3 - <<'END' || fail "tokens/s of a sitting without a step"
+import json
+lines = [json.loads(line) for line in open("whole/log.jsonl")]
+steps = sorted((b["seconds"] - a["seconds"]) / (b["step"] - a["step"]) for a, b in zip(lines, lines[1:]))
+expected = lines[-1]["tokens"] / lines[-1]["step"] / steps[len(steps) // 2]
+found = json.load(open("out"))["tokens_per_second"]
+assert abs(found / expected - 1) < 1e-6, (found, expected)
+END
+
 # Other options are another run.
 expect 2 train --resume --config tiny.yaml --model.width 64 --out whole
 says err 'model.width'
