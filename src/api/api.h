@@ -22,6 +22,11 @@ struct oa_config {
 /* Says which options of the task hold because nobody chose others. */
 void oa_config_say_preset(const oa_config *config);
 
+/* A copy, with train.init in which options model.* that nobody gave are those of the run it names (of another
+ * comparison: of its first run), which is said (initial_options.c). attention: whether model.attention is among them.
+ */
+enum oa_error oa_config_begin_from(const oa_config *in, bool attention, oa_config *out);
+
 /* Refuses what oa_compare would refuse before its first run, with the attentions of the configuration; writes nothing.
  */
 enum oa_error oa_compare_check(const oa_config *config, const char *folder);

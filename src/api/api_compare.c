@@ -177,10 +177,12 @@ static enum oa_error check_ranks(const oa_config *config, const struct oa_cluste
 enum oa_error oa_compare_check(const oa_config *config, const char *folder)
 {
     struct oa_names names;
+    oa_config all;
     OA_TRY(check_ranks(config, oa_context_cluster(config->context)));
-    enum oa_error e = oa_names_open(config, NULL, 0, &names);
+    OA_TRY(oa_config_begin_from(config, false, &all));
+    enum oa_error e = oa_names_open(&all, NULL, 0, &names);
     if (e == OA_OK) {
-        struct oa_contest_request request = request_of(config, &names, folder);
+        struct oa_contest_request request = request_of(&all, &names, folder);
         request.cluster = NULL; /* other ranks hear nothing of it */
         e = oa_contest_check(config->context, &request);
     }
@@ -200,6 +202,7 @@ enum oa_error oa_compare(const oa_config *config, const char *const *attentions,
     OA_TRY(oa_same_program(cluster, &config->options, &told));
     OA_TRY(oa_cluster_agree(cluster, check_ranks(config, cluster)));
     OA_TRY(oa_cluster_split(cluster, config->options.compare_ranks));
-    return oa_rank_of(cluster) > 0 ? oa_farm_serve(cluster, &config->options)
-                                   : hold(config, attentions, count, folder, out);
+    oa_config all;
+    OA_TRY(oa_cluster_agree(cluster, oa_config_begin_from(config, false, &all)));
+    return oa_rank_of(cluster) > 0 ? oa_farm_serve(cluster, &all.options) : hold(&all, attentions, count, folder, out);
 }

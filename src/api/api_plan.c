@@ -215,12 +215,15 @@ static json_t *plan_json(const struct planning *p)
 
 enum oa_error oa_plan(const oa_config *config, const char *const *attentions, int count, const struct oa_output *out)
 {
-    struct planning p = { .c = config->context, .options = config->options };
+    oa_config all;
+    struct planning p = { .c = config->context };
+    OA_TRY(oa_status(p.c));
+    OA_TRY(oa_config_begin_from(config, count == 0, &all));
+    p.options = all.options;
     if (p.options.compare_ranks > 1) /* of a contest: each of its runs has so many */
         p.options.cluster_ranks = p.options.compare_ranks;
-    const char *own = config->options.model_attention;
+    const char *own = all.options.model_attention;
     struct oa_text t;
-    OA_TRY(oa_status(p.c));
     enum oa_error e = make(&p, count ? attentions : &own, count ? count : 1);
     oa_text_init(&t, p.c);
     if (e == OA_OK && oa_wants_json(out))

@@ -208,10 +208,11 @@ static enum oa_error open_folder(const oa_config *config, const char *folder, in
 {
     OA_TRY(oa_directory_check(config->context, folder));
     if (resume && !oa_file_exists(folder))
-        return oa_fail(config->context, OA_ARGUMENT,
-                       "--resume: there is no folder %s, so no run to go on with; leave --resume out to begin one there, "
-                       "or make the folder first where a script always gives --resume",
-                       folder);
+        return oa_fail(
+            config->context, OA_ARGUMENT,
+            "--resume: there is no folder %s, so no run to go on with; leave --resume out to begin one there, "
+            "or make the folder first where a script always gives --resume",
+            folder);
     OA_TRY(oa_folder_lock(config->context, folder, lock));
     enum oa_error e = check_folder(config, folder, resume);
     if (e == OA_OK)
@@ -242,6 +243,15 @@ static enum oa_error take_recorded(oa_config *config, const char *folder)
     return oa_status(config->context);
 }
 
+static enum oa_error train_in(const oa_config *given, const char *folder, int resume, struct oa_scores *scores,
+                              const struct oa_output *out, struct oa_workload *work, struct oa_run *result)
+{
+    oa_config config;
+    struct oa_cluster *cluster = oa_context_cluster(given->context);
+    OA_TRY(oa_cluster_agree(cluster, oa_config_begin_from(given, true, &config)));
+    return run(&config, folder, resume, scores, out, work, result);
+}
+
 enum oa_error oa_train(const oa_config *asked, const char *folder, int resume, struct oa_scores *scores,
                        const struct oa_output *out)
 {
@@ -261,7 +271,7 @@ enum oa_error oa_train(const oa_config *asked, const char *folder, int resume, s
     enum oa_error e = oa_rank_of(cluster) == 0 ? open_folder(config, folder, resume, &lock) : OA_OK;
     e = oa_cluster_agree(cluster, e); /* the others leave the folder alone */
     if (e == OA_OK)
-        e = run(config, folder, resume, scores, out, &work, &result);
+        e = train_in(config, folder, resume, scores, out, &work, &result);
     oa_run_free(&result);
     oa_workload_close(&work);
     oa_folder_unlock(lock);

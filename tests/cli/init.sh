@@ -87,6 +87,33 @@ says err 'lies in contest, where the new run is to be'
 expect 0 compare $contest --init m --attention softmax --compare.tune train.lr=1e-3,1e-2 --overwrite
 [ "$(find contest/tune -name init.json | wc -l)" -eq 2 ] || fail "trials do not start from the run"
 
+# Options of the model that nobody gives are those of the run, which is said; those that are given hold. An option that
+# means nothing in models of the task is left out.
+bare="--task classify --data.train plain.tsv --train.batch 4 --train.steps 2 --train.warmup 1"
+expect 0 train $bare --init m --out bare
+says err 'not given, so as in m: model.layers 2, model.width 32, model.context 32$'
+says out 'm: 19 of 21 tensors'
+expect 0 train $bare --init m --model.context 16 --model.dropout 0 --out given
+says err 'not given, so as in m: model.layers 2, model.width 32$'
+says given/config.json '"context": 16'
+expect 0 train --config tiny.yaml --attention 'local(window=8)' --model.pool mean --task classify --data.train plain.tsv --out near
+expect 0 train --data.train text.txt --train.steps 1 --train.warmup 1 --init near --out language
+says language/config.json '"attention": "local(window=8)"'
+says language/config.json '"pool": "cls"'
+expect 0 train $bare --init near --out again
+says again/config.json '"pool": "mean"'
+expect 0 compare $bare --init m --attention linear --seeds 2 --compare.floor off --out bare-contest
+says err 'not given, so as in m: model.layers 2, model.width 32'
+says err 'linear: 19 of 21 tensors'
+expect 0 compare $bare --init bare-contest --attention linear --seeds 2 --compare.floor off --out bare-further
+says err 'not given, so as in bare-contest: .*model.width 32'
+expect 0 plan --data.train text.txt --init m --json
+grep -o '"trainable": [0-9.]*' out >one
+expect 0 plan --config tiny.yaml --init m --json
+grep -o '"trainable": [0-9.]*' out >two
+[ -s one ] || fail "the plan says nothing of parameters"
+same one two
+
 # The plan has the vocabulary of the run.
 expect 0 plan --config tiny.yaml --init m --json
 says out "$(grep -o '"vocabulary": [0-9]*' m/config.json | head -n 1)"

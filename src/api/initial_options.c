@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a run takes over from the run that it starts from (train.init): the options of its model that nobody gave. */
+#include "api/api.h"
+#include "attention/attention.h"
+#include "contest/parents.h"
+#include "model/start.h"
+
+#include <string.h>
+
+struct taking {
+    const oa_config *in;
+    struct oa_options from; /* of the run */
+    struct oa_model_form form;
+    bool attention; /* is model.attention an option of this command? */
+    unsigned stacks;
+    oa_config *out;
+    struct oa_text said;
+};
+
+/* Can models of this task have it? */
+static bool is_attention_here(const struct taking *t)
+{
+    char *name = NULL;
+    oa_context *c = t->in->context;
+    bool good = t->attention && oa_stacks_canonical(c, t->from.model_attention, t->stacks, &name) == OA_OK;
+    oa_free(name);
+    oa_clear_error(c);
+    return good;
+}
+
+/* Options that mean nothing in models of this task stay at what they are. */
+static bool means_something(const struct taking *t, const char *name)
+{
+    static const char *const sources[] = { "encoder_layers", "source_context", "share_embeddings" };
+    if (strcmp(name, "attention") == 0)
+        return is_attention_here(t);
+    if (strcmp(name, "pool") == 0)
+        return strcmp(t->from.data_task, t->in->options.data_task) == 0;
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        if (strcmp(name, sources[i]) == 0)
+            return t->form.encoder && t->form.decoder && (t->stacks & OA_STACK(OA_STACK_CROSS));
+    return true;
+}
+
+static enum oa_error take_option(struct taking *t, int number, const char *key)
+{
+    oa_context *c = t->in->context;
+    struct oa_text theirs, ours;
+    oa_text_init(&theirs, c);
+    oa_text_init(&ours, c);
+    oa_options_get(c, &t->from, key, &theirs);
+    oa_options_get(c, &t->out->options, key, &ours);
+    const char *value = theirs.s ? theirs.s : "";
+    if (strcmp(value, ours.s ? ours.s : "") != 0)
+        oa_text_printf(&t->said, "%s%s %s", t->said.length ? ", " : "", key, value);
+    enum oa_error e = oa_options_set(c, &t->out->options, key, value);
+    t->out->given.option[number] = true;
+    oa_text_free(&theirs);
+    oa_text_free(&ours);
+    return e;
+}
+
+static enum oa_error take_options(struct taking *t)
+{
+    const struct oa_option_row *row;
+    for (int i = 0; (row = oa_option_at(i)); i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s.%s", row->section, row->name);
+        if (strcmp(row->section, "model") == 0 && !t->in->given.option[i] && means_something(t, row->name))
+            OA_TRY(take_option(t, i, key));
+    }
+    if (t->said.length)
+        oa_log(t->in->context, 0, "not given, so as in %s: %s", t->in->options.train_init, t->said.s);
+    return oa_status(t->in->context);
+}
+
+enum oa_error oa_config_begin_from(const oa_config *in, bool attention, oa_config *out)
+{
+    struct taking t = { .in = in, .attention = attention, .stacks = oa_options_stacks(&in->options), .out = out };
+    struct oa_options asked = in->options;
+    struct oa_start start;
+    *out = *in;
+    if (!asked.train_init[0])
+        return OA_OK;
+    if (oa_parents_contest(asked.train_init))
+        OA_TRY(oa_parents_first(in->context, &asked));
+    OA_TRY(oa_start_find(in->context, asked.train_init, &start));
+    oa_options_default(&t.from);
+    OA_TRY(oa_config_load(in->context, start.config, &t.from, &t.form));
+    oa_text_init(&t.said, in->context);
+    enum oa_error e = take_options(&t);
+    oa_text_free(&t.said);
+    return e;
+}
