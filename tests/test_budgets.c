@@ -294,6 +294,47 @@ static void going_on_forgets_what_came_later(void **state)
 }
 
 /* Sealed, where it is JSON at all. */
+/* A run of 100 steps in 1 s that is given 2 s goes on to step 200, at the rates of a run that was to last 2 s; with the
+ * rates of a cosine from 1 to 0.1 without a warm-up. What is not its own pace any more is not repeated. */
+static void lengthened_pace(void **state)
+{
+    static const double pi = 3.14159265358979323846;
+    (void)state;
+    oa_context *c = oa_open(NULL);
+    struct oa_options o = options("time");
+    struct oa_pace p, longer, again;
+    o.train_lr = 1;
+    o.train_warmup = 0;
+    o.train_seconds = 1;
+    assert_int_equal(oa_pace_open(c, &o, &p), OA_OK);
+    for (long step = 1; step <= 100; step++)
+        oa_pace_advance(&p, step, 0.01 * (double)step);
+    assert_true(oa_pace_ended(&p, 100));
+    assert_int_equal(oa_pace_save(c, &p, "processor", "test_budgets_pace.json"), OA_OK);
+    o.train_seconds = 2;
+    assert_int_equal(oa_pace_open(c, &o, &longer), OA_OK);
+    assert_int_equal(oa_pace_resume(c, &longer, "test_budgets_pace.json", 100), OA_OK);
+    for (long step = 100; step <= 200; step++) {
+        double now = 0.1 + 0.9 * 0.5 * (1 + cos(pi * (double)step / 200));
+        assert_true(fabs(oa_pace_rate(&longer, &o, step) - now) < 0.02);
+        assert_int_equal(oa_pace_ended(&longer, step - 1), false);
+        oa_pace_advance(&longer, step, 0.01 * (double)step);
+    }
+    assert_true(oa_pace_ended(&longer, 200));
+    assert_int_equal(longer.changed, 100);
+    for (int i = 1; i < longer.levels; i++)
+        assert_true(longer.began[i] >= longer.began[i - 1]);
+    assert_int_equal(oa_pace_save(c, &longer, "processor", "test_budgets_pace.json"), OA_OK);
+    assert_int_equal(oa_pace_open(c, &o, &again), OA_OK);
+    assert_int_equal(oa_pace_resume(c, &again, "test_budgets_pace.json", 200), OA_OK); /* the same budget: no change */
+    assert_int_equal(again.levels, longer.levels);
+    assert_int_equal(again.changed, 100);
+    o.train_seconds = 0;
+    snprintf(o.train_pace, sizeof o.train_pace, "test_budgets_pace.json");
+    assert_int_equal(oa_pace_open(c, &o, &again), OA_ARGUMENT);
+    oa_close(c);
+}
+
 static void write_pace(oa_context *c, const char *path, const char *text)
 {
     json_t *root = json_loads(text, 0, NULL);
@@ -574,6 +615,7 @@ int main(void)
         cmocka_unit_test(learning_rate_follows_time),
         cmocka_unit_test(warmup_is_in_steps),
         cmocka_unit_test(going_on_forgets_what_came_later),
+        cmocka_unit_test(lengthened_pace),
         cmocka_unit_test(bad_paces),
         cmocka_unit_test(timed_runs_repeat),
         cmocka_unit_test(final_loss_is_on_all_of_the_text),

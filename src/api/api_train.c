@@ -14,7 +14,11 @@ static enum oa_error check_same(const oa_config *config, const char *folder)
     oa_options_default(&before.options);
     OA_TRY(oa_config_read_run(&before, folder));
     OA_TRY(oa_same_options(config->context, folder, &before.options, &config->options));
-    if (before.options.train_steps != config->options.train_steps)
+    double was = before.options.train_seconds, is = config->options.train_seconds;
+    if (was != is)
+        oa_log(config->context, 0, "%s: train.seconds was %g and is now %g: the learning rate follows the new schedule",
+               folder, was, is);
+    else if (is <= 0 && before.options.train_steps != config->options.train_steps)
         oa_log(config->context, 0, "%s: train.steps was %ld and is now %ld: the learning rate follows the new schedule",
                folder, before.options.train_steps, config->options.train_steps);
     return OA_OK;

@@ -68,6 +68,8 @@ enum oa_error oa_pace_save(oa_context *c, const struct oa_pace *p, const char *c
     json_object_set_new(root, "clock", json_string(clock));
     json_object_set_new(root, "steps", p->steps >= 0 ? json_integer(p->steps) : json_null());
     json_object_set_new(root, "began", began);
+    if (p->changed)
+        json_object_set_new(root, "budget_changed_after_step", json_integer(p->changed));
     enum oa_error e = oa_sealed_write(c, path, root);
     json_decref(root);
     return e;
@@ -89,17 +91,34 @@ static bool read_levels(const json_t *began, struct oa_pace *p)
     return true;
 }
 
-static enum oa_error read(oa_context *c, const char *path, struct oa_pace *p)
+/* All but the budget, which is *budget: 0 where the file has none. */
+static enum oa_error read(oa_context *c, const char *path, struct oa_pace *p, double *budget)
 {
     json_t *root;
     OA_TRY(oa_sealed_read(c, path, "a run is only repeated from its pace as it was written", &root));
     const json_t *steps = json_object_get(root, "steps");
     bool good = read_levels(json_object_get(root, "began"), p);
     p->steps = json_is_integer(steps) ? (long)json_integer_value(steps) : -1;
+    p->changed = (long)json_integer_value(json_object_get(root, "budget_changed_after_step"));
+    *budget = json_number_value(json_object_get(root, "seconds"));
     json_decref(root);
     if (!good || p->steps < -1)
         return oa_fail(c, OA_FORMAT, "%s: not the pace of a run (\"began\": steps that rise from 1, at most %d)", path,
                        OA_PACE_LEVELS);
+    return OA_OK;
+}
+
+static enum oa_error check_repeatable(oa_context *c, const char *path, const struct oa_pace *p)
+{
+    if (p->steps < 0)
+        return oa_fail(c, OA_ARGUMENT,
+                       "%s: that run has not ended, so its number of steps is not known; let it end first (--resume)",
+                       path);
+    if (p->changed)
+        return oa_fail(c, OA_ARGUMENT,
+                       "%s: train.seconds of that run was changed after step %ld, and which learning rates the steps "
+                       "before had is not in the file: such a run cannot be repeated",
+                       path, p->changed);
     return OA_OK;
 }
 
@@ -111,12 +130,9 @@ enum oa_error oa_pace_open(oa_context *c, const struct oa_options *o, struct oa_
         return oa_fail(c, OA_ARGUMENT,
                        "train.pace repeats a run that ended, and train.seconds measures a new one: give one of them");
     if (repeat) {
-        OA_TRY(read(c, o->train_pace, out));
-        return out->steps < 0 ? oa_fail(c, OA_ARGUMENT,
-                                        "%s: that run has not ended, so its number of steps is not known; let it end "
-                                        "first (--resume)",
-                                        o->train_pace)
-                              : OA_OK;
+        double measured;
+        OA_TRY(read(c, o->train_pace, out, &measured));
+        return check_repeatable(c, o->train_pace, out);
     }
     if (out->timed)
         out->budget = o->train_seconds;
@@ -125,21 +141,37 @@ enum oa_error oa_pace_open(oa_context *c, const struct oa_options *o, struct oa_
     return OA_OK;
 }
 
+/* Levels that are parts of `before` become parts of p->budget: each begins where the time of its beginning was over. */
+static void change_budget(struct oa_pace *p, double before, long step)
+{
+    int levels = 0, old;
+    long began[OA_PACE_LEVELS];
+    while (levels < OA_PACE_LEVELS && (old = (int)ceil(levels * p->budget / before)) < p->levels)
+        began[levels++] = p->began[old];
+    memcpy(p->began, began, (size_t)levels * sizeof *began);
+    p->levels = levels;
+    p->changed = step;
+}
+
 enum oa_error oa_pace_resume(oa_context *c, struct oa_pace *p, const char *path, long step)
 {
+    double before;
     if (p->budget <= 0 || step == 0)
         return OA_OK;
-    OA_TRY(read(c, path, p));
+    OA_TRY(read(c, path, p, &before));
     p->steps = -1;
     while (p->levels > 1 && p->began[p->levels - 1] > step + 1)
         p->levels--;
+    if (before > 0 && before != p->budget)
+        change_budget(p, before, step);
     return OA_OK;
 }
 
 enum oa_error oa_pace_steps(oa_context *c, const char *path, long *steps)
 {
     struct oa_pace p;
-    OA_TRY(read(c, path, &p));
+    double budget;
+    OA_TRY(read(c, path, &p, &budget));
     *steps = p.steps;
     return OA_OK;
 }

@@ -21,9 +21,11 @@ struct oa_pace {
     long steps;                 /* of the whole run; -1: not known yet */
     long began[OA_PACE_LEVELS]; /* the step with which each level began, as far as they have */
     int levels;                 /* that have begun */
+    long changed;               /* the step after which the budget became another one, at last; 0: never */
 };
 
-/* From train.seconds, train.pace (a pace.json to repeat) and train.steps. */
+/* From train.seconds, train.pace (a pace.json to repeat) and train.steps. A pace whose budget changed on the way is not
+ * repeated: the rates of the steps before followed another one. */
 enum oa_error oa_pace_open(oa_context *c, const struct oa_options *o, struct oa_pace *out);
 /* After step `step`, `used` seconds of the budget being gone: a level may begin with the next step, or the run may end.
  * It ends with the step whose end is nearest to the budget, as far as the mean step tells. */
@@ -33,7 +35,7 @@ double oa_pace_rate(const struct oa_pace *p, const struct oa_options *o, long st
 double oa_pace_total(const struct oa_pace *p, long step, double used);               /* steps, known or estimated */
 
 /* pace.json in a folder, sealed (base/seal.h); nothing is written or read for a run that is not measured. A run that
- * goes on at `step` forgets what came later. */
+ * goes on at `step` forgets what came later; with another budget than in the file its levels become parts of that. */
 enum oa_error oa_pace_save(oa_context *c, const struct oa_pace *p, const char *clock, const char *path);
 enum oa_error oa_pace_resume(oa_context *c, struct oa_pace *p, const char *path, long step);
 enum oa_error oa_pace_steps(oa_context *c, const char *path,

@@ -38,6 +38,13 @@ static bool may_change(const struct oa_option_row *row)
     return false;
 }
 
+/* A run by the clock may get another time, as one by steps other steps. */
+static bool is_time(const struct oa_option_row *row, const struct oa_options *before, const struct oa_options *now)
+{
+    bool seconds = strcmp(row->section, "train") == 0 && strcmp(row->name, "seconds") == 0;
+    return seconds && before->train_seconds > 0 && now->train_seconds > 0;
+}
+
 static enum oa_error check_row(oa_context *c, const char *folder, const struct oa_option_row *row,
                                const struct oa_options *before, const struct oa_options *now, const char *remedy)
 {
@@ -80,7 +87,7 @@ enum oa_error oa_same_options(oa_context *c, const char *folder, const struct oa
     else if (was.data_bleu_tokenize == OA_BLEU_TOKENIZE_AUTO) /* a program that had no such option */
         was.data_bleu_tokenize = OA_BLEU_TOKENIZE_13A;
     for (int i = 0; (row = oa_option_at(i)); i++)
-        if (!may_change(row))
+        if (!may_change(row) && !is_time(row, before, now))
             OA_TRY(check_row(c, folder, row, &was, now, "leave the option out, or train into a new folder"));
     return check_started(c, folder, before->train_init, now->train_init);
 }
@@ -92,7 +99,7 @@ enum oa_error oa_equal_options(oa_context *c, const char *folder, const struct o
     for (int i = 0; (row = oa_option_at(i)); i++) {
         char key[64];
         snprintf(key, sizeof key, "%s.%s", row->section, row->name);
-        if (may_change(row) && oa_fingerprint_has(key))
+        if ((may_change(row) || is_time(row, before, now)) && oa_fingerprint_has(key))
             OA_TRY(check_row(c, folder, row, before, now,
                              "its checkpoint is not of this comparison; remove that folder to train the run again"));
     }

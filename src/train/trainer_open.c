@@ -44,16 +44,29 @@ static enum oa_error resume_pace(struct trainer *t)
     return OA_OK;
 }
 
+/* Has it come no further than it is to come? */
+static enum oa_error check_amount(const struct trainer *t, const struct oa_progress *p)
+{
+    const struct oa_options *o = t->o;
+    double used = o->train_clock == OA_CLOCK_WALL ? p->seconds : p->processor;
+    if (o->train_pace[0])
+        return OA_OK;
+    if (o->train_seconds > 0 && o->train_seconds < p->options.train_seconds && used > o->train_seconds)
+        return oa_fail(t->c, OA_ARGUMENT, "%s has used %.6g seconds and train.seconds is %g; give at least as many",
+                       t->r->folder, used, o->train_seconds);
+    if (o->train_seconds <= 0 && p->step > o->train_steps)
+        return oa_fail(t->c, OA_ARGUMENT, "%s has done %ld steps and train.steps is %ld; give at least as many",
+                       t->r->folder, p->step, o->train_steps);
+    return OA_OK;
+}
+
 /* Of the same run, with the same texts? */
 static enum oa_error accept(void *argument, const struct oa_progress *p)
 {
     const struct trainer *t = argument;
-    bool counted = t->o->train_seconds <= 0 && !t->o->train_pace[0];
     OA_TRY(t->r->exact ? oa_equal_options(t->c, t->r->folder, &p->options, &t->m->options)
                        : oa_same_options(t->c, t->r->folder, &p->options, &t->m->options));
-    if (counted && p->step > t->o->train_steps)
-        return oa_fail(t->c, OA_ARGUMENT, "%s has done %ld steps and train.steps is %ld; give at least as many",
-                       t->r->folder, p->step, t->o->train_steps);
+    OA_TRY(check_amount(t, p));
     OA_TRY(oa_best_accept(t->c, t->o, &p->options, &p->best, t->r->folder));
     OA_TRY(oa_average_accept(t->c, t->o, &p->options, p->step, t->r->folder));
     return oa_same_origin(t->c, t->r->folder, &p->origin, &t->origin);
@@ -97,13 +110,17 @@ static void say_age(double seconds, char out[64])
 
 static enum oa_error take_up_log(struct trainer *t)
 {
-    char age[64];
+    char age[64], whole[64];
     OA_TRY(oa_events_rewind(t->c, t->r->folder, t->p.step));
     if (t->age < 0)
         return oa_log_put_aside(t->c, t->r->folder);
     say_age(t->age, age);
-    oa_log(t->c, 0, "%s: going on from step %ld of %ld, after %.0f tokens; the checkpoint is %s old", t->r->folder,
-           t->p.step, t->o->train_steps, t->p.tokens, age);
+    if (t->pace.budget > 0)
+        snprintf(whole, sizeof whole, ", %.3g of %g seconds", oa_trainer_used(t), t->pace.budget);
+    else
+        snprintf(whole, sizeof whole, " of %ld", t->pace.steps);
+    oa_log(t->c, 0, "%s: going on from step %ld%s, after %.0f tokens; the checkpoint is %s old", t->r->folder,
+           t->p.step, whole, t->p.tokens, age);
     return oa_log_rewind(t->c, t->r->folder, t->p.step, t->r->workload->task->measures, t->run);
 }
 

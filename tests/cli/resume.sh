@@ -34,6 +34,22 @@ grep -o '"step": [0-9]*' parts/log.jsonl >steps
 [ -s steps ] || fail "no step is logged"
 [ -z "$(sort steps | uniq -d)" ] || fail "a step is logged twice"
 
+# A run by the clock can be lengthened too, and not be cut down to less than it has used.
+timed="--config tiny.yaml --train.warmup 1 --train.clock wall"
+expect 0 train $timed --train.seconds 0.1 --out timed
+before=$(grep -c . timed/log.jsonl)
+expect 0 train --resume --train.seconds 0.4 --out timed
+says err 'timed: train.seconds was 0.1 and is now 0.4: the learning rate follows the new schedule'
+says err 'going on from step [0-9]*, 0[.0-9]* of 0.4 seconds'
+[ "$(grep -c . timed/log.jsonl)" -gt "$before" ] || fail "a run that got more time made no step"
+says timed/pace.json '"budget_changed_after_step":[1-9]'
+expect 2 train --resume --train.seconds 0.2 --out timed
+says err 'timed has used [0-9.]* seconds and train.seconds is 0.2; give at least as many'
+expect 2 train --resume --train.seconds 0 --out timed
+says err 'begun with train.seconds = 0.4'
+expect 2 train $timed --train.pace timed/pace.json --out repeated
+says err 'cannot be repeated'
+
 # Features that training draws again, and averages that it keeps, go on as well; they are part of the model.
 moving='performer(kernel=sderf, features=6, redraw=4)'
 expect 0 train --config tiny.yaml --attention "$moving" --out moving --train.steps 10 --train.schedule constant
