@@ -35,9 +35,7 @@ static void name_data(const char *files, const struct oa_workload *w, enum oa_si
     if (files)
         oa_name_add(out, files);
     else
-        oa_text_printf(out, !examples         ? "its validation text"
-                            : side == OA_TEST ? "its test data"
-                                              : "its validation data");
+        oa_text_printf(out, "its %s %s", side == OA_TEST ? "test" : "validation", examples ? "data" : "text");
     if (examples)
         oa_text_printf(out, ", %zu examples", oa_workload_examples(w, side)->count);
 }

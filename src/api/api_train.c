@@ -4,6 +4,7 @@
 #include "train/best.h"
 #include "train/initial.h"
 #include "train/overwrite.h"
+#include "train/run_scores.h"
 
 #include <math.h>
 #include <string.h>
@@ -79,6 +80,26 @@ static void validated_text(const struct outcome *o, struct oa_text *t)
                        text ? "is no validation text" : "are no validation examples");
 }
 
+/* The model was chosen before. */
+static void tested_text(const struct outcome *o, struct oa_text *t)
+{
+    const struct oa_tested *test = &o->run->test;
+    const struct oa_measure *m = o->work->task->measures;
+    if (!test->made)
+        return;
+    oa_text_printf(t, "tested          %.0f %s of the test %s, which nothing was chosen by\n", test->targets,
+                   oa_predicts_tokens(o->work) ? "tokens" : "examples", oa_reads_examples(o->work) ? "data" : "text");
+    oa_text_printf(t, "test loss       %.4f %s\n", test->loss, m->unit);
+    if (oa_predicts_tokens(o->work))
+        oa_text_printf(t, "test perplexity %.4f a token\n", test->perplexity);
+    if (isfinite(test->bits_per_byte))
+        oa_text_printf(t, "test bits       %.4f a character, %.4f a byte\n", test->bits_per_character,
+                       test->bits_per_byte);
+    for (int i = 1; m[i].name; i++)
+        if (isfinite(test->scores[i]))
+            oa_text_printf(t, "test %-10s %.*f %s\n", m[i].name, m[i].decimals, test->scores[i], m[i].unit);
+}
+
 static void started_text(const struct outcome *o, struct oa_text *t)
 {
     if (!o->options->train_init[0])
@@ -110,6 +131,7 @@ static void outcome_text(const struct outcome *o, struct oa_text *t)
         oa_text_printf(t, "kept            the mean of the weights at the last %d of the validations every %ld steps\n",
                        run->averaged, o->options->train_eval_every);
     validated_text(o, t);
+    tested_text(o, t);
 }
 
 static json_t *outcome_json(const struct outcome *o)
@@ -132,6 +154,7 @@ static json_t *outcome_json(const struct outcome *o)
     if (oa_reads_examples(o->work))
         json_object_set_new(root, "task", json_string(o->work->task->name));
     oa_scores_json(&o->scores, o->work, root);
+    json_object_set_new(root, "test", oa_run_test_json(o->work->task->measures, &run->test));
     return root;
 }
 

@@ -32,7 +32,10 @@ struct oa_scores oa_scores_of(const struct oa_workload *w, const struct oa_run *
 
 static bool has_text(const struct oa_workload *w)
 {
-    return oa_workload_side(w, OA_TRAINING).characters > 0 || oa_workload_side(w, OA_VALIDATION).characters > 0;
+    for (enum oa_side side = OA_TRAINING; side <= OA_TEST; side++)
+        if (oa_workload_side(w, side).characters > 0)
+            return true;
+    return false;
 }
 
 static void bits_text(const struct oa_scores *s, const struct oa_workload *w, struct oa_text *out)

@@ -60,6 +60,8 @@ enum oa_error oa_contest_describe(struct contest *t)
     t->out->bytes = validation.bytes;
     t->out->valid_tokens = validation.targets;
     t->out->examples = t->workload.train.rows != NULL;
+    double test = oa_workload_side(&t->workload, OA_TEST).targets;
+    t->out->test_targets = t->out->examples ? test : fmax(0, test - 1);
     double limit = (double)t->r->options->train_eval_tokens;
     double all = t->out->examples ? validation.targets : validation.targets - 1;
     t->out->eval_tokens = limit > 0 ? fmin(limit, all) : all;

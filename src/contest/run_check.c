@@ -77,6 +77,15 @@ static enum oa_error check_losses(const struct reading *r, const struct oa_run *
     return not_negative(r, "bits_per_byte", run->bits_per_byte);
 }
 
+static enum oa_error check_test_numbers(const struct reading *r, const struct oa_tested *test)
+{
+    if (!test->made)
+        return OA_OK;
+    OA_TRY(not_negative(r, "test.loss", test->loss));
+    OA_TRY(not_negative(r, "test.tokens", test->targets));
+    return close_to(r, "test.perplexity", test->perplexity, exp(test->loss));
+}
+
 /* Steps rise, and the curve ends where the run does. */
 static enum oa_error check_curve(const struct reading *r, const struct oa_measure *measures, const struct oa_run *run)
 {
@@ -113,6 +122,7 @@ enum oa_error oa_run_check(oa_context *c, const char *path, const struct oa_opti
         return OA_OK;
     OA_TRY(check_amounts(&r, o, task, run));
     OA_TRY(check_losses(&r, run));
+    OA_TRY(check_test_numbers(&r, &run->test));
     OA_TRY(equal(&r, "averaged", run->averaged, oa_average_wanted(o) ? oa_average_count(o, run->steps) : 0));
     return check_curve(&r, task->measures, run);
 }

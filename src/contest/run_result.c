@@ -79,6 +79,8 @@ static json_t *run_json(const struct oa_measure *measures, const struct oa_run *
         json_object_set_new(o, fields[i].key, number(*field((struct oa_run *)(uintptr_t)run, i)));
     if (oa_measures_count(measures) > 1)
         json_object_set_new(o, "scores", oa_run_scores_json(measures, run->scores));
+    if (run->test.made)
+        json_object_set_new(o, "test", oa_run_test_json(measures, &run->test));
     if (run->averaged)
         json_object_set_new(o, "averaged", json_integer(run->averaged));
     json_object_set_new(o, "failed", json_boolean(run->failed));
@@ -153,6 +155,7 @@ static enum oa_error read_run(oa_context *c, const char *path, const json_t *o, 
     for (int i = 0; i < FIELDS; i++)
         *field(run, i) = value(json_object_get(o, fields[i].key));
     oa_run_scores_read(measures, json_object_get(o, "scores"), run->scores);
+    oa_run_test_read(measures, json_object_get(o, "test"), &run->test);
     run->averaged = (int)json_integer_value(json_object_get(o, "averaged"));
     run->failed = json_is_true(json_object_get(o, "failed"));
     read_text(o, "failure", run->failure, sizeof run->failure);
@@ -258,6 +261,16 @@ static enum oa_error check_metric(oa_context *c, const char *path, const json_t 
                    remedy);
 }
 
+/* A run that had test data says what it got on them. */
+static enum oa_error check_tested(oa_context *c, const char *path, const json_t *fingerprint, const struct oa_run *run)
+{
+    bool wanted = json_object_get(fingerprint, OA_TEST_DATA) && !run->failed;
+    if (wanted == run->test.made)
+        return OA_OK;
+    return oa_fail(c, OA_FORMAT, "%s: the result says %s the test data; %s", path,
+                   wanted ? "nothing of" : "something of", remedy);
+}
+
 enum oa_error oa_run_load(oa_context *c, const char *folder, const json_t *fingerprint, const struct oa_options *o,
                           const struct oa_task *task, struct oa_run *run, bool *found)
 {
@@ -277,6 +290,7 @@ enum oa_error oa_run_load(oa_context *c, const char *folder, const json_t *finge
     json_decref(root);
     OA_TRY(e);
     OA_TRY(oa_run_check(c, path, o, task, run));
+    OA_TRY(check_tested(c, path, fingerprint, run));
     OA_TRY(check_log(c, folder, path, task->measures, run));
     OA_TRY(check_pace(c, folder, path, run));
     OA_TRY(check_weights(c, folder, path, run));

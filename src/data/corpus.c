@@ -212,18 +212,18 @@ static enum oa_error read_train(struct oa_tokenizer *tok, const char *files, con
     return error;
 }
 
-static enum oa_error read_valid(struct oa_tokenizer *tok, const char *files, struct oa_corpus *out)
+static enum oa_error read_whole(struct oa_tokenizer *tok, const char *files, const char *name, struct oa_tokens *out)
 {
     char *text;
     size_t length;
     bool ids;
     OA_TRY(oa_id_files_are(oa_tokenizer_context(tok), files, &ids));
     if (ids)
-        return read_ids(tok, files, &(struct cut){ 0 }, "validation text", &out->valid, NULL);
+        return read_ids(tok, files, &(struct cut){ 0 }, name, out, NULL);
     OA_TRY(oa_files_read(oa_tokenizer_context(tok), files, &text, &length));
     struct oa_text_source source = { files, text, length };
     struct span whole[SPANS] = { { 0, length }, { length, length } };
-    enum oa_error error = encode_side(tok, &source, whole, "validation text", &out->valid);
+    enum oa_error error = encode_side(tok, &source, whole, name, out);
     oa_free(text);
     return error;
 }
@@ -259,7 +259,7 @@ enum oa_error oa_corpus_open_split(oa_context *c, struct oa_tokenizer *tok, cons
     OA_TRY(check_cut(c, train_files, apart, &how));
     enum oa_error error = read_train(tok, train_files, apart ? &(struct cut){ 0 } : &how, out);
     if (error == OA_OK && apart)
-        error = read_valid(tok, valid_files, out);
+        error = read_whole(tok, valid_files, "validation text", &out->valid);
     if (error == OA_OK && out->train.count == 0)
         error =
             oa_fail(c, OA_ARGUMENT,
@@ -276,9 +276,19 @@ enum oa_error oa_corpus_open(oa_context *c, struct oa_tokenizer *tok, const char
     return oa_corpus_open_split(c, tok, train_files, valid_files, valid_fraction, 0, out);
 }
 
+enum oa_error oa_corpus_open_test(struct oa_tokenizer *tok, const char *files, struct oa_corpus *out)
+{
+    OA_TRY(read_whole(tok, files, "test text", &out->test));
+    return out->test.count > 1
+               ? OA_OK
+               : oa_fail(oa_tokenizer_context(tok), OA_ARGUMENT,
+                         "data.test = %.200s has no two tokens, of which the second could be predicted", files);
+}
+
 void oa_corpus_close(struct oa_corpus *corpus)
 {
     oa_free(corpus->train.ids);
     oa_free(corpus->valid.ids);
+    oa_free(corpus->test.ids);
     *corpus = (struct oa_corpus){ 0 };
 }

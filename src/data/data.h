@@ -32,6 +32,7 @@ struct oa_tokens {
 
 struct oa_corpus {
     struct oa_tokens train, valid; /* valid.count is 0 when nothing was kept */
+    struct oa_tokens test;         /* count 0: there is none */
 };
 
 /* Without valid_files the last valid_fraction of the training text is kept for validation: of L characters the first
@@ -47,6 +48,8 @@ enum oa_error oa_corpus_open(oa_context *c, struct oa_tokenizer *tok, const char
 enum oa_error oa_corpus_open_split(oa_context *c, struct oa_tokenizer *tok, const char *train_files,
                                    const char *valid_files, double valid_fraction, uint64_t split_seed,
                                    struct oa_corpus *out);
+/* Reads the test side alone, which no vocabulary is made of. */
+enum oa_error oa_corpus_open_test(struct oa_tokenizer *tok, const char *files, struct oa_corpus *out);
 void oa_corpus_close(struct oa_corpus *corpus);
 /* Cuts one side into two: of n tokens the first ⌊n·(1 − fraction)⌋ are out->train, the others out->valid, which has no
  * token in common with them. The ids are borrowed from `whole`: *out is not to be closed. */

@@ -158,6 +158,7 @@ void oa_report_html(const struct oa_contest *k, const struct oa_summary *s, stru
     add_head(k, s, out);
     oa_page_differences(k, s, out);
     oa_page_results(k, s, out);
+    oa_page_test(k, s, out);
     add_conclusion(k, s->conclusion, out);
     add_facts(k, s, out);
     oa_page_tuning(k, s, out);

@@ -293,6 +293,7 @@ void oa_report_table(const struct oa_contest *k, const struct oa_summary *s, int
     make_costs(k, s, out->context, &costs);
     oa_table_text(&results, limit, out);
     add_notes(k, s, out);
+    oa_test_table(k, s, out);
     oa_text_printf(out, "\n%s\n\n", costs_title);
     oa_table_text(&costs, limit, out);
     add_speed_note(k, out);
@@ -339,6 +340,7 @@ void oa_report_markdown(const struct oa_contest *k, const struct oa_summary *s, 
     add_escaped(&notes, out);
     oa_text_printf(out, "%s\n\n", costs_title);
     oa_table_markdown(&costs, out);
+    oa_test_markdown(k, s, out);
     oa_variances_markdown(k, out);
     oa_parts_markdown(k, s, out);
     oa_table_free(&results);

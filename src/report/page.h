@@ -46,6 +46,11 @@ struct oa_estimate oa_part_estimate(const struct oa_contest *k, int entry, const
 void oa_page_examples(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 enum { OA_EXAMPLES_SHOWN = 10 };
 int oa_examples_choose(const struct oa_contest *k, long rows[OA_EXAMPLES_SHOWN]);
+/* test_section.c: nothing where there are no test data. The estimate: of that measure, over the finished runs. */
+void oa_page_test(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
+void oa_test_table(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
+void oa_test_markdown(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
+struct oa_estimate oa_test_estimate(const struct oa_contest *k, int entry, int measure, double *scratch);
 void oa_page_runs(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_page_method(const struct oa_contest *k, const struct oa_summary *s, struct oa_text *out);
 void oa_page_settings(const struct oa_contest *k, struct oa_text *out);

@@ -6,6 +6,7 @@
 #include "contest/parents.h"
 #include "report/adjusted.h"
 #include "report/metric_words.h"
+#include "report/page.h"
 #include "report/results.h"
 #include "report/results_values.h"
 #include "report/variance.h"
@@ -82,6 +83,7 @@ static json_t *run_json(oa_context *c, const struct oa_contest *k, const struct 
 #undef NUMBER
     if (oa_contest_measure(k, 1))
         set(c, run, "scores", oa_run_scores_json(k->measures, r->scores));
+    set(c, run, "test", oa_run_test_json(k->measures, &r->test));
     set(c, run, "curve", curve_json(c, k, r));
     oa_parts_write(r, run);
     return run;
@@ -279,6 +281,20 @@ static json_t *rounds_json(oa_context *c, const double *seconds, int rounds)
     return list;
 }
 
+/* Estimates of every measure on the test data; null where there are none. */
+static json_t *test_json(oa_context *c, const struct oa_contest *k, int entry)
+{
+    double *scratch = oa_alloc(c, ((size_t)k->seeds + 1) * sizeof *scratch);
+    json_t *object = k->test_targets > 0 && scratch ? json_object() : json_null();
+    const struct oa_measure *m;
+    for (int i = 0; json_is_object(object) && (m = oa_contest_measure(k, i)); i++) {
+        struct oa_estimate e = oa_test_estimate(k, entry, i, scratch);
+        set(c, object, m->name, estimate_json(c, &e));
+    }
+    oa_free(scratch);
+    return object;
+}
+
 static json_t *entry_json(oa_context *c, const struct oa_contest *k, const struct oa_summary *s, int i)
 {
     json_t *entry = json_object(), *runs = json_array();
@@ -288,6 +304,7 @@ static json_t *entry_json(oa_context *c, const struct oa_contest *k, const struc
     set(c, entry, "frozen", number(k->entries[i].frozen));
     set(c, entry, "step_seconds", rounds_json(c, k->entries[i].step_seconds, k->rounds));
     set(c, entry, "statistics", standing_json(c, k, s, i));
+    set(c, entry, "test", test_json(c, k, i));
     set(c, entry, "trajectory", trajectory_json(c, k, s, i));
     for (int r = 0; r < s->entries[i].made; r++)
         append(c, runs, run_json(c, k, &k->entries[i], &k->entries[i].runs[r]));
@@ -340,6 +357,7 @@ static json_t *contest_json(oa_context *c, const struct oa_contest *k, const str
     set(c, valid, "used", number(oa_validation_used(k)));
     set(c, valid, "used_during_training", number(k->eval_tokens));
     set(c, root, "validation", valid);
+    set(c, root, "test_targets", k->test_targets > 0 ? number(k->test_targets) : json_null());
     set(c, root, "options", parsed(c, k->options_json, "options"));
     set(c, root, "machine", parsed(c, k->machine_json, "machine's data"));
     set(c, root, "speed_rounds", json_integer(k->rounds));

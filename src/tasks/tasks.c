@@ -247,8 +247,7 @@ const struct oa_examples *oa_workload_examples(const struct oa_workload *w, enum
 
 struct oa_extent oa_workload_side(const struct oa_workload *w, enum oa_side side)
 {
-    static const struct oa_tokens none = { 0 };
     if (w->train.rows)
         return of_examples(oa_workload_examples(w, side));
-    return of_text(side == OA_TRAINING ? &w->corpus.train : side == OA_VALIDATION ? &w->corpus.valid : &none);
+    return of_text(side == OA_TRAINING ? &w->corpus.train : side == OA_VALIDATION ? &w->corpus.valid : &w->corpus.test);
 }

@@ -6,17 +6,18 @@
 /* Lines that a text says again, a refrain or a licence, are no leak. */
 static const double usual_overlap = 0.01;
 
-static enum oa_error compare_sides(oa_context *c, const struct oa_corpus *corpus)
+/* measured: the validation or the test side. */
+static enum oa_error compare_sides(oa_context *c, const struct oa_tokens *train, const struct oa_tokens *measured)
 {
     struct oa_text_overlap o;
-    OA_TRY(oa_corpus_overlap(c, corpus, &o));
+    OA_TRY(oa_corpus_overlap(c, &(struct oa_corpus){ .train = *train, .valid = *measured }, &o));
     if ((double)o.found > usual_overlap * (double)o.pieces)
         oa_log(c, 0,
                "warning: of the %llu pieces of %d tokens of the %s %llu stand in the %s word for word: what is "
                "measured on "
                "them is memory as well",
-               (unsigned long long)o.pieces, OA_OVERLAP_TOKENS, corpus->valid.name, (unsigned long long)o.found,
-               corpus->train.name);
+               (unsigned long long)o.pieces, OA_OVERLAP_TOKENS, measured->name, (unsigned long long)o.found,
+               train->name);
     return OA_OK;
 }
 
@@ -39,27 +40,34 @@ enum oa_error oa_text_task_open(oa_context *c, const struct oa_options *o, const
         OA_TRY(oa_tokenizer_add_special(out->tokenizer, name, &id));
     }
     OA_TRY(open_corpus(c, o, out));
-    return compare_sides(c, &out->corpus);
+    OA_TRY(compare_sides(c, &out->corpus.train, &out->corpus.valid));
+    if (!o->data_test[0])
+        return OA_OK;
+    OA_TRY(oa_corpus_open_test(out->tokenizer, o->data_test, &out->corpus));
+    return compare_sides(c, &out->corpus.train, &out->corpus.test);
 }
 
 enum oa_error oa_text_task_open_measured(oa_context *c, const struct oa_options *o, const struct oa_measured_data *data,
                                          struct oa_workload *out, enum oa_side *side)
 {
-    *side = data->files ? OA_TRAINING : OA_VALIDATION;
-    return data->files ? oa_corpus_open(c, out->tokenizer, data->files, NULL, 0, &out->corpus) : open_corpus(c, o, out);
+    *side = data->files ? OA_TRAINING : o->data_test[0] ? OA_TEST : OA_VALIDATION;
+    if (data->files)
+        return oa_corpus_open(c, out->tokenizer, data->files, NULL, 0, &out->corpus);
+    return *side == OA_TEST ? oa_corpus_open_test(out->tokenizer, o->data_test, &out->corpus) : open_corpus(c, o, out);
 }
 
 enum oa_error oa_text_task_hold_out(const struct oa_workload *w, double fraction, struct oa_workload *out)
 {
     *out = *w;
     out->lent = out->lent_ids = true;
+    out->corpus = (struct oa_corpus){ 0 }; /* nothing is tested by trials */
     oa_corpus_hold_out(w->tokenizer, &w->corpus.train, fraction, &out->corpus);
     return OA_OK;
 }
 
 const struct oa_tokens *oa_text_task_side(const struct oa_workload *w, enum oa_side side)
 {
-    return side == OA_TRAINING ? &w->corpus.train : &w->corpus.valid;
+    return side == OA_TRAINING ? &w->corpus.train : side == OA_VALIDATION ? &w->corpus.valid : &w->corpus.test;
 }
 
 enum oa_error oa_text_task_accuracy(const struct oa_judging *j, double scores[OA_MEASURES])

@@ -120,7 +120,8 @@ static enum oa_error cover(struct covering *k, struct oa_run *out, double *sum, 
     const struct oa_evaluation *e = k->e;
     OA_TRY(cover_loss(k, sum, whole));
     if (*whole && !isfinite(*sum))
-        return oa_fail(e->model->context, OA_DIVERGED, "the validation loss is not finite");
+        return oa_fail(e->model->context, OA_DIVERGED, "the %s loss is not finite",
+                       e->side == OA_TEST ? "test" : "validation");
     return *whole && e->judged && e->workload->task->judge ? judge(k, out, whole) : OA_OK;
 }
 

@@ -44,10 +44,13 @@ static enum oa_error add_data(oa_context *c, json_t *fingerprint, const struct o
 {
     struct oa_digest tokenizer, training = oa_workload_side(w, OA_TRAINING).digest,
                                 validation = oa_workload_side(w, OA_VALIDATION).digest;
+    struct oa_extent test = oa_workload_side(w, OA_TEST);
     OA_TRY(oa_tokenizer_digest(c, w->tokenizer, &tokenizer));
     add_digest(fingerprint, "training text", &training);
     add_digest(fingerprint, "validation text", &validation);
     add_digest(fingerprint, "tokenizer", &tokenizer);
+    if (test.targets > 0) /* else older folders do not say it */
+        add_digest(fingerprint, OA_TEST_DATA, &test.digest);
     if (w->start.hex[0]) /* older folders do not say it */
         add_digest(fingerprint, "first values", &w->start);
     return OA_OK;

@@ -6,6 +6,7 @@
  *     "numbers version": "1"            the one below
  *     "training text": "sha256:…"       after unpacking and cutting, so its path may change
  *     "validation text": "sha256:…"
+ *     "test data": "sha256:…"           if there are any: the runs say what they got on them
  *     "tokenizer": "sha256:…"           of its tokenizer.json
  *     "first values": "sha256:…"        of the model file that train.init names, if it does
  *     "model.layers": "4", …            every option of the table but those that decide no number of a run
@@ -28,6 +29,7 @@
  * tests/test_contest.c holds the loss of a training of this version and fails when it moves. */
 #define OA_NUMBERS_VERSION 1
 
+#define OA_TEST_DATA "test data" /* the key of their digest */
 /* Of one run. json_decref it. */
 enum oa_error oa_fingerprint_make(oa_context *c, const struct oa_options *o, const struct oa_workload *w, json_t **out);
 /* Whether the option ("train.lr") decides the numbers of a run by its value, and so is in its fingerprint. */

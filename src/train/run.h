@@ -19,6 +19,14 @@ struct oa_curve_point {
     double scores[OA_MEASURES];
 };
 
+/* What the model of a run got on the test data, once, when everything was chosen. */
+struct oa_tested {
+    bool made;
+    double loss, targets; /* mean over so many tokens, classes or numbers */
+    double perplexity, bits_per_character, bits_per_byte;
+    double scores[OA_MEASURES];
+};
+
 /* One training run: one attention, one seed. */
 struct oa_run {
     uint64_t seed;
@@ -31,6 +39,7 @@ struct oa_run {
     double valid_tokens;        /* so many tokens of the validation text were predicted for it */
     double perplexity;          /* exp(valid_loss); the unit is the tokeniser's token */
     double bits_per_character, bits_per_byte;
+    struct oa_tested test;    /* made false: there are no test data */
     double seconds;           /* training time without validation, on the clock on the wall */
     double processor_seconds; /* the same in processor time of all threads */
     double seconds_per_step;  /* median */

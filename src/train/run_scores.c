@@ -34,6 +34,31 @@ void oa_run_scores_read(const struct oa_measure *measures, const json_t *object,
         scores[i] = value(json_object_get(object, measures[i].name));
 }
 
+/* ---- the test ---- */
+
+json_t *oa_run_test_json(const struct oa_measure *measures, const struct oa_tested *test)
+{
+    if (!test->made)
+        return json_null();
+    json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o}", "tokens", number(test->targets), "loss", number(test->loss),
+                          "perplexity", number(test->perplexity), "bits_per_character",
+                          number(test->bits_per_character), "bits_per_byte", number(test->bits_per_byte));
+    if (oa_measures_count(measures) > 1)
+        json_object_set_new(o, "scores", oa_run_scores_json(measures, test->scores));
+    return o;
+}
+
+void oa_run_test_read(const struct oa_measure *measures, const json_t *object, struct oa_tested *out)
+{
+    *out = (struct oa_tested){ .made = json_is_object(object),
+                               .targets = value(json_object_get(object, "tokens")),
+                               .loss = value(json_object_get(object, "loss")),
+                               .perplexity = value(json_object_get(object, "perplexity")),
+                               .bits_per_character = value(json_object_get(object, "bits_per_character")),
+                               .bits_per_byte = value(json_object_get(object, "bits_per_byte")) };
+    oa_run_scores_read(measures, json_object_get(object, "scores"), out->scores);
+}
+
 /* ---- parts and examples ---- */
 
 static json_t *part_json(const struct oa_breakdown *p)

@@ -21,6 +21,7 @@ static const struct line {
     { "the processor", "it may round differently: choose hosts of one kind, or allow it with cluster.mixed on" },
     { "the SHA-256 of the training text", "copy the same file to every host" },
     { "the SHA-256 of the validation text", "copy the same file to every host" },
+    { "the SHA-256 of the test data", "copy the same file to every host" },
     { "the SHA-256 of the tokenizer", "copy the same tokenizer.json to every host" },
     { "the SHA-256 of the model of train.init", "copy the same model to every host" },
 };
@@ -35,6 +36,7 @@ static enum oa_error fill(oa_context *c, const struct oa_options *o, const struc
 {
     struct oa_kernels k;
     struct oa_origin origin;
+    struct oa_digest test = oa_workload_side(w, OA_TEST).digest;
     OA_TRY(oa_origin_of(c, w, &origin));
     oa_kernels_init(&k, o->train_precision, oa_context_isa(c), oa_context_cpu(c));
     const char *values[LINES] = { oa_version(),
@@ -44,6 +46,7 @@ static enum oa_error fill(oa_context *c, const struct oa_options *o, const struc
                                   o->cluster_mixed ? "any" : oa_context_cpu(c)->name,
                                   origin.training_text.hex,
                                   origin.validation_text.hex,
+                                  test.hex,
                                   origin.tokenizer.hex,
                                   origin.start.hex };
     for (int i = 0; i < LINES; i++)

@@ -38,7 +38,7 @@ struct trainer {
     struct oa_device *d;
     struct oa_model *m;
     oa_tape tape;
-    struct oa_batches *train, *valid;
+    struct oa_batches *train, *valid, *test; /* NULL: there are no such data */
     struct oa_stream stream; /* of dropout */
     struct oa_progress p;
     struct oa_pace pace;
@@ -88,7 +88,8 @@ enum oa_error oa_ranks_send_model(struct trainer *t, struct oa_model *m); /* val
 void oa_ranks_close(struct trainer *t);
 void oa_trainer_account(struct trainer *t);         /* what was done and spent so far: of a run that diverged, too */
 enum oa_error oa_trainer_finish(struct trainer *t); /* after the last step, on the first rank */
-/* Of the model that the run ends with: on the first rank m, whose values the others get. */
+/* Of the model that the run ends with: on the first rank m, whose values the others get; then the test, if there are
+ * data for it. */
 enum oa_error oa_trainer_last_validation(struct trainer *t, struct oa_model *m);
 
 #endif

@@ -103,14 +103,45 @@ void oa_trainer_account(struct trainer *t)
     run->best_step = t->o->train_keep_best ? t->p.best.step : 0;
 }
 
+/* The model is chosen: the test data are looked at for the first time, and once. */
+static enum oa_error measure_on_test(struct trainer *t, struct oa_model *m)
+{
+    const struct oa_workload *w = t->r->workload;
+    struct oa_run tested = { 0 };
+    char title[sizeof t->title + 16];
+    struct oa_evaluation e = { .tape = &t->tape,
+                               .model = m,
+                               .cluster = t->r->cluster,
+                               .workload = w,
+                               .side = OA_TEST,
+                               .batches = t->test,
+                               .title = title,
+                               .judged = true };
+    snprintf(title, sizeof title, "%s: test", t->title);
+    OA_TRY(oa_batches_cover(t->test, w->tokenizer, 0, &e.cover));
+    OA_TRY(oa_evaluate(&e, &tested));
+    if (isnan(tested.valid_loss))
+        return oa_trainer_stopped(t);
+    t->run->test = (struct oa_tested){ .made = true,
+                                       .loss = tested.valid_loss,
+                                       .targets = tested.valid_tokens,
+                                       .perplexity = tested.perplexity,
+                                       .bits_per_character = tested.bits_per_character,
+                                       .bits_per_byte = tested.bits_per_byte };
+    memcpy(t->run->test.scores, tested.scores, sizeof tested.scores);
+    return OA_OK;
+}
+
 enum oa_error oa_trainer_last_validation(struct trainer *t, struct oa_model *m)
 {
-    bool known = !isnan(t->run->valid_loss) && !oa_trainer_ends_otherwise(t);
-    if (t->valid && !known) {
+    bool known = !t->valid || (!isnan(t->run->valid_loss) && !oa_trainer_ends_otherwise(t));
+    if (!known || t->test)
         OA_TRY(oa_ranks_send_model(t, m));
+    if (!known)
         OA_TRY(oa_trainer_evaluate(t, m, t->o->train_final_tokens, true));
-    }
-    return oa_trainer_complete(t) ? OA_OK : oa_trainer_stopped(t);
+    if (!oa_trainer_complete(t))
+        return oa_trainer_stopped(t);
+    return t->test ? measure_on_test(t, m) : OA_OK;
 }
 
 static enum oa_error keep(struct trainer *t, struct oa_model *m)

@@ -22,6 +22,8 @@ static enum oa_error open_data(struct trainer *t)
     struct oa_batch first; /* a text that is too short is refused here, before anything is written */
     OA_TRY(w->task->batches(t->c, o, w, OA_TRAINING, oa_chance_seed(o, OA_CHANCE_ORDER), &t->train));
     OA_TRY(oa_batches_random(t->train, 1, o->train_accumulate, 0, &first));
+    if (!t->r->unjudged && oa_workload_side(w, OA_TEST).targets > 0)
+        OA_TRY(w->task->batches(t->c, o, w, OA_TEST, 0, &t->test));
     if (t->r->unjudged || oa_workload_side(w, OA_VALIDATION).targets == 0)
         return OA_OK;
     return w->task->batches(t->c, o, w, OA_VALIDATION, 0, &t->valid);
@@ -187,6 +189,7 @@ void oa_trainer_close(struct trainer *t)
     oa_initial_close(&t->initial);
     oa_batches_close(t->train);
     oa_batches_close(t->valid);
+    oa_batches_close(t->test);
     oa_ranks_close(t);
     oa_handout_close(&t->handout);
     oa_shards_close(&t->shards);
