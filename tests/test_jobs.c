@@ -55,7 +55,8 @@ static void listen(void *argument, int level, const char *line)
     assert_true(pthread_equal(pthread_self(), l->thread));
     if (level == 0 && !strstr(line, "word for word")) /* the text says one sentence again and again */
         snprintf(l->notice, sizeof l->notice, "%.500s", line);
-    if (level != 1 || sscanf(line, "%ld of %ld runs", &done, &all) != 2)
+    bool alone = strstr(line, ": step ") != NULL; /* a run that has nobody beside it speaks for itself */
+    if (level != 1 || sscanf(line, "%ld of %ld runs", &done, &all) != 2 || alone)
         return;
     l->progress++;
     if (l->enough && done >= l->enough)
@@ -230,6 +231,7 @@ static enum oa_error note(void *argument, long order, struct oa_run *run)
 struct given {
     struct oa_workload workload;
     struct oa_workplace place;
+    struct oa_overall overall;
     struct oa_run_order orders[ORDERS];
 };
 
@@ -250,7 +252,9 @@ static void give_orders(oa_context *c, const struct oa_options *o, struct given 
 
 static enum oa_error carry_out(oa_context *c, struct given *g, struct outcomes *out, int jobs)
 {
-    struct oa_jobs j = { .orders = g->orders, .count = ORDERS, .place = &g->place, .ended = note, .argument = out };
+    struct oa_jobs j = {
+        .orders = g->orders, .count = ORDERS, .place = &g->place, .overall = &g->overall, .ended = note, .argument = out
+    };
     out->c = c;
     return oa_jobs_carry_out(c, &j, jobs);
 }
@@ -260,6 +264,30 @@ static void take_back(struct given *g, struct outcomes *out)
     for (int i = 0; i < ORDERS; i++)
         oa_run_free(&out->runs[i]);
     oa_workload_close(&g->workload);
+}
+
+/* What is left is to what was made in this call as their times are: runs that were there took none of it, longer runs
+ * count more, and what is done of runs at hand counts. */
+static void time_left_of_all_runs(void **state)
+{
+    (void)state;
+    char text[OA_OVERALL];
+    struct oa_overall all = { .began = 1000 };
+    struct oa_options trial = { .train_steps = 100 }, run = { .train_steps = 300 };
+    oa_overall_expect(&all, 6, oa_overall_weight(&all, &trial));
+    oa_overall_expect(&all, 4, oa_overall_weight(&all, &run));
+    oa_overall_text(&all, 0, 1000.5, text);
+    assert_string_equal(text, "0 of 10 runs");
+    for (int i = 0; i < 5; i++)
+        oa_overall_ended(&all, oa_overall_weight(&all, &trial), i < 2);
+    oa_overall_text(&all, 0, 1060, text); /* 300 steps in 60 s, 1300 to go */
+    assert_string_equal(text, "5 of 10 runs, 4:20 left");
+    oa_overall_text(&all, 100, 1060, text); /* 400 in 60 s, 1200 to go */
+    assert_string_equal(text, "5 of 10 runs, 3:00 left");
+    oa_overall_text(&all, 0, 2800, text); /* 300 in 30 min */
+    assert_string_equal(text, "5 of 10 runs, 2:10:00 left");
+    all.by_time = true;
+    assert_true(oa_overall_weight(&all, &run) == 1);
 }
 
 /* Order 1 diverges: it is a result like others, and theirs are those that they have alone. */
@@ -433,6 +461,7 @@ int main(void)
         cmocka_unit_test(same_bits_after_a_stop),
         cmocka_unit_test(one_at_a_time_by_the_clock),
         cmocka_unit_test(more_jobs_than_threads),
+        cmocka_unit_test(time_left_of_all_runs),
         cmocka_unit_test(same_bits_beside_one_that_diverges),
         cmocka_unit_test(an_error_in_one_run_stops_the_others),
         cmocka_unit_test(the_caller_may_say_no),

@@ -153,6 +153,8 @@ const struct command command_compare = {
         "A contest that is interrupted goes on where it was when it is started again, and one that is given more "
         "seeds or attentions uses the runs that it has. What lies in the folder is compared with what is asked for, "
         "texts by their content: another contest is refused, and so are files that were changed.\n"
+        "Progress tells how many of all runs have ended, those of --compare.tune and --compare.vary too, and the time "
+        "that is left; where it is no terminal that reads it, in a line now and then, ever more rarely.\n"
         "Started by mpirun or srun, each process trains a run, and then the next one, in a folder that all of them "
         "see (docs/cluster.md).\n"
         "Ends with 4 when every attention had runs that diverged, so that nothing can be judged.",

@@ -9,11 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SECONDS_BETWEEN_LINES 10
+/* Seconds between plain lines: at first the least, then a fiftieth of the time so far, at last the most. */
+#define LEAST_BETWEEN_LINES 10
+#define MOST_BETWEEN_LINES 300
 
 static struct {
     bool quiet, terminal, shown;
-    double last; /* clock of the last plain line; 0 = none yet */
+    double first, last; /* clock of the first and the last plain line; 0 = none yet */
 } progress;
 
 static double clock_seconds(void)
@@ -77,9 +79,13 @@ static void rewrite(const char *line)
 
 static void now_and_then(const char *line)
 {
-    double now = clock_seconds();
-    if (progress.last > 0 && now - progress.last < SECONDS_BETWEEN_LINES)
+    double now = clock_seconds(), wait = (now - progress.first) / 50;
+    if (wait < LEAST_BETWEEN_LINES)
+        wait = LEAST_BETWEEN_LINES;
+    if (progress.last > 0 && now - progress.last < (wait < MOST_BETWEEN_LINES ? wait : MOST_BETWEEN_LINES))
         return;
+    if (progress.last == 0)
+        progress.first = now;
     progress.last = now;
     fprintf(stderr, "%s\n", line);
 }

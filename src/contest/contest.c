@@ -237,6 +237,7 @@ static enum oa_error carry_out(struct contest *t, const struct oa_cell *cells, i
     struct oa_jobs j = { .orders = orders,
                          .count = count,
                          .place = &t->here,
+                         .overall = &t->overall,
                          .cluster = t->r->cluster,
                          .ended = ended,
                          .argument = &batch };
@@ -250,12 +251,31 @@ static enum oa_error carry_out(struct contest *t, const struct oa_cell *cells, i
     return oa_jobs_carry_out(t->c, &j, jobs);
 }
 
+/* Of a cell: the steps of its attention. */
+static void expect_run(struct contest *t, int entry)
+{
+    struct oa_options o = { .train_steps = t->steps[entry] };
+    oa_overall_expect(&t->overall, 1, oa_overall_weight(&t->overall, &o));
+}
+
+/* Where seeds are added as they are needed, runs are expected when they are wanted. */
+static void expect_runs(struct contest *t)
+{
+    t->overall.by_time = oa_contest_by_time(t);
+    oa_contest_tune_expect(t);
+    oa_vary_expect(t);
+    for (int i = 0; i < t->out->count * t->out->seeds && !t->r->options->compare_until_resolved; i++)
+        expect_run(t, i % t->out->count);
+}
+
 /* Where a run's time is the budget of others, the next order is known when it has ended. */
 enum oa_error oa_contest_make(struct contest *t, const struct oa_cell *cells, int count)
 {
     int together = oa_contest_by_time(t) ? 1 : count;
     struct oa_run_order *orders = oa_alloc(t->c, ((size_t)together + 1) * sizeof *orders);
     enum oa_error e = orders ? OA_OK : OA_NO_MEMORY;
+    for (int i = 0; i < count && t->r->options->compare_until_resolved; i++)
+        expect_run(t, cells[i].entry);
     for (int first = 0; e == OA_OK && first < count; first += together)
         e = carry_out(t, cells + first, together, first, count, orders);
     oa_free(orders);
@@ -333,6 +353,7 @@ enum oa_error oa_contest_open(oa_context *c, const struct oa_contest_request *r,
     t->served = r->cluster != NULL;
     OA_TRY(examine(t));
     OA_TRY(begin(t));
+    expect_runs(t);
     return oa_contest_tune(t);
 }
 

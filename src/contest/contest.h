@@ -76,7 +76,7 @@ struct oa_contest {
     char speed_machine[256]; /* where: "processor, instruction set, threads" */
     enum oa_equal equal;     /* what the runs had the same of */
     double characters, bytes, valid_tokens; /* of the validation text */
-    double test_targets;         /* of the test data; 0: there are none */
+    double test_targets;                    /* of the test data; 0: there are none */
     bool examples;               /* these are all targets of examples; else tokens, the first of which is none */
     double eval_tokens;          /* so many of them each validation during the training predicted */
     int baseline;                /* number from 1 of the entry that all others are held against; 0: none */

@@ -20,6 +20,7 @@
 
 #include "contest/contest.h"
 #include "contest/contest_file.h"
+#include "contest/overall.h"
 #include "contest/run_order.h"
 
 struct contest {
@@ -34,7 +35,8 @@ struct contest {
     int *place;               /* of each attention among the contest's members; -1: it is new */
     bool *there;              /* [entries][seeds]: whether the folder has the end of that run */
     json_t *shared, *members; /* of contest.json */
-    bool served;              /* other ranks wait for orders, until they are dismissed */
+    struct oa_overall overall;
+    bool served; /* other ranks wait for orders, until they are dismissed */
 };
 
 /* contest_options.c: refuses what a contest cannot do, before anything is opened; reads compare.tune. */
@@ -72,6 +74,7 @@ enum oa_error oa_contest_tune_open(struct contest *t); /* the split of the text,
 void oa_contest_tune_fingerprint(const struct contest *t, json_t *shared);
 int oa_contest_tune_recorded(const struct contest *t, int place); /* cell chosen by an earlier call; -1: none */
 enum oa_error oa_contest_tune_look(struct contest *t);            /* at trials that are there; writes nothing */
+void oa_contest_tune_expect(struct contest *t);                   /* all trials, in t->overall */
 enum oa_error oa_contest_tune(struct contest *t);                 /* makes them and chooses */
 bool oa_contest_tuned(const struct contest *t);
 /* The seed of trials number 0, 1, …: none that a contest with this train.seed can have, however many seeds are added.

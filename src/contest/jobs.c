@@ -130,9 +130,15 @@ static struct news *next_news(struct jobs *j)
         j->first = n->next;
     if (!j->first)
         j->last = &j->first;
-    j->ended += n && n->order >= 0;
     pthread_mutex_unlock(&j->lock);
     return n;
+}
+
+static enum oa_error hand_over_run(struct jobs *j, long order, struct oa_run *run, bool was_there)
+{
+    struct oa_overall *all = j->r->overall;
+    oa_overall_ended(all, oa_overall_weight(all, &j->r->orders[order].options), was_there);
+    return j->r->ended(j->r->argument, order, run);
 }
 
 /* After a failure nothing more is handed over; notices are still said. */
@@ -142,7 +148,7 @@ static enum oa_error hand_over(struct jobs *j, enum oa_error e)
         if (n->order < 0)
             oa_log(j->c, n->level, "%s", n->line ? n->line : "");
         else if (e == OA_OK)
-            e = j->r->ended(j->r->argument, n->order, &n->run);
+            e = hand_over_run(j, n->order, &n->run, false);
         else
             oa_run_free(&n->run);
         oa_free(n->line);
@@ -151,28 +157,29 @@ static enum oa_error hand_over(struct jobs *j, enum oa_error e)
     return e;
 }
 
+/* What it has done of its run. */
 static double print_worker(const struct worker *w, char out[PROGRESS], size_t *n)
 {
-    if (w->order && *n < PROGRESS)
+    if (!w->order)
+        return 0;
+    if (*n < PROGRESS)
         *n += (size_t)snprintf(out + *n, PROGRESS - *n, "; [%ld/%ld] %.200s %.0f %%", w->order->number, w->order->count,
                                w->order->title, 100 * w->share);
-    return w->share;
+    return w->share * oa_overall_weight(w->all->r->overall, &w->order->options);
 }
 
 /* "3 of 24 runs, 1:42 left; [4/24] softmax 30 %; [5/24] orthogonal 12 %" */
 static void print_progress(struct jobs *j, char out[PROGRESS])
 {
-    double done = (double)j->ended, seconds = oa_clock() - j->began;
-    char runs[PROGRESS] = "", left[32] = "";
+    double under_way = 0;
+    char runs[PROGRESS] = "", whole[OA_OVERALL];
     size_t n = 0;
     for (int i = 0; i < j->started; i++)
-        done += print_worker(&j->workers[i], runs, &n);
+        under_way += print_worker(&j->workers[i], runs, &n);
     for (int i = 0; i < j->distant; i++)
-        done += print_worker(&j->others[i], runs, &n);
-    long wait = done > 0 ? (long)(seconds * ((double)j->count - done) / done) : 0;
-    if (done > 0)
-        snprintf(left, sizeof left, ", %ld:%02ld left", wait / 60, wait % 60);
-    snprintf(out, PROGRESS, "%ld of %ld runs%s%s", j->ended, j->count, left, runs);
+        under_way += print_worker(&j->others[i], runs, &n);
+    oa_overall_text(j->r->overall, under_way, oa_clock(), whole);
+    snprintf(out, PROGRESS, "%s%s", whole, runs);
 }
 
 static void say_progress(struct jobs *j)
@@ -256,7 +263,6 @@ static void init(struct jobs *j)
     pthread_cond_init(&j->something, &monotonic);
     pthread_condattr_destroy(&monotonic);
     j->last = &j->first;
-    j->began = oa_clock();
 }
 
 /* Of a stop that a rank of this one's group was asked for the run alone knows. */
@@ -298,15 +304,36 @@ static enum oa_error side_by_side(struct jobs *j, int jobs)
     return oa_status(j->c);
 }
 
+struct alone {
+    struct jobs *j;
+    const struct oa_run_order *order;
+};
+
+/* The run speaks for itself, and after this. */
+static void note_share_alone(void *argument, double done)
+{
+    const struct alone *a = argument;
+    char whole[OA_OVERALL];
+    struct oa_overall *all = a->j->r->overall;
+    oa_overall_text(all, done * oa_overall_weight(all, &a->order->options), oa_clock(), whole);
+    snprintf(a->j->whole, sizeof a->j->whole, "%s; ", whole);
+}
+
 static enum oa_error one_after_another(struct jobs *j)
 {
     for (long i = 0; i < j->count; i++) {
         struct oa_run run = { 0 };
-        enum oa_error e = oa_run_order_train(j->c, &j->r->orders[j->todo[i]], j->r->place, &run);
+        struct oa_run_order order = j->r->orders[j->todo[i]];
+        struct alone alone = { j, &order };
+        order.share = note_share_alone;
+        order.share_argument = &alone;
+        order.whole = j->whole;
+        note_share_alone(&alone, 0);
+        enum oa_error e = oa_run_order_train(j->c, &order, j->r->place, &run);
         if (e != OA_OK)
             oa_run_free(&run);
         OA_TRY(e);
-        OA_TRY(j->r->ended(j->r->argument, j->todo[i], &run));
+        OA_TRY(hand_over_run(j, j->todo[i], &run, false));
     }
     return OA_OK;
 }
@@ -321,7 +348,7 @@ static enum oa_error read_ended(struct jobs *j)
             oa_run_free(&run);
         OA_TRY(e);
         if (found)
-            OA_TRY(j->r->ended(j->r->argument, i, &run));
+            OA_TRY(hand_over_run(j, i, &run, true));
         else
             j->todo[j->count++] = i;
     }
@@ -336,6 +363,8 @@ enum oa_error oa_jobs_carry_out(oa_context *c, const struct oa_jobs *r, int jobs
     enum oa_error e = read_ended(&j);
     if (jobs > j.count)
         jobs = (int)j.count;
+    if (j.count && r->overall->began == 0)
+        r->overall->began = oa_clock();
     if (e == OA_OK)
         e = jobs > 1 || (r->cluster && j.count) ? side_by_side(&j, jobs) : one_after_another(&j);
     oa_free(j.todo);

@@ -10,12 +10,14 @@
 #ifndef ORTHANT_JOBS_H
 #define ORTHANT_JOBS_H
 
+#include "contest/overall.h"
 #include "contest/run_order.h"
 
 struct oa_jobs {
     const struct oa_run_order *orders; /* they are begun in this order; none waits for another one */
     long count;
     struct oa_workplace *place;
+    struct oa_overall *overall; /* of the comparison, for progress lines; the runs are counted in it */
     struct oa_cluster *cluster; /* other ranks that take orders as well (farm.h); NULL: there are none */
     /* Called in the caller's thread for each run that ended (read, trained or diverged), whichever comes first. The run
      * is the callee's from then on. A failure that it returns stops the others. */

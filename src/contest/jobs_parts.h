@@ -37,12 +37,13 @@ struct jobs {
     long *todo, count;               /* orders that have not ended */
     struct worker *workers, *others; /* of this rank, and the other ranks */
     int started, distant;            /* how many */
-    double began, said;              /* clock */
+    double said;                     /* clock */
+    char whole[OA_OVERALL + 2];      /* "3 of 24 runs, 0:12 left; ": of one run after another */
     pthread_mutex_t lock;
     pthread_cond_t something;
     /* under the lock: */
-    long next, ended; /* of todo: the one to be taken, and how many are done */
-    int working;      /* workers that have not left */
+    long next;   /* of todo: the one to be taken */
+    int working; /* workers that have not left */
     struct news *first, **last;
     oa_context *failed;         /* of the worker whose failure is the result */
     bool stopping, interrupted; /* interrupted: another rank was stopped before its run had ended */

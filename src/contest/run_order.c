@@ -90,7 +90,8 @@ static enum oa_error train(oa_context *c, const struct oa_run_order *order, stru
                                   .run = order->number,
                                   .runs = order->count,
                                   .share = order->share,
-                                  .share_argument = order->share_argument };
+                                  .share_argument = order->share_argument,
+                                  .whole = order->whole };
     enum oa_error e = oa_train_run(c, &r, run);
     if (e != OA_DIVERGED)
         return e;

@@ -33,6 +33,7 @@ struct oa_run_order {
     struct oa_cluster *group;                   /* ranks that train it together (farm.h); NULL: one */
     void (*share)(void *argument, double done); /* as in struct oa_train_request */
     void *share_argument;
+    const char *whole; /* as in struct oa_train_request */
 };
 
 /* Its workload with the model that it starts from. Borrows all; it is not to be closed. */

@@ -281,7 +281,7 @@ static enum oa_error ended(void *argument, long order, struct oa_run *run)
 }
 
 /* Trials are made by steps, so one of another machine is as good. */
-static enum oa_error carry_out(const struct contest *t, const struct trials *all)
+static enum oa_error carry_out(struct contest *t, const struct trials *all)
 {
     int jobs;
     struct oa_workplace here = { .threads = oa_thread_count(t->c) };
@@ -289,11 +289,21 @@ static enum oa_error carry_out(const struct contest *t, const struct trials *all
     struct oa_jobs j = { .orders = all->orders,
                          .count = all->count,
                          .place = &here,
+                         .overall = &t->overall,
                          .cluster = t->r->cluster,
                          .ended = ended,
                          .argument = &trying };
     OA_TRY(oa_jobs_choose(t->c, &j, t->r->options->compare_jobs, &jobs));
     return oa_jobs_carry_out(t->c, &j, jobs);
+}
+
+void oa_contest_tune_expect(struct contest *t)
+{
+    long runs = oa_contest_tuned(t) ? (long)t->out->tuning.grid.cells * t->out->tuning.seeds : 0;
+    for (int entry = 0; runs && entry < t->out->count; entry++) {
+        struct oa_options o = options_of(t, entry, -1, 0);
+        oa_overall_expect(&t->overall, runs, oa_overall_weight(&t->overall, &o));
+    }
 }
 
 enum oa_error oa_contest_tune(struct contest *t)

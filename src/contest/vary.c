@@ -180,9 +180,13 @@ static enum oa_error carry_out(struct contest *t, const struct batch *b, struct 
 {
     int jobs;
     struct making m = { t, b };
-    struct oa_jobs j = {
-        .orders = orders, .count = count, .place = &t->here, .cluster = t->r->cluster, .ended = ended, .argument = &m
-    };
+    struct oa_jobs j = { .orders = orders,
+                         .count = count,
+                         .place = &t->here,
+                         .overall = &t->overall,
+                         .cluster = t->r->cluster,
+                         .ended = ended,
+                         .argument = &m };
     OA_TRY(make_orders(t, b, orders));
     OA_TRY(oa_jobs_choose(t->c, &j, t->r->options->compare_jobs, &jobs));
     return oa_jobs_carry_out(t->c, &j, jobs);
@@ -220,6 +224,13 @@ static enum oa_error run_source(struct contest *t, enum oa_chance source, long b
     for (; b.first <= others; b.first++, b.before += oa_contest_contestants(t))
         OA_TRY(run_split(t, &b));
     return OA_OK;
+}
+
+void oa_vary_expect(struct contest *t)
+{
+    struct oa_options o = { .train_steps = t->steps[0] };
+    if (t->out->vary.values)
+        oa_overall_expect(&t->overall, runs_in_all(t), oa_overall_weight(&t->overall, &o));
 }
 
 /* Seeds, and the first run, which all sources share. */

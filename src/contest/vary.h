@@ -12,6 +12,7 @@
 
 /* Reads compare.vary into out->vary, and refuses what cannot be varied. Writes nothing. */
 enum oa_error oa_vary_choose(struct contest *t);
+void oa_vary_expect(struct contest *t); /* all these runs, in t->overall */
 /* Makes the runs of compare.vary, or reads them; after the others. */
 enum oa_error oa_contest_vary(struct contest *t);
 

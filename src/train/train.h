@@ -76,6 +76,7 @@ struct oa_train_request {
                                  * single run */
     void (*share)(void *argument, double done); /* told with each progress line, 0 to 1 of the steps; or NULL */
     void *share_argument;
+    const char *whole; /* what its progress lines begin with: of all runs, as `share` left it; NULL: nothing */
 };
 /* Trains. Stops with OA_INTERRUPTED after saving when a signal asked for it, with OA_DIVERGED when a number is not
  * finite (step, tensor and batch are named). out->curve belongs to the caller (oa_run_free). */

@@ -39,7 +39,7 @@ struct trainer {
     struct oa_model *m;
     oa_tape tape;
     struct oa_batches *train, *valid, *test; /* NULL: there are no such data */
-    struct oa_stream stream; /* of dropout */
+    struct oa_stream stream;                 /* of dropout */
     struct oa_progress p;
     struct oa_pace pace;
     struct oa_best_files best;

@@ -20,3 +20,17 @@ on_terminal eval run --quiet
 expect 0 eval run
 says err '^evaluating'
 ! grep -q evaluating out || fail "progress is among the results"
+
+# A comparison counts all its runs, those of the tuning and varied ones too, one at a time and side by side; runs that were
+# there already are counted as well.
+compare="--config tiny.yaml --attention softmax --seeds 2 --compare.floor off --compare.tune train.lr=1e-3,1e-2 --compare.vary init --compare.vary_seeds 2"
+on_terminal compare $compare --compare.jobs 1 --out one
+says shown '^.*0 of 5 runs.*\[1/2\] tuning softmax, train.lr=0.001: step'
+says shown '2 of 5 runs.*\[1/2\] softmax: step'
+says shown '4 of 5 runs.*\[1/1\] softmax: step'
+rm -r one/vary
+on_terminal compare $compare --compare.jobs 1 --out one
+says shown '4 of 5 runs.*\[1/1\] softmax: step'
+on_terminal compare $compare --threads 2 --compare.jobs 2 --out two
+says shown '[0-9] of 5 runs.*; \[[12]/2\] softmax [0-9]* %'
+! grep -q '[6-9] of 5' shown || fail "more runs ended than there are"
