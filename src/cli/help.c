@@ -132,7 +132,8 @@ static void write_exit_codes(const struct writer *w, FILE *f)
     w->item(f, "2", "used wrongly: an option or a value; nothing was done");
     w->item(f, "4", "training diverged: a number is not finite");
     w->item(f, "5", "a check of verify failed");
-    w->item(f, "130, 143", "stopped by SIGINT or SIGTERM, after what was done until then was saved or printed");
+    w->item(f, "129, 130, 141, 143",
+            "stopped by SIGHUP, SIGINT, SIGPIPE or SIGTERM, after what was done until then was saved or printed");
 }
 
 static void write_see(const struct writer *w, FILE *f, const struct command *c)

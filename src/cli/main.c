@@ -9,11 +9,15 @@
 
 static int why_not_written; /* errno of the first write that failed; others may have set it since */
 
-static void print_not_written(void)
+/* The code to end with. Who reads no further knows why: a pipe that was closed is told of by the code alone. */
+static int not_written(void)
 {
     char sentence[160];
+    if (why_not_written == EPIPE)
+        return 128 + SIGPIPE;
     snprintf(sentence, sizeof sentence, "cannot write to the standard output: %s", strerror(why_not_written));
     print_error(sentence);
+    return FAILED;
 }
 
 static bool is_written(void)
@@ -40,8 +44,7 @@ void to_stdout_at_once(void *argument, const char *text, size_t length)
     fflush(stdout);
     if (is_written())
         return;
-    print_not_written();
-    exit(FAILED);
+    exit(not_written());
 }
 
 /* Also of what was stopped, where there is more to say than that: how far it came, and what goes on from there. */
@@ -71,8 +74,8 @@ static int close_stdout(int code)
     fflush(stdout);
     if (is_written())
         return code;
-    print_not_written();
-    return code ? code : FAILED;
+    int why = not_written();
+    return code ? code : why;
 }
 
 static void see_number(void *argument, const char *text, size_t length)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SIGINT and SIGTERM ask for a stop: the library saves and returns. Who asks twice does not want to wait. SIGXFSZ is
- * ignored: a write beyond ulimit -f then fails with a sentence instead of ending the program without one. */
+ * SIGINT, SIGTERM, SIGHUP and SIGPIPE ask for a stop: the library saves and returns, and the program ends with 128 +
+ * the signal. Who asks twice by SIGINT or SIGTERM does not want to wait. A hangup comes twice by itself, from the
+ * kernel and from the shell, and a closed pipe breaks with every line. What was ignored when the program was started
+ * (nohup) stays so. SIGXFSZ is ignored: a write beyond ulimit -f then fails with a sentence instead of ending the
+ * program without one.
+ */
 #include "cli.h"
 
 #include <signal.h>
@@ -10,9 +14,18 @@ static volatile int asked; /* a signal number; int, as the library wants it: sto
 
 static void note(int signal)
 {
-    if (asked)
+    bool by_itself = signal == SIGHUP || signal == SIGPIPE;
+    if (asked && !by_itself)
         _exit(128 + signal);
-    asked = signal;
+    if (!asked)
+        asked = signal;
+}
+
+static void catch_unless_ignored(int signal, const struct sigaction *action)
+{
+    struct sigaction before;
+    if (sigaction(signal, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(signal, action, NULL);
 }
 
 /* The handler has a stack of its own: with its frame on that of the program, a bench that was stopped inside a matrix
@@ -24,6 +37,8 @@ volatile int *catch_signals(void)
     struct sigaction action = { .sa_handler = note, .sa_flags = SA_RESTART | SA_ONSTACK };
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    catch_unless_ignored(SIGHUP, &action);
+    catch_unless_ignored(SIGPIPE, &action);
     signal(SIGXFSZ, SIG_IGN);
     return &asked;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/cluster.h"
 
+#include "base/beside.h"
+
 #include <sched.h>
 #include <string.h>
 
@@ -142,7 +144,7 @@ enum oa_error oa_cluster_broadcast(struct oa_cluster *cl, const char *what, void
 /* ---- agreeing ---- */
 
 struct verdict {
-    int code;
+    int code, signal; /* OA_INTERRUPTED: by that signal */
     char host[OA_HOST], sentence[1024];
 };
 
@@ -174,6 +176,8 @@ static enum oa_error take_over(struct oa_cluster *cl, const struct verdict *all)
     for (int r = 0; r < cl->size; r++)
         alike = alike && all[r].code == v->code && strcmp(all[r].sentence, v->sentence) == 0;
     oa_clear_error(cl->context);
+    if (v->signal) /* a stop of one is one of all, and how they end tells by what signal */
+        oa_stop(cl->context, v->signal);
     if (alike)
         return oa_fail(cl->context, (enum oa_error)v->code, "%s", v->sentence);
     fail_of(cl, v->code, cl->first + first, v->host, v->sentence);
@@ -187,6 +191,8 @@ enum oa_error oa_cluster_agree(struct oa_cluster *cl, enum oa_error mine)
     struct verdict *all = cl ? oa_alloc(cl->context, (size_t)cl->size * sizeof *all) : NULL;
     if (!all)
         return cl ? OA_NO_MEMORY : mine;
+    if (mine == OA_INTERRUPTED)
+        own.signal = oa_stop_requested(cl->context) ? oa_stop_requested(cl->context) : oa_stop_held(cl->context);
     oa_last_error(cl->context, &sentence);
     snprintf(own.host, sizeof own.host, "%s", cl->host);
     snprintf(own.sentence, sizeof own.sentence, "%s", sentence);

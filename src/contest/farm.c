@@ -60,6 +60,7 @@ void oa_farm_dismiss(struct oa_cluster *cl)
         if (!leave)
             return;
         leave->what = OA_FARM_LEAVE;
+        leave->signal = oa_status(cl->context) == OA_INTERRUPTED ? oa_stop_requested(cl->context) : 0;
         enum oa_error e = oa_farm_send(cl, r, leave);
         oa_free(leave);
         if (e != OA_OK && e != oa_status(cl->context))

@@ -19,6 +19,7 @@
 enum oa_farm_do { OA_FARM_TRAIN, OA_FARM_STOP, OA_FARM_LEAVE };
 struct oa_farm_order {
     enum oa_farm_do what;
+    int signal; /* STOP, LEAVE: that stopped the comparison; 0: none did */
     long order; /* its number where it came from */
     struct oa_options options;
     struct oa_origin origin; /* what its texts must be */
@@ -43,10 +44,11 @@ enum oa_error oa_farm_tell(struct oa_cluster *cl, const struct oa_farm_news *new
 bool oa_farm_hear_news(struct oa_cluster *cl, struct oa_farm_news *out);
 void oa_farm_hear_stops(struct oa_cluster *cl); /* on the first rank, while no other has a run: theirs become its own */
 
-/* On the first rank, whatever became of the contest: the others may go, unless they are lost. */
+/* On the first rank, whatever became of the contest: the others may go, unless they are lost; stopped, if it was. */
 void oa_farm_dismiss(struct oa_cluster *cl);
 /* On the others, with the options that they were given: are they, and the texts, those of the first? Then carries out
- * orders until it may go; failures in these are the first rank's to tell. */
+ * orders until it may go; failures in these are the first rank's to tell. OA_INTERRUPTED, without a sentence, when the
+ * comparison was stopped: the context says by what signal. */
 enum oa_error oa_farm_serve(struct oa_cluster *cl, const struct oa_options *own);
 
 #endif

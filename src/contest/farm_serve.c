@@ -23,8 +23,9 @@ struct server {
     double told;  /* clock */
     double share; /* of the run that is done */
     bool leaving;
-    bool stopped; /* the first rank knows that this one was asked to stop while it had no run */
-    bool early;   /* *heard is the next order: the first of the group was done with the run before this rank was */
+    int stopped_by; /* the signal that stopped the comparison; 0: none did */
+    bool stopped;   /* the first rank knows that this one was asked to stop while it had no run */
+    bool early;     /* *heard is the next order: the first of the group was done with the run before this rank was */
 };
 
 /* The first of its group, or alone. */
@@ -43,6 +44,12 @@ static void tell(struct server *s, struct oa_farm_news *news)
     oa_farm_tell(s->cluster, news);
 }
 
+static void leave(struct server *s, const struct oa_farm_order *order)
+{
+    s->leaving = true;
+    s->stopped_by = order->signal;
+}
+
 /* ---- while a run is trained ---- */
 
 static void look(struct server *s)
@@ -50,9 +57,10 @@ static void look(struct server *s)
     oa_context *own = s->cluster->context;
     while (!s->early && oa_farm_hear_order(s->cluster, s->heard)) {
         s->early = s->heard->what == OA_FARM_TRAIN;
-        s->leaving = s->leaving || s->heard->what == OA_FARM_LEAVE;
+        if (s->heard->what == OA_FARM_LEAVE)
+            leave(s, s->heard);
         if (!s->early)
-            oa_stop_ask(s->c, SIGTERM);
+            oa_stop_ask(s->c, s->heard->signal ? s->heard->signal : SIGTERM);
     }
     if (oa_stop_requested(own))
         oa_stop_ask(s->c, oa_stop_requested(own));
@@ -298,7 +306,8 @@ static void serve(struct server *s)
     while (!s->leaving) {
         s->order->what = OA_FARM_STOP;
         wait_for_order(s);
-        s->leaving = s->leaving || s->order->what == OA_FARM_LEAVE;
+        if (s->order->what == OA_FARM_LEAVE)
+            leave(s, s->order);
         if (s->order->what == OA_FARM_TRAIN)
             carry_out(s);
     }
@@ -317,5 +326,8 @@ enum oa_error oa_farm_serve(struct oa_cluster *cl, const struct oa_options *own)
     close_workload(&s);
     oa_close(s.c);
     oa_free(s.order);
-    return oa_status(cl->context);
+    if (oa_status(cl->context) != OA_OK || !s.stopped_by)
+        return oa_status(cl->context);
+    oa_stop(cl->context, s.stopped_by);
+    return OA_INTERRUPTED;
 }

@@ -209,6 +209,7 @@ void oa_ranks_stop(struct jobs *j)
     if (!stop)
         return;
     stop->what = OA_FARM_STOP;
+    stop->signal = oa_stop_requested(j->c);
     for (int i = 0; i < j->distant; i++) {
         struct worker *w = &j->others[i];
         if (w->order && !w->gone && !w->asked_to_stop)

@@ -21,6 +21,39 @@ stopped() { # SIGNAL CODE
 }
 stopped INT 130
 stopped TERM 143
+stopped PIPE 141
+
+# A hangup comes from the kernel and from the shell, one after the other; a run that nohup started hears none.
+"$orthant" train --config tiny.yaml --out HUP --train.checkpoint_every 1 --train.steps 100000 >out 2>err &
+pid=$!
+await $pid checkpointed HUP
+kill -HUP $pid
+kill -HUP $pid 2>/dev/null || true
+ended 129 $pid "a run after two SIGHUPs"
+says err 'stopped by signal 1 after step [0-9]*; --resume goes on from here'
+nohup "$orthant" train --config tiny.yaml --out nohup --train.checkpoint_every 1 --train.steps 100000 >out 2>err </dev/null &
+pid=$!
+await $pid checkpointed nohup
+kill -HUP $pid
+newest=$(ls nohup | sed -n 's/^checkpoint-//p' | tail -n 1)
+later() { [ "$(ls nohup | sed -n 's/^checkpoint-//p' | tail -n 1)" != "$newest" ]; }
+await $pid later
+kill -TERM $pid
+ended 143 $pid "a run of nohup after SIGTERM"
+
+# The reader of what is printed leaves: the run is saved, and nothing is said of a broken pipe.
+mkfifo pipe
+"$orthant" train --config tiny.yaml --out left --train.steps 10000000 >out 2>pipe </dev/null &
+pid=$!
+head -n 1 <pipe >/dev/null
+ended 141 $pid "a run whose reader left"
+checkpointed left || fail "a run whose reader left is not saved"
+mkfifo results
+"$orthant" list --json >results 2>err </dev/null &
+pid=$!
+head -c 1 <results >/dev/null
+ended 141 $pid "a list whose reader left"
+[ ! -s err ] || fail "a reader that left is told of"
 expect 1 eval INT
 says err 'has not ended'
 
