@@ -2,18 +2,26 @@
 #include "contest/run_order.h"
 
 #include "contest/run_result.h"
+#include "kernels/kernels.h"
 
 #include <string.h>
 
-/* What rounds: "processor, instruction set". */
-static int name_machine(oa_context *c, char out[OA_MACHINE])
+/* What rounds: "processor, instruction set, onednn 2.6.3 avx512_core", the last where matrix products are not made by
+ * the kernels of that set alone; older programs did not say it, which is *before: so many of the characters. */
+static int name_machine(oa_context *c, enum oa_precision precision, char out[OA_MACHINE], int *before)
 {
-    return snprintf(out, OA_MACHINE, "%.100s, %s", oa_context_cpu(c)->name, oa_isa_name(oa_context_isa(c)));
+    const char *isa = oa_isa_name(oa_context_isa(c));
+    struct oa_kernels k;
+    oa_kernels_init(&k, precision, oa_context_isa(c), oa_context_cpu(c));
+    int n = *before = snprintf(out, OA_MACHINE, "%.100s, %s", oa_context_cpu(c)->name, isa);
+    if (k.gemm_name && strcmp(k.gemm_name, isa) != 0)
+        n += snprintf(out + n, OA_MACHINE - (size_t)n, ", %.40s", k.gemm_name);
+    return n;
 }
 
-void oa_machine_name(oa_context *c, const struct oa_workplace *place, char out[OA_MACHINE])
+void oa_machine_name(oa_context *c, const struct oa_workplace *place, enum oa_precision precision, char out[OA_MACHINE])
 {
-    int n = name_machine(c, out), threads = oa_thread_count(c);
+    int before, n = name_machine(c, precision, out, &before), threads = oa_thread_count(c);
     if (threads == place->threads)
         snprintf(out + n, OA_MACHINE - (size_t)n, ", %d threads", threads);
     else
@@ -50,21 +58,30 @@ enum oa_error oa_run_order_look(oa_context *c, const struct oa_run_order *order,
     return e;
 }
 
-/* Has a run of `machine` been rounded as here? */
-static bool rounds_alike(oa_context *c, const char *machine)
+/* Has a run of `machine` been rounded as here? Where its threads begin in the text; NULL: no. */
+static const char *rounds_alike(oa_context *c, enum oa_precision precision, const char *machine)
 {
     char name[OA_MACHINE];
-    size_t n = (size_t)name_machine(c, name);
-    return strncmp(machine, name, n) == 0 && (machine[n] == 0 || machine[n] == ',') && !strstr(machine, "begun on");
+    int before;
+    size_t n = (size_t)name_machine(c, precision, name, &before), old = (size_t)before;
+    if (strstr(machine, "begun on"))
+        return NULL;
+    if (strncmp(machine, name, n) == 0 && (machine[n] == 0 || machine[n] == ','))
+        return machine[n] ? machine + n + 2 : machine + n;
+    bool older = strncmp(machine, name, old) == 0 && machine[old] == ',' && strspn(machine + old + 2, "0123456789") > 0;
+    return older ? machine + old + 2 : NULL;
 }
 
 /* Another processor rounds in another way and has other speeds; of these only the first is as good. Another number of
  * threads has other speeds alone. */
-static enum oa_error check_machine(oa_context *c, struct oa_workplace *place, const char *folder, const char *machine)
+static enum oa_error check_machine(oa_context *c, struct oa_workplace *place, const struct oa_run_order *order,
+                                   const char *machine)
 {
     char here[OA_MACHINE];
-    oa_machine_name(c, place, here);
-    if (strcmp(machine, here) == 0 || (!place->clocked && rounds_alike(c, machine)))
+    const char *folder = order->folder;
+    enum oa_precision precision = order->options.train_precision;
+    oa_machine_name(c, place, precision, here);
+    if (strcmp(machine, here) == 0 || (!place->clocked && rounds_alike(c, precision, machine)))
         return OA_OK;
     if (place->clocked)
         return oa_fail(c, OA_ARGUMENT,
@@ -106,14 +123,14 @@ static enum oa_error train(oa_context *c, const struct oa_run_order *order, stru
 }
 
 /* The machine of a run that was begun on `begun` and ended on `here`. */
-static void name_machines(oa_context *c, const char *begun, const char *here, struct oa_run *run)
+static void name_machines(oa_context *c, enum oa_precision precision, const char *begun, const char *here,
+                          struct oa_run *run)
 {
-    char name[OA_MACHINE];
+    const char *threads = rounds_alike(c, precision, begun);
     if (strcmp(begun, here) == 0)
         snprintf(run->machine, sizeof run->machine, "%s", here);
-    else if (rounds_alike(c, begun))
-        snprintf(run->machine, sizeof run->machine, "%.160s, begun with %.60s", here,
-                 begun + name_machine(c, name) + 2);
+    else if (threads)
+        snprintf(run->machine, sizeof run->machine, "%.190s, begun with %.50s", here, threads);
     else
         snprintf(run->machine, sizeof run->machine, "%.120s, begun on %.120s", here, begun);
 }
@@ -124,18 +141,18 @@ static enum oa_error begin_locked(oa_context *c, const struct oa_run_order *orde
 {
     OA_TRY(oa_folder_lock(c, order->folder, lock));
     OA_TRY(oa_run_begin(c, order->folder, fingerprint, here, begun));
-    return check_machine(c, place, order->folder, begun);
+    return check_machine(c, place, order, begun);
 }
 
 static enum oa_error train_and_save(oa_context *c, const struct oa_run_order *order, struct oa_workplace *place,
                                     json_t *fingerprint, struct oa_lock **lock, struct oa_run *run)
 {
     char here[OA_MACHINE], begun[OA_MACHINE];
-    oa_machine_name(c, place, here);
+    oa_machine_name(c, place, order->options.train_precision, here);
     enum oa_error e = begin_locked(c, order, place, fingerprint, here, begun, lock);
     OA_TRY(oa_cluster_agree(order->group, e));
     OA_TRY(train(c, order, run));
-    name_machines(c, begun, here, run);
+    name_machines(c, order->options.train_precision, begun, here, run);
     if (!run->failed)
         OA_TRY(oa_run_weights(c, order->folder, run));
     return oa_run_save(c, order->folder, fingerprint, order->workload->task->measures, run);
@@ -145,7 +162,7 @@ enum oa_error oa_run_order_read(oa_context *c, const struct oa_run_order *order,
                                 struct oa_run *run, bool *found)
 {
     OA_TRY(oa_run_order_look(c, order, run, found));
-    return *found ? check_machine(c, place, order->folder, run->machine) : OA_OK;
+    return *found ? check_machine(c, place, order, run->machine) : OA_OK;
 }
 
 enum oa_error oa_run_order_train(oa_context *c, const struct oa_run_order *order, struct oa_workplace *place,

@@ -17,8 +17,10 @@ struct oa_workplace {
     atomic_bool elsewhere; /* a run of another machine is used, and that was said */
 };
 enum { OA_MACHINE = sizeof((struct oa_run *)0)->machine };
-/* What takes the time: "processor, instruction set, 2 threads", or "…, 1 of 2 threads" beside other runs. */
-void oa_machine_name(oa_context *c, const struct oa_workplace *place, char out[OA_MACHINE]);
+/* What computes, and so what rounds and takes the time: "processor, instruction set, matrix products, 2 threads", or
+ * "…, 1 of 2 threads" beside other runs. Which instructions a library uses for products its environment may decide. */
+void oa_machine_name(oa_context *c, const struct oa_workplace *place, enum oa_precision precision,
+                     char out[OA_MACHINE]);
 
 struct oa_run_order {
     struct oa_options options; /* everything that decides the run: its attention, seed and budget among them */

@@ -165,7 +165,7 @@ static enum oa_error measure(struct contest *t)
 enum oa_error oa_contest_speeds(struct contest *t)
 {
     bool found;
-    oa_machine_name(t->c, &t->here, t->out->speed_machine);
+    oa_machine_name(t->c, &t->here, t->r->options->train_precision, t->out->speed_machine);
     OA_TRY(oa_speed_read(t, t->out->speed_machine, &found));
     return found ? OA_OK : measure(t);
 }

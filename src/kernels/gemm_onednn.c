@@ -170,6 +170,10 @@ static dnnl_status_t make_attributes(bool accumulate, dnnl_primitive_attr_t *out
     dnnl_status_t status = dnnl_primitive_attr_create(out);
     if (status == dnnl_success)
         status = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
+#if DNNL_VERSION_MAJOR > 2 || DNNL_VERSION_MINOR >= 5 /* else the environment may have products of f32 made in bf16 */
+    if (status == dnnl_success)
+        status = dnnl_primitive_attr_set_fpmath_mode(*out, dnnl_fpmath_mode_strict);
+#endif
     if (status != dnnl_success || !accumulate)
         return status;
     dnnl_post_ops_t operations;

@@ -20,10 +20,11 @@ static size_t name_length(const char *machine)
     return whole;
 }
 
+/* One of an older program does not say what made matrix products: it is as long as the other is without that. */
 static bool same_machine(const char *a, const char *b)
 {
-    size_t n = name_length(a);
-    return n == name_length(b) && strncmp(a, b, n) == 0;
+    size_t n = name_length(a), m = name_length(b), least = n < m ? n : m;
+    return strncmp(a, b, least) == 0 && (n == m || strncmp((n > m ? a : b) + least, ", ", 2) == 0);
 }
 
 /* Is this the first run, in the order of the file, of the machine that trained it? */

@@ -164,3 +164,33 @@ says a/results.json '"machine": .*, ref, '
 expect 0 compare $options $pair --seeds 2 --equal time --out time
 expect 2 compare $options $pair --seeds 2 --equal time --out time --isa ref
 says err 'equal time is another budget'
+
+# So are other instructions of the library that makes matrix products, which its environment may choose: its bits differ.
+products() { "$orthant" doctor | sed -n 's/^f32 .*matrix products \(.*\)/\1/p'; }
+here=$(products)
+other=$(DNNL_MAX_CPU_ISA=AVX2 products)
+case $here in onednn*) ;; *) exit 0 ;; esac
+[ "$here" != "$other" ] || exit 0
+restore
+says a/runs/attention-01/seed-1/result.json ", $here, [0-9 of]* threads\""
+DNNL_MAX_CPU_ISA=AVX2
+export DNNL_MAX_CPU_ISA
+expect 0 compare $options $pair --seeds 3 --out a
+says err "another machine (.*, $here, .*; this one: .*, $other, "
+says out 'trained on 2 machines: their losses compare'
+expect 2 compare $options $pair --seeds 2 --equal time --out time
+says err 'equal time is another budget'
+unset DNNL_MAX_CPU_ISA
+
+# A run of an older program, which did not say what made its products, is not taken for one of another machine.
+restore
+for file in run.json result.json; do
+    path=a/runs/attention-01/seed-1/$file
+    sed -i "s/, $here, /, /" $path
+    seal=$(sed 's/"seal":"[0-9a-f]\{64\}",\{0,1\}//; s/,}$/}/' $path | sha256sum | cut -d ' ' -f 1)
+    sed -i "s/\"seal\":\"[0-9a-f]*\"/\"seal\":\"$seal\"/" $path
+done
+! grep -q onednn a/runs/attention-01/seed-1/run.json || fail "the products are still named"
+compare 0
+! grep -q 'another machine' err || fail "an older run is said to be of another machine"
+! grep -q 'trained on' out || fail "an older run is counted as one of another machine"
