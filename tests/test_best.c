@@ -272,6 +272,35 @@ static void test_patience(void **state)
     oa_run_free(&whole);
 }
 
+/* Of equal scores the first is the best, and none after it is a new best: patience goes on, as the options say ("no new
+ * lowest"). With a learning rate of 0 all validations say the same. A score that does not exist is never one. */
+static void test_equal_scores(void **state)
+{
+    (void)state;
+    struct oa_options o = options(60);
+    struct oa_run run;
+    o.train_lr = 0;
+    o.train_patience = 2;
+    shell("rm -rf %s %s", folder, other);
+    assert_int_equal(train(&o, folder, false, 0, &run), OA_OK);
+    assert_int_equal(run.best_step, 4);
+    assert_int_equal(run.steps, 12);
+    oa_run_free(&run);
+    const struct oa_measure measures[] = { { "loss", "loss", "", 2, false }, { "accuracy", "accuracy", "%", 2, true } };
+    for (int m = 0; m < 2; m++) {
+        double better = m ? 60 : 40;
+        struct oa_best best = { 0 };
+        assert_false(oa_best_note(&best, 1, (double)NAN, &measures[m]));
+        assert_true(oa_best_note(&best, 2, 50, &measures[m]) && best.step == 2 && best.stale == 0);
+        assert_false(oa_best_note(&best, 3, 50, &measures[m]));
+        assert_false(oa_best_note(&best, 4, (double)NAN, &measures[m]));
+        assert_true(best.step == 2 && best.score == 50 && best.stale == 2);
+        o.train_patience = 2;
+        assert_true(oa_best_over(&best, &o));
+        assert_true(oa_best_note(&best, 5, better, &measures[m]) && best.step == 5 && best.stale == 0);
+    }
+}
+
 /* Chosen by few tokens, reported on all of them. */
 static void test_the_result_is_of_the_final_tokens(void **state)
 {
@@ -324,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_after_a_kill_while_the_loss_falls),
         cmocka_unit_test(test_the_best_model_must_be_there),
         cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_equal_scores),
         cmocka_unit_test(test_the_result_is_of_the_final_tokens),
         cmocka_unit_test(test_refusals),
     };

@@ -40,6 +40,29 @@ field most/results.json '"ending": "seeds used up"' >/dev/null
 field most/results.json '"budget_seconds": 120,' >/dev/null
 [ "$(field most/results.json '"baseline": null')" ] || fail "there is a baseline"
 
+# A budget is what its seconds, minutes or hours are; no time is spent that a clock beside it did not see, and all that its
+# runs took.
+cp most/results.json before.json
+while read -r seconds budget; do
+    began=$(date +%s%N)
+    expect 0 compare $options $three --until-resolved --margin 0.000001 --compare.most_seeds 6 --budget "$budget" --out most
+    took=$((($(date +%s%N) - began) / 1000000))
+    field most/results.json "\"budget_seconds\": $seconds,\$" >/dev/null
+    old=$(field before.json '"spent_seconds": [0-9.e-]*' | sed 's/.* //')
+    new=$(field most/results.json '"spent_seconds": [0-9.e-]*' | sed 's/.* //')
+    echo "$old $new $took" | awk '{ exit !($2 > $1 && 1000 * ($2 - $1) <= $3) }' || fail "$old s, then $new s, and $took ms between"
+    cp most/results.json before.json
+done <<END
+90 90s
+120 2 min
+5400 1.5h
+30 0.5min
+1000 1e3 s
+END
+first=$(field most/results.json '"spent_seconds": [0-9.e-]*' | sed 's/.* //')
+cat most/runs/*/*/result.json | grep -o '"seconds":[0-9.e-]*' | awk -F : -v spent="$first" '{ sum += $2 } END { exit !(sum > 0 && spent >= sum / 2) }' ||
+    fail "less was spent than the runs took"
+
 # Killed without warning and stopped in the middle, again and again: the same runs, the same numbers.
 go_on() { # until it is done; in $round sittings
     round=0 status=137
@@ -112,7 +135,9 @@ refused() { # PATTERN OPTION...
 refused 'compare.budget is for a contest that stops by itself' --budget 2h
 refused 'compare.most_seeds is for a contest that stops by itself' --compare.most_seeds 20
 refused 'compare.budget = "2" is no time' --until-resolved --budget 2
-refused 'compare.budget = "soon" is no time' --until-resolved --budget soon
+for budget in soon 0s -1s 1d 2hours nans infs 's' '3 s s'; do
+    refused "compare.budget = \"$budget\" is no time" --until-resolved "--budget=$budget"
+done
 refused 'compare.budget = "-1h" is no time' --until-resolved --compare.budget=-1h
 refused 'compare.seeds = 2' --until-resolved --seeds 2
 refused 'compare.most_seeds = 5 is less than compare.seeds = 6' --until-resolved --seeds 6 --compare.most_seeds 5
