@@ -276,6 +276,40 @@ status=0
 wait $pid || status=$?
 [ $status -eq 143 ] || fail "a run that was stopped by SIGTERM ended with $status"
 checkpointed stopped 1 || fail "a run that was stopped left no checkpoint"
+part "whoever is told of a stop ends by the signal that it was"
+cat >told.sh <<'END'
+"$@" &
+echo $! >pid.$OMPI_COMM_WORLD_RANK
+wait $!
+echo $? >>codes
+END
+catches() { # PID FILE: has it come so far that it catches SIGTERM?
+    [ -s "$1" ] && caught=$(sed -n 's/^SigCgt:.*\(.\)...$/\1/p' "/proc/$(cat "$1")/status" 2>/dev/null) &&
+        case $caught in [4567cdef]) ;; *) false ;; esac
+}
+told() { # RANK SIGNAL CODE DELAY WORD...: of three ranks that one gets the signal, all have the code
+    rank=$1 signal=$2 code=$3 delay=$4
+    shift 4
+    rm -rf codes pid.* told
+    mpirun --oversubscribe -n 3 sh told.sh "$orthant" "$@" --out told >out 2>err </dev/null &
+    pid=$!
+    await $pid catches pid.0
+    await $pid catches pid.1
+    await $pid catches pid.2
+    sleep "$delay"
+    kill "-$signal" "$(cat "pid.$rank")"
+    ended 0 $pid "the script around three ranks"
+    [ "$(grep -c "^$code\$" codes)" -eq 3 ] || fail "ranks ended with $(tr '\n' ' ' <codes)after SIG$signal to rank $rank"
+}
+forever="train --config tiny.yaml --train.accumulate 3 --train.steps 1000000 $quickly"
+all="compare --config tiny.yaml --train.accumulate 3 --train.steps 100000 --attention softmax --attention linear --seeds 2 $quickly"
+told 1 TERM 143 0 $forever
+told 2 INT 130 1.5 $forever
+told 0 HUP 129 0.2 $forever
+told 0 TERM 143 0.2 $all
+told 2 TERM 143 1.5 $all
+told 1 INT 130 2 $all
+
 # ---- contests
 
 weights() { # FOLDER: digests of all runs, trials too
