@@ -48,11 +48,12 @@ pid=$!
 head -n 1 <pipe >/dev/null
 ended 141 $pid "a run whose reader left"
 checkpointed left || fail "a run whose reader left is not saved"
-mkfifo results
-"$orthant" list --json >results 2>err </dev/null &
+mkfifo ids
+cat text.txt text.txt text.txt text.txt text.txt text.txt >long.txt # more ids than a pipe holds
+"$orthant" tokenizer encode whole/tokenizer.json --data long.txt >ids 2>err </dev/null &
 pid=$!
-head -c 1 <results >/dev/null
-ended 141 $pid "a list whose reader left"
+head -c 1 <ids >/dev/null
+ended 141 $pid "a command whose reader left"
 [ ! -s err ] || fail "a reader that left is told of"
 expect 1 eval INT
 says err 'has not ended'
