@@ -3,11 +3,13 @@
 #include "testing.h"
 
 #include "base/base.h"
+#include "base/container.h"
 
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static oa_context *open_threads(int threads)
 {
@@ -99,6 +101,115 @@ static void processor_is_described(void **state)
     assert_true(cpu.cores >= 1 && cpu.memory > 0);
     assert_true(!cpu.avx512_bf16 || cpu.avx512);
     assert_string_equal(oa_isa_name(OA_ISA_AVX512), "avx512");
+}
+
+/* ---- limits of control groups, from folders that are made up ---- */
+
+static void put_file(const char *root, const char *name, const char *text)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s%s", root, name);
+    for (char *s = path + strlen(root) + 1; (s = strchr(s, '/')); *s++ = '/') {
+        *s = 0;
+        mkdir(path, 0700);
+    }
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static const char first_version[] =
+    "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"
+    "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
+    "33 31 0:30 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+    "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+static const char second_version[] = "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n";
+
+struct made_up_file {
+    const char *name, *text;
+};
+
+static const struct made_up_group {
+    const char *mounts, *group;
+    struct made_up_file file[5];
+    double cores;
+    size_t memory;
+    const char *says;
+} made_up_groups[] = {
+    { second_version, "0::/\n", { { "/sys/fs/cgroup/cpu.max", "150000 100000\n" } }, 1.5, 0, "/sys/fs/cgroup/cpu.max" },
+    { second_version, "0::/\n", { { "/sys/fs/cgroup/cpu.max", "max 100000\n" } }, 0, 0, "" },
+    /* the group itself, and one above it whose limit is less */
+    { second_version,
+      "0::/user/job\n",
+      { { "/sys/fs/cgroup/user/job/cpu.max", "400000 100000\n" },
+        { "/sys/fs/cgroup/user/cpu.max", "10000 20000\n" },
+        { "/sys/fs/cgroup/user/job/memory.max", "3000\n" },
+        { "/sys/fs/cgroup/user/memory.max", "max\n" } },
+      0.5,
+      3000,
+      "/sys/fs/cgroup/user/cpu.max" },
+    /* a group of the host that is not mounted here */
+    { second_version,
+      "0::/../other\n",
+      { { "/sys/fs/cgroup/cpu.max", "200000 100000\n" } },
+      2,
+      0,
+      "/sys/fs/cgroup/cpu.max" },
+    { first_version,
+      "9:memory:/m\n4:cpu,cpuacct:/a\n2:cpuset:/c\n",
+      { { "/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "50000\n" },
+        { "/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n" },
+        { "/sys/fs/cgroup/memory/m/memory.limit_in_bytes", "4096\n" },
+        { "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n" } },
+      0.5,
+      4096,
+      "/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us" },
+    { first_version,
+      "4:cpu,cpuacct:/a\n",
+      { { "/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "-1\n" },
+        { "/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n" } },
+      0,
+      0,
+      "" },
+    /* a container that sees its own group alone, mounted by its path on the host */
+    { "9 8 0:29 /docker/x /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n",
+      "4:cpu:/docker/x\n",
+      { { "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "300000\n" }, { "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n" } },
+      3,
+      0,
+      "/sys/fs/cgroup/cpu/cpu.cfs_quota_us" },
+    { "", "", { { NULL, NULL } }, 0, 0, "" },
+};
+
+static void limits_of_control_groups_are_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof made_up_groups / sizeof *made_up_groups; i++) {
+        const struct made_up_group *g = &made_up_groups[i];
+        struct oa_container seen;
+        char root[64];
+        snprintf(root, sizeof root, "made-up-groups-%zu", i);
+        mkdir(root, 0700);
+        put_file(root, "/proc/self/mountinfo", g->mounts);
+        put_file(root, "/proc/self/cgroup", g->group);
+        for (const struct made_up_file *f = g->file; f->name; f++)
+            put_file(root, f->name, f->text);
+        oa_container_read(root, &seen);
+        assert_true(seen.cores == g->cores);
+        assert_int_equal(seen.memory, g->memory);
+        assert_string_equal(seen.cores_file, g->says);
+    }
+}
+
+static void cores_that_can_run_at_once(void **state)
+{
+    struct oa_cpu cpu = { .affinity = 4, .quota = 1.5 };
+    (void)state;
+    assert_true(oa_cpu_concurrency(&cpu, 1) == 1);
+    assert_true(oa_cpu_concurrency(&cpu, 2) == 1.5);
+    cpu.quota = 0;
+    assert_true(oa_cpu_concurrency(&cpu, 2) == 2 && oa_cpu_concurrency(&cpu, 9) == 4);
 }
 
 /* Against what the kernel read from the same processor. */
@@ -507,6 +618,8 @@ int main(void)
         cmocka_unit_test(isa_beyond_the_processor_is_refused),
         cmocka_unit_test(log_and_stop_reach_the_caller),
         cmocka_unit_test(processor_is_described),
+        cmocka_unit_test(limits_of_control_groups_are_read),
+        cmocka_unit_test(cores_that_can_run_at_once),
         cmocka_unit_test(processor_looks_ahead),
         cmocka_unit_test(memory_is_aligned_and_zeroed),
         cmocka_unit_test(arena_reuses_its_memory),

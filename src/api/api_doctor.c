@@ -127,11 +127,26 @@ static void feature(struct oa_text *t, const char *name, bool there)
     oa_text_printf(t, "%s%s ", there ? "" : "no ", name);
 }
 
+/* How many cores the process can use, and what decides it. */
+static void cores_text(const struct oa_cpu *cpu, struct oa_text *t)
+{
+    line(t, "cores");
+    oa_text_printf(t, "%d usable", cpu->cores);
+    if (cpu->affinity < cpu->online)
+        oa_text_printf(t, "; the affinity mask of the process has %d of %d", cpu->affinity, cpu->online);
+    if (cpu->quota > 0)
+        oa_text_printf(t, "; the quota of the control group is %g cores (%s)", cpu->quota, cpu->quota_file);
+    if (cpu->affinity >= cpu->online && cpu->quota <= 0)
+        oa_text_printf(t, "; no affinity mask and no quota limits them");
+    oa_text_add(t, "\n", 1);
+}
+
 static void processor_text(const struct examination *x, struct oa_text *t)
 {
     const struct oa_cpu *cpu = x->cpu;
     line(t, "processor");
-    oa_text_printf(t, "%s, %d core%s\n", cpu->name, cpu->cores, oa_plural(cpu->cores));
+    oa_text_printf(t, "%s, %d core%s\n", cpu->name, cpu->online, oa_plural(cpu->online));
+    cores_text(cpu, t);
     line(t, "features");
     feature(t, "avx2", cpu->avx2);
     feature(t, "fma", cpu->fma);
@@ -149,7 +164,10 @@ static void processor_text(const struct examination *x, struct oa_text *t)
     size(t, "", cpu->memory);
     oa_text_add(t, "\n", 1);
     line(t, "threads");
-    oa_text_printf(t, "%d\n", oa_thread_count(x->c));
+    oa_text_printf(t, "%d", oa_thread_count(x->c));
+    if (oa_thread_count(x->c) > cpu->cores)
+        oa_text_printf(t, ", more than there are usable cores: they take turns and are no faster");
+    oa_text_add(t, "\n", 1);
 }
 
 static void kernels_text(const struct examination *x, struct oa_text *t)
@@ -194,10 +212,12 @@ static void text(const struct examination *x, struct oa_text *t)
 
 static json_t *processor_json(const struct oa_cpu *cpu)
 {
-    return json_pack("{s:s, s:i, s:b, s:b, s:b, s:b, s:b, s:b, s:I, s:I, s:I}", "name", cpu->name, "cores", cpu->cores,
-                     "avx2", cpu->avx2, "fma", cpu->fma, "f16c", cpu->f16c, "avx512", cpu->avx512, "avx512_bf16",
-                     cpu->avx512_bf16, "amx_bf16", cpu->amx_bf16, "l1", (json_int_t)cpu->l1, "l2", (json_int_t)cpu->l2,
-                     "l3", (json_int_t)cpu->l3);
+    return json_pack("{s:s, s:i, s:i, s:i, s:o, s:o, s:b, s:b, s:b, s:b, s:b, s:b, s:I, s:I, s:I}", "name", cpu->name,
+                     "cores", cpu->cores, "cores_online", cpu->online, "cores_affinity", cpu->affinity, "cores_quota",
+                     cpu->quota > 0 ? json_real(cpu->quota) : json_null(), "quota_file",
+                     cpu->quota > 0 ? json_string(cpu->quota_file) : json_null(), "avx2", cpu->avx2, "fma", cpu->fma,
+                     "f16c", cpu->f16c, "avx512", cpu->avx512, "avx512_bf16", cpu->avx512_bf16, "amx_bf16",
+                     cpu->amx_bf16, "l1", (json_int_t)cpu->l1, "l2", (json_int_t)cpu->l2, "l3", (json_int_t)cpu->l3);
 }
 
 static json_t *examination_json(const struct examination *x)

@@ -390,9 +390,15 @@ struct oa_cpu {
     bool avx2, fma, f16c, avx512, avx512_bf16, amx_bf16; /* present, and enabled by the operating system */
     bool
         looks_ahead; /* fetches lines that are read in order so early that a prefetch of them costs and gives nothing */
-    int cores;
+    int cores;       /* that this process can use at once, at least 1: the least of the three below, rounded up */
+    int online;      /* of the machine */
+    int affinity;    /* that the process may run on: sched_setaffinity(2), cpusets */
+    double quota;    /* processor time in a second that its control group allows; 0: no limit */
+    char quota_file[160];      /* which says so */
     size_t l1, l2, l3, memory; /* bytes; 0 = unknown */
 };
+/* How many of `threads` can run at once: a fraction where the quota of a control group is one. */
+double oa_cpu_concurrency(const struct oa_cpu *cpu, int threads);
 void oa_cpu_detect(struct oa_cpu *cpu);
 enum oa_isa oa_cpu_isa(const struct oa_cpu *cpu); /* the best that this processor has */
 const char *oa_isa_name(enum oa_isa isa);         /* "ref", "avx2", "avx512", "amx" */

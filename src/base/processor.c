@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the processor has: instruction sets (present and enabled by the operating system), cores that this process may
- * use, caches, memory. Limits of a container (cgroup v2) count as limits of the machine.
+ * use, caches, memory. Limits of control groups (container.h) count as limits of the machine.
  */
 #include "base/base.h"
+#include "base/container.h"
 
+#include <math.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -180,42 +182,55 @@ static void detect_caches(struct oa_cpu *cpu)
     }
 }
 
-static int cores_of_container(void)
+/* 0 after a failure. The kernel's mask may be longer than cpu_set_t. */
+static int affinity_of_process(void)
 {
-    double quota, period;
-    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "r");
-    if (!f)
-        return 0;
-    bool limited = fscanf(f, "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0;
-    fclose(f);
-    return limited ? (int)((quota + period - 1) / period) : 0;
+    for (int most = CPU_SETSIZE; most <= 64 * CPU_SETSIZE; most *= 2) {
+        size_t size = CPU_ALLOC_SIZE(most);
+        cpu_set_t *mine = CPU_ALLOC(most);
+        bool known = mine && sched_getaffinity(0, size, mine) == 0;
+        int count = known ? CPU_COUNT_S(size, mine) : 0;
+        CPU_FREE(mine);
+        if (known)
+            return count;
+    }
+    return 0;
 }
 
-static void detect_cores(struct oa_cpu *cpu)
+static void detect_cores(struct oa_cpu *cpu, const struct oa_container *container)
 {
-    cpu_set_t mine;
-    int cores = sched_getaffinity(0, sizeof mine, &mine) == 0 ? CPU_COUNT(&mine) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    int limit = cores_of_container();
-    if (limit > 0 && limit < cores)
-        cores = limit;
-    cpu->cores = cores > 1 ? cores : 1;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    cpu->online = online > 1 ? (int)online : 1;
+    cpu->affinity = affinity_of_process();
+    if (cpu->affinity < 1)
+        cpu->affinity = cpu->online;
+    cpu->quota = container->cores;
+    memcpy(cpu->quota_file, container->cores_file, sizeof cpu->quota_file);
+    cpu->cores = (int)ceil(oa_cpu_concurrency(cpu, cpu->affinity));
 }
 
-static void detect_memory(struct oa_cpu *cpu)
+double oa_cpu_concurrency(const struct oa_cpu *cpu, int threads)
+{
+    double most = threads < cpu->affinity ? threads : cpu->affinity;
+    return cpu->quota > 0 && cpu->quota < most ? cpu->quota : most;
+}
+
+static void detect_memory(struct oa_cpu *cpu, const struct oa_container *container)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     cpu->memory = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
-    size_t limit = read_size("/sys/fs/cgroup/memory.max");
-    if (limit > 0 && limit < cpu->memory)
-        cpu->memory = limit;
+    if (container->memory > 0 && container->memory < cpu->memory)
+        cpu->memory = container->memory;
 }
 
 void oa_cpu_detect(struct oa_cpu *cpu)
 {
+    struct oa_container container;
     memset(cpu, 0, sizeof *cpu);
+    oa_container_read("", &container);
     detect_name(cpu);
     detect_instructions(cpu);
-    detect_cores(cpu);
+    detect_cores(cpu, &container);
     detect_caches(cpu);
-    detect_memory(cpu);
+    detect_memory(cpu, &container);
 }

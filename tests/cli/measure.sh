@@ -15,6 +15,19 @@ both() { # PATTERN WORD...
 }
 both 'processor' doctor
 both 'lowered by --isa ref\|does not offer' doctor --isa ref
+
+# One core that the process may run on: so many cores, and threads by default.
+if command -v taskset >/dev/null && core=$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/') && taskset -c "$core" true; then
+    taskset -c "$core" "$orthant" doctor >out
+    says out '^cores  *1 usable'
+    says out '^threads  *1$'
+    [ "$(nproc)" -eq 1 ] || says out '^cores .* affinity mask of the process has 1 of '
+    taskset -c "$core" "$orthant" doctor --threads 2 >out
+    says out '^threads  *2, more than there are usable cores'
+    taskset -c "$core" "$orthant" doctor --json >out
+    says out '"cores": 1,'
+    says out '"cores_affinity": 1,'
+fi
 both 'softmax' list
 both 'Random Synthesizer' explain 'random + softmax'
 both 'vocabulary 96' plan --config tiny.yaml --model.vocabulary 96 --attention softmax --quiet
