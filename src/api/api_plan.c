@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * plan: what training would take, from one step on the plan device. The time is that of the step's arithmetic at the
- * machine's measured peak plus that of its memory traffic at the measured bandwidth. */
+ * plan: what training would take: counts of one step on the plan device, and the time of steps that are made
+ * (train/step_time.h). */
 #include "api/api.h"
 #include "api/plan_ranks.h"
 #include "contest/parents.h"
 #include "kernels/kernel_bench.h"
 #include "print/print.h"
+#include "train/step_side.h"
+#include "train/step_time.h"
 
+#include <math.h>
 #include <string.h>
 
 struct row {
     const char *attention;
     struct oa_plan plan;
-    double seconds; /* of a step */
+    struct oa_step_time time;
     struct oa_rank_plans ranks;
 };
 
@@ -20,8 +23,7 @@ struct planning {
     oa_context *c;
     struct oa_options options;
     struct oa_peak peak;
-    bool loads;                 /* products wait for loads: their median counts, not the peak in registers */
-    double arithmetic, traffic; /* FLOP/s and bytes/s of this precision on all threads */
+    struct oa_machine_rates rates; /* of this precision on all threads */
     struct oa_model_form form;
     struct oa_step_shape shape;
     struct row *row;
@@ -31,13 +33,14 @@ struct planning {
 
 /* ---- making ---- */
 
+/* Products of AMX wait for loads: their median counts, not the peak in registers. */
 static void measure_machine(struct planning *p)
 {
     oa_kernels_peak(p->c, &p->peak);
     enum oa_precision precision = p->options.train_precision;
-    p->loads = precision == OA_PRECISION_BF16 && p->peak.loads.one > 0;
-    p->arithmetic = p->loads ? 1e9 * p->peak.loads.all_median : oa_peak_flops(&p->peak, precision, false);
-    p->traffic = 1e9 * p->peak.copy.all;
+    bool loads = precision == OA_PRECISION_BF16 && p->peak.loads.one > 0;
+    p->rates.flops = loads ? 1e9 * p->peak.loads.all_median : oa_peak_flops(&p->peak, precision, false);
+    p->rates.bytes = 1e9 * p->peak.copy.all;
 }
 
 static enum oa_error plan_row(struct planning *p, struct row *row)
@@ -48,8 +51,11 @@ static enum oa_error plan_row(struct planning *p, struct row *row)
                        OA_OPTION_TEXT - 1);
     snprintf(o.model_attention, sizeof o.model_attention, "%s", row->attention);
     OA_TRY(oa_plan_make(p->c, &o, &p->form, &p->shape, &row->plan));
-    row->seconds = row->plan.computed / p->arithmetic + row->plan.bytes / p->traffic;
-    return oa_rank_plans_make(p->c, &o, &p->form, &p->shape, p->arithmetic, p->traffic, &row->ranks);
+    oa_log(p->c, 1, "timing steps with %s", row->attention);
+    OA_TRY(oa_step_time_find(p->c, &o, &p->form, &p->shape, &row->plan, &p->rates, &row->time));
+    double slower = row->time.seconds / oa_plan_floor(&row->plan, &p->rates);
+    struct oa_machine_rates reached = { p->rates.flops / slower, p->rates.bytes / slower };
+    return oa_rank_plans_make(p->c, &o, &p->form, &p->shape, &reached, &row->ranks);
 }
 
 static enum oa_error check(const struct planning *p, const char *attention)
@@ -90,10 +96,16 @@ static enum oa_error make(struct planning *p, const char *const *attentions, int
     OA_TRY(begin_from(p, attentions, count));
     OA_TRY(oa_task_sketch(p->c, &p->options, &p->form, &p->shape));
     measure_machine(p);
+    OA_TRY(oa_status(p->c));
     for (p->count = 0; p->count < count; p->count++) {
         p->row[p->count].attention = attentions[p->count];
         OA_TRY(plan_row(p, &p->row[p->count]));
     }
+    for (int i = 0; i < count; i++)
+        if (strcmp(attentions[i], "softmax") == 0) {
+            p->softmax = p->row[i];
+            return OA_OK;
+        }
     p->softmax.attention = "softmax";
     return plan_row(p, &p->softmax);
 }
@@ -102,12 +114,13 @@ static enum oa_error make(struct planning *p, const char *const *attentions, int
 static double total_seconds(const struct planning *p, const struct row *row)
 {
     const struct oa_options *o = &p->options;
-    return o->train_seconds > 0 ? o->train_seconds : row->seconds * (double)o->train_steps;
+    return o->train_seconds > 0 ? o->train_seconds : row->time.seconds * (double)o->train_steps;
 }
 
+/* By the fastest steps, which other programs disturbed least. */
 static bool no_faster(const struct planning *p, const struct row *row)
 {
-    return row->seconds >= p->softmax.seconds && strcmp(row->attention, "softmax") != 0;
+    return row->time.least >= p->softmax.time.least && strcmp(row->attention, "softmax") != 0;
 }
 
 /* ---- as text ---- */
@@ -132,7 +145,7 @@ static void add_row(const struct planning *p, const struct row *row, struct oa_t
     oa_table_cell(t, "%s", oa_number_si(out, plan->flops));
     oa_table_cell(t, "%s", oa_number_bytes(out, plan->memory_parameters));
     oa_table_cell(t, "%s", oa_number_bytes(out, plan->memory_activations + plan->memory_scratch));
-    oa_table_cell(t, "%s", oa_number_seconds(out, row->seconds));
+    oa_table_cell(t, "%s", oa_number_seconds(out, row->time.seconds));
     oa_table_cell(t, "%s", oa_number_seconds(out, total_seconds(p, row)));
 }
 
@@ -141,6 +154,50 @@ static void add_notes(const struct planning *p, struct oa_text *out)
 {
     for (int i = 0; i < p->count; i++)
         oa_attention_notes(p->c, p->row[i].attention, oa_options_stacks(&p->options), &p->options, out);
+}
+
+/* What a step's time was taken from. */
+static void add_time(const struct planning *p, const struct row *row, struct oa_text *out)
+{
+    const struct oa_step_time *t = &row->time;
+    char least[OA_NUMBER], most[OA_NUMBER];
+    oa_number_seconds(least, t->least);
+    oa_number_seconds(most, t->most);
+    oa_text_printf(out, "%s: ", row->attention);
+    if (t->source == OA_TIME_PREDICTED) {
+        oa_text_printf(out,
+                       "predicted, %s to %s: even a step of one row would take too long or too much memory here, so "
+                       "these are 1 and 4 times what arithmetic and memory traffic take at the measured rates.\n",
+                       least, most);
+        return;
+    }
+    oa_text_printf(out, "%d step%s of made-up tokens %s made", t->steps, oa_plural(t->steps),
+                   t->steps == 1 ? "was" : "were");
+    if (t->source == OA_TIME_SCALED)
+        oa_text_printf(out,
+                       " with %ld of %ld micro-batches, %ld of %d rows and %ld of %ld layers; the whole step follows "
+                       "from what each operation has to do, %s to %s",
+                       t->accumulate, p->options.train_accumulate, t->rows, p->shape.typical.rows, t->layers,
+                       p->options.model_layers, least, most);
+    else
+        oa_text_printf(out, ", from %s to %s", least, most);
+    oa_text_printf(out, "; %s of processor time.\n", oa_number_seconds(least, t->processor));
+}
+
+static void add_times(const struct planning *p, struct oa_text *out)
+{
+    double busy = 0;
+    oa_text_printf(out, "\nTime a step, measured here with %d thread%s, set %s; validation comes on top.\n",
+                   oa_thread_count(p->c), oa_plural(oa_thread_count(p->c)), oa_isa_name(oa_context_isa(p->c)));
+    for (int i = 0; i < p->count; i++) {
+        add_time(p, &p->row[i], out);
+        busy = fmax(busy, p->row[i].time.held_up);
+    }
+    if (busy > OA_BUSY)
+        oa_text_printf(out,
+                       "The machine is busy: for up to %.0f %% of the time these steps waited for the processor, so "
+                       "they take less on a quiet machine, and may take more on a busier one.\n",
+                       100 * busy);
 }
 
 static void text(const struct planning *p, int width, struct oa_text *out)
@@ -161,24 +218,31 @@ static void text(const struct planning *p, int width, struct oa_text *out)
         add_row(p, &p->row[i], &t);
     oa_table_text(&t, width, out);
     oa_table_free(&t);
-    oa_text_printf(out,
-                   "\nTime: arithmetic, with the masked pairs of tiles, at the measured %s (%.0f GFLOP/s) plus memory "
-                   "traffic at the measured bandwidth (%.1f GB/s); validation comes on top.\n",
-                   p->loads ? "median of products with loads" : "peak", p->arithmetic / 1e9, p->traffic / 1e9);
+    add_times(p, out);
     for (int i = 0; i < p->count; i++)
         oa_rank_plans_text(p->c, p->row[i].attention, o, &p->row[i].ranks, width, out);
     for (int i = 0; i < p->count; i++)
         if (no_faster(p, &p->row[i]))
-            oa_text_printf(out,
-                           "%s will be no faster than softmax at %ld tokens: a step has %.2f times its FLOPs, computes "
-                           "%.2f times as many with the masked pairs of tiles, and moves %.2f times the bytes.\n",
-                           p->row[i].attention, o->model_context, p->row[i].plan.flops / p->softmax.plan.flops,
-                           p->row[i].plan.computed / p->softmax.plan.computed,
-                           p->row[i].plan.bytes / p->softmax.plan.bytes);
+            oa_text_printf(
+                out,
+                "%s will be no faster than softmax at %ld tokens: a step takes %.2f times its time, has %.2f "
+                "times its FLOPs, computes %.2f times as many with the masked pairs of tiles, and moves "
+                "%.2f times the bytes.\n",
+                p->row[i].attention, o->model_context, p->row[i].time.least / p->softmax.time.least,
+                p->row[i].plan.flops / p->softmax.plan.flops, p->row[i].plan.computed / p->softmax.plan.computed,
+                p->row[i].plan.bytes / p->softmax.plan.bytes);
     add_notes(p, out);
 }
 
 /* ---- as JSON ---- */
+
+static json_t *time_json(const struct oa_step_time *t)
+{
+    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:i, s:I, s:I, s:I}", "source", oa_time_source_name(t->source), "least",
+                     t->least, "most", t->most, "processor", t->processor, "held_up", t->held_up, "steps", t->steps,
+                     "accumulate", (json_int_t)t->accumulate, "rows", (json_int_t)t->rows, "layers",
+                     (json_int_t)t->layers);
+}
 
 static json_t *row_json(const struct planning *p, const struct row *row)
 {
@@ -190,9 +254,10 @@ static json_t *row_json(const struct planning *p, const struct row *row)
         "{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:s}", "attention", row->attention, "trainable",
         plan->trainable, "frozen", plan->frozen, "flops_per_step", plan->flops, "computed_flops_per_step",
         plan->computed, "bytes_per_step", plan->bytes, "memory_parameters", plan->memory_parameters, "memory_step",
-        plan->memory_activations + plan->memory_scratch, "seconds_per_step", row->seconds, "seconds",
+        plan->memory_activations + plan->memory_scratch, "seconds_per_step", row->time.seconds, "seconds",
         total_seconds(p, row), "no_faster_than_softmax", (int)no_faster(p, row), "notes", notes.s ? notes.s : "");
     oa_text_free(&notes);
+    json_object_set_new(root, "time", time_json(&row->time));
     if (row->ranks.count)
         json_object_set_new(root, "ranks", oa_rank_plans_json(&row->ranks));
     return root;
@@ -207,8 +272,10 @@ static json_t *plan_json(const struct planning *p)
     json_object_set_new(root, "tokens_per_step", json_real(p->row[0].plan.tokens));
     json_object_set_new(root, "steps", json_integer(p->options.train_steps));
     json_object_set_new(root, "precision", json_string(oa_precision_name(p->options.train_precision)));
-    json_object_set_new(root, "peak_flops", json_real(p->arithmetic));
-    json_object_set_new(root, "peak_bytes", json_real(p->traffic));
+    json_object_set_new(root, "threads", json_integer(oa_thread_count(p->c)));
+    json_object_set_new(root, "isa", json_string(oa_isa_name(oa_context_isa(p->c))));
+    json_object_set_new(root, "peak_flops", json_real(p->rates.flops));
+    json_object_set_new(root, "peak_bytes", json_real(p->rates.bytes));
     json_object_set_new(root, "attentions", rows);
     return root;
 }

@@ -31,7 +31,7 @@ static long first_of(const struct oa_options *o)
 }
 
 enum oa_error oa_rank_plans_make(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
-                                 const struct oa_step_shape *shape, double flops, double bytes,
+                                 const struct oa_step_shape *shape, const struct oa_machine_rates *rates,
                                  struct oa_rank_plans *out)
 {
     out->count = 0;
@@ -41,7 +41,7 @@ enum oa_error oa_rank_plans_make(oa_context *c, const struct oa_options *o, cons
             continue;
         OA_TRY(oa_plan_rank(c, o, form, shape, ranks, &p->plan));
         p->ranks = ranks;
-        p->computing = p->plan.computed / flops + p->plan.bytes / bytes;
+        p->computing = oa_plan_floor(&p->plan, rates);
         p->waiting = waiting_of(o, ranks, &p->plan.traffic);
         out->count++;
     }

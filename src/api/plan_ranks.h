@@ -12,6 +12,7 @@
 #define ORTHANT_PLAN_RANKS_H
 
 #include "api/api.h"
+#include "train/step_time.h"
 
 enum { OA_RANK_PLANS = 64 };
 struct oa_rank_plans {
@@ -24,7 +25,7 @@ struct oa_rank_plans {
 };
 /* For 1 … cluster.ranks, as many of them as divide train.accumulate, at most OA_RANK_PLANS, the largest of these. */
 enum oa_error oa_rank_plans_make(oa_context *c, const struct oa_options *o, const struct oa_model_form *form,
-                                 const struct oa_step_shape *shape, double flops, double bytes,
+                                 const struct oa_step_shape *shape, const struct oa_machine_rates *rates,
                                  struct oa_rank_plans *out);
 void oa_rank_plans_text(oa_context *c, const char *attention, const struct oa_options *o, const struct oa_rank_plans *p,
                         int width, struct oa_text *out);

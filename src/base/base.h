@@ -421,5 +421,6 @@ void oa_context_hold_stop(oa_context *c, bool hold);
 int oa_stop_held(const oa_context *c);
 double oa_clock(void);           /* monotonic seconds */
 double oa_processor_clock(void); /* seconds of processor time of all threads of the program */
+double oa_thread_clock(void);    /* of the calling thread */
 
 #endif

@@ -166,6 +166,11 @@ double oa_processor_clock(void)
     return oa_seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+double oa_thread_clock(void)
+{
+    return oa_seconds_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* ---- opening and closing ------------------------------------------------------------------------------------- */
 
 const struct oa_cpu *oa_context_cpu(const oa_context *c)

@@ -264,7 +264,7 @@ bool oa_pool_watches(const struct oa_pool *p)
 
 double oa_context_clock(const oa_context *c)
 {
-    double seconds = oa_seconds_of(CLOCK_THREAD_CPUTIME_ID);
+    double seconds = oa_thread_clock();
     for (int i = 1; i < c->pool->threads; i++) {
         clockid_t clock;
         if (pthread_getcpuclockid(c->pool->members[i].thread, &clock) == 0)

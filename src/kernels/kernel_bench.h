@@ -18,15 +18,16 @@ typedef void oa_kernel_row(void *argument, const char *kernel, const char *preci
  * that is asked for ends it after the kernel at work. */
 void oa_kernels_bench(oa_context *c, oa_kernel_row *row, void *argument);
 
-/* GFLOP/s, or GB/s read and written: of one core and of all threads of the context added up, which is what everything
- * else here can use; the best of many slices of a tenth of a millisecond (of a copy, a dozen longer ones), since other
- * programs can only slow them down, and the median, what the machine gave while it was asked. */
+/* GFLOP/s, or GB/s read and written: of one core, and of all threads of the context, as many as can run at once
+ * (base.h: oa_cpu_concurrency) added up; the best of many slices of a tenth of a millisecond (of a copy, a dozen longer
+ * ones), since other programs can only slow them down, and the median, what the machine gave while it was asked. */
 struct oa_peak_rate {
     double one, all, one_median, all_median;
     const char *how; /* what was run, in words */
 };
 
-/* What the machine can do at most, by loops that do nothing else. Takes about half a second. */
+/* What the machine can do at most with the context's instruction set, by loops that do nothing else, on numbers as
+ * models have them. Takes about a second; a stop that is asked for ends it, and what was not measured is 0. */
 struct oa_peak {
     struct oa_peak_rate f32, bf16; /* matrix arithmetic */
     struct oa_peak_rate loads;     /* AMX: bf16 products with a tile loaded for each; all 0 elsewhere */
@@ -34,8 +35,8 @@ struct oa_peak {
 };
 void oa_kernels_peak(oa_context *c, struct oa_peak *out);
 
-/* FLOPs a second at which a step in that precision could run, of one core or of all threads. f64 has half of
- * f32's, since a vector holds half as many. */
+/* FLOPs a second at which a step in that precision could run, of one core or of all threads: with AMX those of products
+ * with loads, at whose clock steps run. f64 has half of f32's, since a vector holds half as many. */
 double oa_peak_flops(const struct oa_peak *p, enum oa_precision precision, bool one);
 
 /* AMX on a shared machine has two states, in which tiles are loaded at very different speeds: "fast" and "slow", by the
@@ -59,6 +60,11 @@ float oa_peak_avx512(long rounds, float x);
 float oa_peak_avx512bf16(long rounds, float x);
 float oa_peak_amx(long rounds, float x);
 float oa_peak_amx_loads(long rounds, float x); /* 2 × 2 tiles of sums: a load of a tile for each product */
+
+/* Copies of whole lines, aligned, whose stores go past the caches: nothing reads a line to write it. */
+enum { COPY_AHEAD = 8192 /* bytes that are asked for ahead */ };
+void oa_copy_past_caches_avx2(const char *from, char *to, size_t bytes);
+void oa_copy_past_caches_avx512(const char *from, char *to, size_t bytes);
 
 /* How memory is read: rows at a time, and bytes that are asked for ahead (0: none are). */
 struct oa_read_way {

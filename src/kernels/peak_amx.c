@@ -6,6 +6,15 @@
 #include "kernels/tile_amx.h"
 
 #include "kernels/kernel_bench.h"
+#include "kernels/peak_numbers.h"
+
+#include <string.h>
+
+enum { TILE_NUMBERS = 512, SETS = 4 }; /* of four tiles each: 16 KiB, which the L1 cache holds */
+
+struct tiles {
+    _Alignas(64) uint16_t tile[4 * SETS][TILE_NUMBERS];
+};
 
 static float finish(float x)
 {
@@ -15,22 +24,32 @@ static float finish(float x)
     return sums[0] + x;
 }
 
-static void begin(void)
+/* The upper halves of floats are bf16. */
+static void begin(struct tiles *operands)
 {
+    float numbers[TILE_NUMBERS];
+    fill_peak_numbers(numbers, TILE_NUMBERS);
+    for (int t = 0; t < 4 * SETS; t++)
+        for (int i = 0; i < TILE_NUMBERS; i++) {
+            uint32_t bits;
+            memcpy(&bits, &numbers[(i + 37 * t) % TILE_NUMBERS], sizeof bits);
+            operands->tile[t][i] = (uint16_t)(bits >> 16);
+        }
     tiles_begin();
     tile_zero(0);
     tile_zero(1);
     tile_zero(2);
     tile_zero(3);
-    tile_zero(4);
-    tile_zero(5);
-    tile_zero(6);
-    tile_zero(7);
+    tile_load(4, operands->tile[0], 64L);
+    tile_load(5, operands->tile[1], 64L);
+    tile_load(6, operands->tile[2], 64L);
+    tile_load(7, operands->tile[3], 64L);
 }
 
 float oa_peak_amx(long rounds, float x)
 {
-    begin();
+    struct tiles operands;
+    begin(&operands);
     for (long r = 0; r < rounds * (PEAK_CHAINS / 4); r++) {
         tile_multiply(0, 4, 6);
         tile_multiply(1, 4, 7);
@@ -42,15 +61,16 @@ float oa_peak_amx(long rounds, float x)
 
 float oa_peak_amx_loads(long rounds, float x)
 {
-    _Alignas(64) static const uint16_t tiles[4][512];
-    begin();
+    struct tiles operands;
+    begin(&operands);
     for (long r = 0; r < rounds * (PEAK_CHAINS / 4); r++) {
-        tile_load(4, tiles[0], 64L);
-        tile_load(6, tiles[1], 64L);
+        uint16_t(*set)[TILE_NUMBERS] = &operands.tile[4 * (r % SETS)];
+        tile_load(4, set[0], 64L);
+        tile_load(6, set[1], 64L);
         tile_multiply(0, 4, 6);
-        tile_load(7, tiles[2], 64L);
+        tile_load(7, set[2], 64L);
         tile_multiply(1, 4, 7);
-        tile_load(5, tiles[3], 64L);
+        tile_load(5, set[3], 64L);
         tile_multiply(2, 5, 6);
         tile_multiply(3, 5, 7);
     }

@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Steps on the real device for their time, and the same steps on the plan device for what they have to do. */
-#include "device/observers/meter.h"
 #include "statistics/statistics.h"
-#include "train/train.h"
+#include "train/step_side.h"
 
 enum { WARM_UP = 2, LEAST_STEPS = 5, MOST_STEPS = 50 };
 static const double enough = 2; /* seconds */
-
-/* A model on one of the two devices. */
-struct side {
-    struct oa_device *device;
-    struct oa_model *model;
-    oa_tape tape;
-    struct oa_tree_sum sum;
-    struct oa_shards shards;
-    struct oa_meter meter;
-};
 
 struct profiling {
     oa_context *context;
@@ -23,7 +12,8 @@ struct profiling {
     const struct oa_workload *workload;
     struct oa_batches *batches;
     double (*clock)(void);
-    struct side real, plan;
+    struct oa_step_side real, plan;
+    struct oa_step_clocks sum;             /* of the measured steps */
     double step[MOST_STEPS];               /* seconds */
     double sample[OA_METERED][MOST_STEPS]; /* seconds of each row of the real meter */
     int steps;
@@ -35,29 +25,11 @@ static double no_clock(void)
     return 0;
 }
 
-static enum oa_error open_side(struct profiling *p, bool dry, struct side *s)
+static void take_sample(struct profiling *p, double seconds, const struct oa_step_clocks *taken)
 {
-    OA_TRY(oa_device_open(p->context, p->options->train_precision, dry, &s->device));
-    OA_TRY(oa_model_open(s->device, p->options, &p->workload->form, true, &s->model));
-    oa_tape_init(&s->tape, s->device);
-    oa_meter_open(&s->meter, s->device, dry ? no_clock : p->clock);
-    return oa_shards_open(s->model, NULL, &s->sum, &s->shards);
-}
-
-static void close_side(struct side *s)
-{
-    if (s->device && s->device->meter) {
-        oa_meter_close(&s->meter);
-        oa_tape_free(&s->tape);
-        oa_shards_close(&s->shards);
-        oa_tree_sum_close(&s->sum);
-    }
-    oa_model_close(s->model);
-    oa_device_close(s->device);
-}
-
-static void take_sample(struct profiling *p, double seconds)
-{
+    p->sum.wall += taken->wall;
+    p->sum.processor += taken->processor;
+    p->sum.caller += taken->caller;
     for (int i = 0; i < p->real.meter.rows; i++)
         p->sample[i][p->steps] = p->real.meter.row[i].seconds;
     p->step[p->steps++] = seconds;
@@ -67,6 +39,7 @@ static enum oa_error one_step(struct profiling *p, long number, bool measured)
 {
     struct oa_batch batch;
     struct oa_amount amount;
+    struct oa_step_clocks taken;
     const struct oa_options *o = p->options;
     if (oa_stop_requested(p->context))
         return oa_fail(p->context, OA_INTERRUPTED, "stopped by signal %d", oa_stop_requested(p->context));
@@ -74,13 +47,12 @@ static enum oa_error one_step(struct profiling *p, long number, bool measured)
     OA_TRY(oa_batches_random(p->batches, (uint64_t)number, o->train_accumulate, 0, &batch));
     oa_meter_clear(&p->real.meter);
     double start = p->clock();
-    oa_step_once(p->real.model, o, &batch, 1 / amount.targets, &p->real.tape, &p->real.shards);
-    p->real.device->ops->sync(p->real.device);
+    oa_step_side_run(&p->real, o, &batch, 1 / amount.targets, &taken);
     double seconds = p->clock() - start;
     OA_TRY(oa_status(p->context));
     if (!measured)
         return OA_OK;
-    take_sample(p, seconds);
+    take_sample(p, seconds, &taken);
     p->tokens += amount.tokens;
     oa_step_once(p->plan.model, o, &batch, 1, &p->plan.tape, &p->plan.shards);
     return oa_status(p->context);
@@ -133,6 +105,8 @@ static enum oa_error gather(const struct profiling *p, struct oa_profile *out)
     *out = (struct oa_profile){ .steps = p->steps,
                                 .seconds = oa_median_of(p->step, p->steps).value,
                                 .tokens = p->tokens / steps,
+                                .wall = p->sum.wall / steps,
+                                .held_up = oa_step_held_up(&p->sum),
                                 .rows = real->rows };
     out->row = oa_alloc(p->context, (size_t)real->rows * sizeof *out->row);
     for (int i = 0; out->row && i < real->rows; i++) {
@@ -150,9 +124,9 @@ static enum oa_error gather(const struct profiling *p, struct oa_profile *out)
 static enum oa_error profile(struct profiling *p, struct oa_profile *out)
 {
     const struct oa_options *o = p->options;
-    OA_TRY(open_side(p, false, &p->real));
+    OA_TRY(oa_step_side_open(p->context, o, &p->workload->form, false, p->clock, &p->real));
     OA_TRY(oa_task_check_model(p->real.model));
-    OA_TRY(open_side(p, true, &p->plan));
+    OA_TRY(oa_step_side_open(p->context, o, &p->workload->form, true, no_clock, &p->plan));
     OA_TRY(p->workload->task->batches(p->context, o, p->workload, OA_TRAINING, oa_chance_seed(o, OA_CHANCE_ORDER),
                                       &p->batches));
     enum oa_error e = measure(p);
@@ -178,8 +152,8 @@ enum oa_error oa_profile_make(oa_context *c, const struct oa_options *o, const s
     p->clock = clock;
     enum oa_error e = profile(p, out);
     oa_batches_close(p->batches);
-    close_side(&p->real);
-    close_side(&p->plan);
+    oa_step_side_close(&p->real);
+    oa_step_side_close(&p->plan);
     oa_free(p);
     return e;
 }

@@ -95,6 +95,8 @@ struct oa_metered;
 struct oa_profile {
     int steps;
     double seconds, tokens; /* of a step */
+    double wall;            /* of a step on average, by the clock on the wall, whatever clock the others are of */
+    double held_up;         /* the share of that in which something else had the processor (step_side.h) */
     struct oa_metered *row; /* [rows] operations at places, in the order of their first call */
     int rows;
     bool stopped; /* before there were as many steps as wanted */
