@@ -144,11 +144,16 @@ enum oa_error oa_bench_kernels(oa_context *c, const struct oa_output *out)
     oa_text_init(&t, c);
     oa_table_init(&k.table, c, kernel_columns, KERNEL_COLUMNS);
     oa_kernels_bench(c, collect, &k);
+    int stopped = oa_stop_requested(c);
+    if (k.rows && stopped)
+        json_array_append_new(k.rows, json_pack("{s:b, s:i}", "interrupted", 1, "signal", stopped));
     if (k.rows)
         oa_json_add(&t, k.rows);
     else
         oa_table_text(&k.table, out ? out->width : 0, &t);
+    if (!k.rows && stopped)
+        oa_text_printf(&t, "\nThe bench was stopped by signal %d: kernels are missing.\n", stopped);
     oa_table_free(&k.table);
     OA_TRY(oa_emit(out, &t));
-    return oa_stop_requested(c) ? oa_fail(c, OA_INTERRUPTED, "the bench was stopped") : OA_OK;
+    return stopped ? oa_fail(c, OA_INTERRUPTED, "the bench was stopped") : OA_OK;
 }

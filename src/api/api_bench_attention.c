@@ -252,13 +252,14 @@ static void add_notes(const struct bench *b, struct oa_text *out)
 static void text(const struct bench *b, int width, struct oa_text *out)
 {
     struct oa_table t;
-    oa_text_printf(out,
-                   "one layer with its projections, width %ld, %ld heads, %s, %s; about %ld tokens a pass; %d threads, "
-                   "%s, peak %.0f GFLOP/s%s%s\n\n",
-                   b->form.width, b->form.heads, oa_precision_name(b->form.precision),
-                   b->form.causal ? "causal" : "bidirectional", b->r->tokens, oa_thread_count(b->c),
-                   b->r->processor_time ? "processor time" : "wall time", b->peak / 1e9, b->state[0] ? ", AMX " : "",
-                   b->state);
+    oa_text_printf(
+        out,
+        "one layer with its projections, width %ld, %ld heads, %s, %s; about %ld tokens a pass; %d thread%s, "
+        "%s, peak of %s %.0f GFLOP/s%s%s\n\n",
+        b->form.width, b->form.heads, oa_precision_name(b->form.precision), b->form.causal ? "causal" : "bidirectional",
+        b->r->tokens, oa_thread_count(b->c), oa_plural(oa_thread_count(b->c)),
+        b->r->processor_time ? "processor time" : "wall time", b->r->processor_time ? "one core" : "all threads",
+        b->peak / 1e9, b->state[0] ? ", AMX " : "", b->state);
     oa_table_init(&t, b->c, columns, COLUMNS);
     for (int k = 0; k < b->count; k++)
         for (int i = 0; i < b->series[k].lengths; i++)

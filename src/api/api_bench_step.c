@@ -4,6 +4,7 @@
 #include "device/observers/meter.h"
 #include "kernels/kernel_bench.h"
 #include "print/print.h"
+#include "train/step_side.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,21 +26,15 @@ struct report {
     const struct oa_options *options;
     struct oa_peak peak;
     double arithmetic, traffic; /* FLOP/s, bytes/s */
-    bool processor;
+    bool processor;             /* the clock that times are by, and floors of one core */
+    bool busy;                  /* the clock on the wall was asked for, and says more of other programs */
+    double wall, held_up;
     struct oa_profile profile;
     struct part part[MOST_PARTS], operation[MOST_PARTS], all;
     int parts, operations;
 };
 
 /* ---- making ---- */
-
-static void measure_machine(struct report *r)
-{
-    oa_kernels_peak(r->c, &r->peak);
-    const struct oa_peak *p = &r->peak;
-    r->arithmetic = oa_peak_flops(p, r->options->train_precision, r->processor);
-    r->traffic = 1e9 * (r->processor ? p->copy.one : p->copy.all);
-}
 
 static struct part *find(struct part *list, int *count, const char *name)
 {
@@ -179,6 +174,25 @@ static void operations_text(const struct report *r, int width, struct oa_text *o
         oa_text_printf(out, "and %d more\n", r->operations - SHOWN);
 }
 
+static void busy_text(const struct report *r, struct oa_text *out)
+{
+    char wall[OA_NUMBER];
+    int threads = oa_thread_count(r->c), cores = oa_context_cpu(r->c)->cores;
+    oa_text_printf(
+        out,
+        "The machine is busy: by the clock on the wall a step took %s, and for %.0f %% of that time it waited "
+        "for the processor, which %s had.",
+        oa_number_seconds(wall, r->wall), 100 * r->held_up,
+        threads > cores ? "other threads or programs" : "other programs");
+    if (threads > cores)
+        oa_text_printf(out, " %d threads share %d usable core%s.", threads, cores, oa_plural(cores));
+    if (r->busy)
+        oa_text_printf(out,
+                       " Times, shares and tokens/s are therefore of processor time of all threads, and floors are "
+                       "those of one core.");
+    oa_text_printf(out, "\n\n");
+}
+
 static void text(const struct report *r, int width, struct oa_text *out)
 {
     const struct oa_profile *p = &r->profile;
@@ -188,15 +202,18 @@ static void text(const struct report *r, int width, struct oa_text *out)
                    oa_plural(oa_thread_count(r->c)), oa_number_si(tokens, p->tokens),
                    oa_number_seconds(time, p->seconds), p->steps, r->processor ? ", processor time" : "",
                    oa_number_si(rate, p->tokens / p->seconds));
+    if (r->held_up > OA_BUSY)
+        busy_text(r, out);
     parts_text(r, width, out);
     oa_text_printf(out, "\n");
     operations_text(r, width, out);
-    oa_text_printf(out,
-                   "\nFloor: of each operation the longer of its arithmetic, with the masked pairs of tiles, at the "
-                   "measured peak (%.0f GFLOP/s) and of its memory traffic at the measured bandwidth (%.1f GB/s); what "
-                   "stays in the cache can be below it. Products stand where their operands are made: the output layer "
-                   "makes its gradients in its forward pass.\n",
-                   r->arithmetic / 1e9, r->traffic / 1e9);
+    oa_text_printf(
+        out,
+        "\nFloor: of each operation the longer of its arithmetic, with the masked pairs of tiles, at the "
+        "measured peak of %s (%.0f GFLOP/s) and of its memory traffic at the measured bandwidth (%.1f GB/s); what "
+        "stays in the cache can be below it. Products stand where their operands are made: the output layer "
+        "makes its gradients in its forward pass.\n",
+        r->processor ? "one core" : "all threads", r->arithmetic / 1e9, r->traffic / 1e9);
     if (r->options->train_precision == OA_PRECISION_BF16 && *oa_peak_state(&r->peak))
         oa_text_printf(out, "AMX was in its %s state before the steps.\n", oa_peak_state(&r->peak));
 }
@@ -226,6 +243,9 @@ static json_t *report_json(const struct report *r)
                   r->processor ? "processor" : "wall", "threads", oa_thread_count(r->c), "steps", r->profile.steps,
                   "seconds", r->profile.seconds, "tokens", r->profile.tokens, "peak_flops", r->arithmetic, "peak_bytes",
                   r->traffic, "floor", r->all.floor);
+    json_object_set_new(root, "busy", json_boolean(r->held_up > OA_BUSY));
+    json_object_set_new(root, "held_up", json_real(r->held_up));
+    json_object_set_new(root, "wall_seconds", json_real(r->wall));
     json_object_set_new(root, "interrupted", json_boolean(r->profile.stopped));
     json_object_set_new(root, "between", json_real(between(r).forward));
     json_object_set_new(root, "parts", list_json(r->part, r->parts));
@@ -235,15 +255,42 @@ static json_t *report_json(const struct report *r)
 
 /* ---- all of it ---- */
 
+/* What is by the wall then is of other programs: once more, by processor time. Steps that were timed before a stop are
+ * kept where this one has none. */
+static enum oa_error profile_busy(struct report *r, const struct oa_workload *w)
+{
+    struct oa_profile again;
+    if (r->profile.stopped)
+        return OA_OK;
+    enum oa_error e = oa_profile_make(r->c, r->options, w, oa_processor_clock, &again);
+    if (e == OA_INTERRUPTED) {
+        oa_clear_error(r->c);
+        r->profile.stopped = true;
+        return OA_OK;
+    }
+    oa_profile_close(&r->profile);
+    r->profile = again;
+    r->processor = r->busy = true;
+    return e;
+}
+
 static enum oa_error profile(struct report *r)
 {
     struct oa_workload w;
     enum oa_error e = oa_workload_open(r->c, r->options, &w);
     if (e == OA_OK)
-        measure_machine(r);
+        oa_kernels_peak(r->c, &r->peak);
     if (e == OA_OK)
         e = oa_profile_make(r->c, r->options, &w, r->processor ? oa_processor_clock : oa_clock, &r->profile);
+    if (e == OA_OK) {
+        r->wall = r->profile.wall;
+        r->held_up = r->profile.held_up;
+    }
+    if (e == OA_OK && !r->processor && r->held_up > OA_BUSY)
+        e = profile_busy(r, &w);
     oa_workload_close(&w);
+    r->arithmetic = oa_peak_flops(&r->peak, r->options->train_precision, r->processor);
+    r->traffic = 1e9 * (r->processor ? r->peak.copy.one : r->peak.copy.all);
     return e;
 }
 

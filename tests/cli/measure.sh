@@ -24,6 +24,19 @@ if command -v taskset >/dev/null && core=$(taskset -cp $$ | sed 's/.*: \([0-9]*\
     [ "$(nproc)" -eq 1 ] || says out '^cores .* affinity mask of the process has 1 of '
     taskset -c "$core" "$orthant" doctor --threads 2 >out
     says out '^threads  *2, more than there are usable cores'
+    # Two threads on one core take turns, so each waits for half of the time: that is reported, and nothing is twice as
+    # fast as on one thread. (Of one product's peak both tell: what other programs do there would be in both.)
+    if [ -z "$quick" ]; then
+        taskset -c "$core" "$orthant" bench --peak --threads 2 --json >out
+        awk -F'[:,]' '/"f32_one":/ { one = $2 } /"f32_all":/ { all = $2 } END { exit !(one > 0 && all < 1.4 * one) }' out ||
+            fail "two threads on one core have $(cat out)"
+        taskset -c "$core" "$orthant" bench --step --config tiny.yaml --model.width 128 --threads 2 --json >out 2>err
+        says out '"busy": true'
+        says out '"clock": "processor"'
+        taskset -c "$core" "$orthant" plan --config tiny.yaml --model.width 128 --threads 2 >out 2>err
+        says out '^The machine is busy: '
+        says out 'with 2 threads'
+    fi
     taskset -c "$core" "$orthant" doctor --json >out
     says out '"cores": 1,'
     says out '"cores_affinity": 1,'
@@ -45,7 +58,15 @@ await $pid grep -q -s ', f32, ' err
 kill -TERM $pid
 ended 143 $pid "bench --kernels after SIGTERM"
 says out '^kernel '
+says out 'stopped by signal 15: kernels are missing'
 ! grep -q ' bf16 ' out || fail "kernels in f32 were all measured before the bench ended"
+"$orthant" bench --kernels --json >out 2>err &
+pid=$!
+await $pid grep -q -s ', f32, ' err
+kill -INT $pid
+ended 130 $pid "bench --kernels --json after SIGINT"
+json out
+tail -n 5 out | tr -d ' \n' | grep -q '{"interrupted":true,"signal":2}\]$' || fail "rows that are missing are not reported"
 both 'softmax' bench --attention softmax --attention linear --lengths 16,32,64 --tokens 128 --width 32 --heads 2 --quiet
 says out '"interrupted": false'
 
@@ -59,6 +80,8 @@ import json
 s = json.load(open("out"))
 time = lambda rows: sum(p["forward"] + p["backward"] for p in rows)
 close = lambda a, b: abs(a - b) <= 1e-9 * abs(b)
+assert s["busy"] == (s["held_up"] > 0.15) and 0 <= s["held_up"] < 1 and s["wall_seconds"] > 0
+assert s["clock"] == ("processor" if s["busy"] else "wall")
 assert close(time(s["parts"]), time(s["operations"]))
 assert close(max(0, s["seconds"] - time(s["parts"])) + 1, s["between"] + 1)
 assert close(sum(p["floor"] for p in s["parts"]), s["floor"])
@@ -186,6 +209,37 @@ if [ -z "$quick" ]; then
     stopped_after_one '"length": 16' --json
     json out
     says out '"time_of_softmax": null'
+fi
+
+# Time is measured with the instruction set that is asked for: plain C takes several times as long as vectors.
+of_plan() { # FIELD WORD...: of the plan for one attention
+    field=$1
+    shift
+    expect 0 plan --config tiny.yaml --model.width 128 --threads 1 --json "$@"
+    grep -o "\"$field\": [0-9.e+-]*" out | head -n 1 | sed 's/.*: //'
+}
+if [ -z "$quick" ] && "$orthant" doctor | grep -q '^set  *a'; then
+    plain=$(of_plan processor --isa ref)
+    says out '"isa": "ref"'
+    vectors=$(of_plan processor)
+    awk -v p="$plain" -v v="$vectors" 'BEGIN { exit !(p > 1.5 * v && v > 0) }' ||
+        fail "a step takes $plain s in plain C and $vectors s with vectors"
+    awk -v a="$(of_plan processor --train.batch 4)" -v b="$(of_plan processor --train.batch 32)" \
+        'BEGIN { exit !(b > 2 * a) }' || fail "eight times as many rows take as long"
+    # What plan measures is what train takes, by processor time: the wall's is other programs' affair.
+    measured=$(of_plan processor --train.batch 32)
+    says out '"source": "measured"'
+    expect 0 train --config tiny.yaml --model.width 128 --threads 1 --train.batch 32 --train.steps 40 \
+        --train.eval_every 40 --out timed --json
+    awk -v p="$measured" -v t="$(grep -o '"processor_seconds": [0-9.e+-]*' out | head -n 1 | sed 's/.*: //')" \
+        'BEGIN { exit !(t / 40 > p / 2 && t / 40 < 3 * p) }' || fail "planned $measured s of processor time: $(cat out)"
+fi
+# Where the whole step would take too long a part of it is made, and the time is scaled.
+if [ -z "$quick" ]; then
+    expect 0 plan --config tiny.yaml --model.width 256 --train.batch 100000 --json
+    says out '"source": "scaled"'
+    expect 0 plan --config tiny.yaml --model.width 256 --train.batch 100000
+    says out 'of 100000 rows'
 fi
 
 # What plan says is what training takes.
