@@ -46,6 +46,12 @@ set(ORTHANT_PRIVATE_LIBS "-lm -lpthread")
 if(ORTHANT_ONEDNN)
   set(ORTHANT_PRIVATE_LIBS "${OneDNN_PRIVATE_LIBS} ${ORTHANT_PRIVATE_LIBS}")
 endif()
+# Libraries instead of Requires.private: pkg-config --cflags would give their flags to programs that never see them.
+set(ORTHANT_PC_PRIVATE_LIBS ${JANSSON_STATIC_LDFLAGS} ${YAML_STATIC_LDFLAGS} ${PCRE2_STATIC_LDFLAGS}
+    ${UTF8PROC_STATIC_LDFLAGS} ${ZLIB_STATIC_LDFLAGS} ${MD_STATIC_LDFLAGS})
+list(REMOVE_DUPLICATES ORTHANT_PC_PRIVATE_LIBS)
+list(JOIN ORTHANT_PC_PRIVATE_LIBS " " ORTHANT_PC_PRIVATE_LIBS)
+string(PREPEND ORTHANT_PC_PRIVATE_LIBS "${ORTHANT_PRIVATE_LIBS} ")
 configure_file(cmake/orthant.pc.in orthant.pc @ONLY)
 configure_package_config_file(cmake/orthant-config.cmake.in ${CMAKE_BINARY_DIR}/orthant-config.cmake
                               INSTALL_DESTINATION ${ORTHANT_CMAKE}
@@ -55,3 +61,8 @@ install(FILES ${CMAKE_BINARY_DIR}/orthant.pc DESTINATION ${ORTHANT_PC})
 install(FILES ${CMAKE_BINARY_DIR}/orthant-config.cmake ${CMAKE_BINARY_DIR}/orthant-config-version.cmake
         DESTINATION ${ORTHANT_CMAKE})
 install(EXPORT orthant-targets NAMESPACE orthant:: DESTINATION ${ORTHANT_CMAKE})
+
+# ---- what is left to do where the loader does not look
+
+configure_file(cmake/after_install.cmake.in ${CMAKE_BINARY_DIR}/after_install.cmake @ONLY)
+install(SCRIPT ${CMAKE_BINARY_DIR}/after_install.cmake)

@@ -7,6 +7,14 @@ build=$(dirname "$orthant")
 compiler=${CC:-cc}
 cmake --install "$build" --prefix "$work/p" >out 2>err || fail "installing"
 library=$(dirname "$(find p -name liborthant.so)")
+
+# A private prefix: what is said of the loader is true, and not said of files that are elsewhere for now.
+cat out err >installed
+grep -q "^  export PKG_CONFIG_PATH=$work/$library/pkgconfig\$" installed || fail "installing says nothing of pkg-config"
+grep -q "^  export LD_LIBRARY_PATH=$work/$library\$" installed || fail "installing says nothing of the loader"
+DESTDIR="$work/staged" cmake --install "$build" --prefix /opt/orthant >out 2>&1 || fail "installing with DESTDIR"
+! grep -q LD_LIBRARY_PATH out || fail "a staged installation says where its library is"
+rm -r staged
 for file in bin/orthant include/orthant/orthant.h share/man/man1/orthant.1 share/man/man1/orthant-train.1 \
     share/bash-completion/completions/orthant share/zsh/site-functions/_orthant \
     share/fish/vendor_completions.d/orthant.fish; do
@@ -47,7 +55,27 @@ tried() { # FOLDER
     says out 'nats a token: tac eht'
 }
 export PKG_CONFIG_PATH="$work/$library/pkgconfig"
+# Flags for programs are the folder of the header alone, whatever the library itself is made of.
+for word in $(pkg-config --cflags orthant); do
+    case $word in
+    -I*) [ "$(cd "${word#-I}" && pwd -P)" = "$(cd p/include && pwd -P)" ] || fail "pkg-config --cflags has $word" ;;
+    *) fail "pkg-config --cflags has $word" ;;
+    esac
+done
+for word in $(pkg-config --libs orthant); do
+    case $word in -L* | -lorthant) ;; *) fail "pkg-config --libs has $word" ;; esac
+done
+
 mkdir shared static
+# By the lines that were printed, word for word.
+(unset PKG_CONFIG_PATH LD_LIBRARY_PATH
+    cp "$source/examples/attention_layer.c" program.c
+    sed -n '/^  export PKG/,/-rpath/p' installed | sed "s/^  cc /$compiler /" >lines
+    . ./lines
+    ./a.out softmax >out 2>err
+    "$compiler" program.c $(pkg-config --cflags --libs orthant) -o without
+    eval "$(sed -n '/^  export LD_/p' installed)"
+    ./without softmax >out 2>err) || fail "the lines that installing prints"
 for name in attention_layer train_model score_text; do
     "$compiler" -std=c11 -Wall -Wextra -Werror "$source/examples/$name.c" $(pkg-config --cflags --libs orthant) \
         "-Wl,-rpath,$work/$library" -o shared/$name || fail "compiling $name with pkg-config"
