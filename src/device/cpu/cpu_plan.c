@@ -162,8 +162,9 @@ static void feature(struct oa_device *d, enum oa_feature f, int degree, long row
 static void feature_gradient(struct oa_device *d, enum oa_feature f, int degree, long rows, long width, const void *x,
                              long ldx, const void *dy, long lddy, void *dx, long lddx)
 {
-    (void)dy, (void)lddy;
-    feature(d, f, degree, rows, width, x, ldx, dx, lddx);
+    double n = (double)rows * (double)width, out = f == OA_FEATURE_POWER ? n * degree : n;
+    (void)x, (void)ldx, (void)dy, (void)lddy, (void)dx, (void)lddx;
+    work(d, out, act(d, 2 * n + out));
 }
 
 static void place(struct oa_device *d, long tokens, long length, long heads, long width, long first, double limit,
@@ -177,8 +178,9 @@ static void place(struct oa_device *d, long tokens, long length, long heads, lon
 static void place_gradient(struct oa_device *d, long tokens, long length, long heads, long width, long first,
                            double limit, const void *x, const void *dy, void *dx)
 {
-    (void)dy;
-    place(d, tokens, length, heads, width, first, limit, x, dx);
+    double n = (double)tokens * (double)(heads * width);
+    (void)length, (void)first, (void)limit, (void)x, (void)dy, (void)dx;
+    work(d, 2 * n, act(d, 4 * n));
 }
 
 static void product(struct oa_device *d, long n, double a, const void *x, const void *y, void *z)
