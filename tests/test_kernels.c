@@ -349,6 +349,9 @@ static void test_peak_states(void **state)
     for (size_t i = 0; i < sizeof seen / sizeof *seen; i++) {
         struct oa_peak p = { .bf16.one = seen[i].best, .loads.one_median = seen[i].loads };
         assert_string_equal(oa_peak_state(&p), seen[i].name);
+        double best = seen[i].loads > 0 ? seen[i].loads + 1 : seen[i].best; /* what floors are of */
+        p.loads.one = seen[i].loads > 0 ? best : 0;
+        assert_true(oa_peak_flops(&p, OA_PRECISION_BF16, true) == best * 1e9);
     }
     struct oa_peak p = { .f32 = { .one = 1, .all = 2 }, .bf16 = { .one = 3, .all = 4 } };
     for (int all = 0; all < 2; all++) {
@@ -440,6 +443,51 @@ static void see_product(void *argument, const char *kernel, const char *precisio
         *seen = (struct seen_product){ 15, ns, rate }; /* what comes behind is not looked at */
 }
 
+/* Peaks of lower instruction sets: vectors half as wide have no more, and plain C has less. */
+static void test_peaks_follow_the_instruction_set(void **state)
+{
+    struct oa_peak p[3];
+    static const char *const sets[] = { "ref", "avx2", "avx512" };
+    const struct oa_cpu *cpu = oa_context_cpu(((struct fixture *)*state)->context);
+    for (int i = 0; i < 3 && i <= (int)oa_cpu_isa(cpu); i++) {
+        oa_context *c = oa_open(&(struct oa_settings){ .threads = 1, .isa = sets[i] });
+        oa_kernels_peak(c, &p[i]);
+        assert_true(p[i].f32.one > 0 && p[i].loads.one == 0);
+        oa_close(c);
+    }
+    if (!only_memory() && cpu->avx2) {
+        assert_true(p[0].f32.one < 0.8 * p[1].f32.one);
+        assert_null(strstr(p[0].f32.how, "AVX"));
+        assert_string_equal(p[1].bf16.how, "as f32: no unit for bf16");
+    }
+    if (cpu->avx512)
+        assert_non_null(strstr(p[2].f32.how, "AVX-512"));
+}
+
+/* A copy past the caches has all bytes and no others. */
+static void test_copies_past_the_caches(void **state)
+{
+#ifdef __x86_64__
+    static _Alignas(64) char from[4096 + COPY_AHEAD], to[4096 + 64];
+    const struct oa_cpu *cpu = oa_context_cpu(((struct fixture *)*state)->context);
+    void (*const copies[])(const char *, char *, size_t) = { cpu->avx2 ? oa_copy_past_caches_avx2 : NULL,
+                                                             cpu->avx512 ? oa_copy_past_caches_avx512 : NULL };
+    for (size_t i = 0; i < sizeof from; i++)
+        from[i] = (char)(i * 7 + i / 256);
+    for (int i = 0; i < 2; i++) {
+        memset(to, 99, sizeof to);
+        if (copies[i]) {
+            copies[i](from, to, 4096);
+            assert_memory_equal(from, to, 4096);
+            for (int j = 0; j < 64; j++)
+                assert_int_equal(to[4096 + j], 99);
+        }
+    }
+#else
+    (void)state;
+#endif
+}
+
 /* The bench and the peak against a product that is timed here; a busy machine may triple either. No product is faster
  * than the peak. */
 static void test_rates_are_those_of_a_product(void **state)
@@ -452,6 +500,9 @@ static void test_rates_are_those_of_a_product(void **state)
     double ns = time_product(c);
     assert_true(seen.ns > ns / 10 && seen.ns < ns * 10);
     assert_true(fabs(seen.rate * seen.ns / (2 * SIDE) - 1) < 1e-9);
+    oa_kernels_peak(c, &p); /* it is stopped */
+    assert_true(p.f32.one == 0 && p.copy.all == 0);
+    seen.stop = 0;
     oa_kernels_peak(c, &p);
     if (!only_memory()) /* a loop that a sanitizer looks at is no peak */
         assert_true(2 * SIDE / ns < 2 * p.f32.one && 2 * SIDE / ns > p.f32.one / 100);
@@ -536,6 +587,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_peaks),
         cmocka_unit_test(test_rates_are_those_of_a_product),
         cmocka_unit_test(test_peaks_of_one_thread),
+        cmocka_unit_test(test_peaks_follow_the_instruction_set),
+        cmocka_unit_test(test_copies_past_the_caches),
 #ifdef __x86_64__
         cmocka_unit_test(test_reading),
 #endif

@@ -122,7 +122,7 @@ static double worst_error(oa_context *c, const struct kernel_problem *p, const s
 static void bench_problem(struct bench *b, const struct kernel_problem *p, const char *name)
 {
     double plain = 0;
-    for (int i = 0; i < b->count && oa_status(b->context) == OA_OK && !oa_stop_requested(b->context); i++) {
+    for (int i = 0; i < b->count && oa_status(b->context) == OA_OK; i++) {
         const struct oa_kernels *k = &b->version[i].table;
         if (oa_kernel_seen(b->version, i, p->what))
             continue;

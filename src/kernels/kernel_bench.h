@@ -15,7 +15,7 @@ typedef void oa_kernel_row(void *argument, const char *kernel, const char *preci
                            double rate, const char *unit, double speedup, double worst_error);
 
 /* Calls row() for every version of every kernel that this processor can run, f32 then bf16. Takes some seconds; a stop
- * that is asked for ends it after the version at work. */
+ * that is asked for ends it after the kernel at work. */
 void oa_kernels_bench(oa_context *c, oa_kernel_row *row, void *argument);
 
 /* GFLOP/s, or GB/s read and written: of one core, and of all threads of the context, as many as can run at once
