@@ -245,8 +245,8 @@ OA_API enum oa_error oa_inspect(oa_context *c, const char *folder, const struct 
  * attentions of compare.attentions. */
 OA_API enum oa_error oa_compare(const oa_config *config, const char *const *attentions, int count, const char *folder,
                                 const struct oa_output *out);
-/* What training would take, without doing it: parameters, FLOPs, memory, and time by the machine's measured peaks; one
- * row an attention. count 0: model.attention. */
+/* What training would take, without doing it: parameters, FLOPs, memory, and the time of steps that are made here, or
+ * scaled from smaller ones; one row an attention. count 0: model.attention. */
 OA_API enum oa_error oa_plan(const oa_config *config, const char *const *attentions, int count,
                              const struct oa_output *out);
 
@@ -343,7 +343,7 @@ struct oa_score_request {
 };
 OA_API enum oa_error oa_score(oa_context *c, const struct oa_score_request *r, const struct oa_output *out);
 
-/* The machine: matrix arithmetic and memory bandwidth, of one core and of all threads. Half a second. */
+/* The machine: matrix arithmetic and memory bandwidth, of one core and of all threads. About a second. */
 OA_API enum oa_error oa_bench_peak(oa_context *c, const struct oa_output *out);
 /* Every version of every kernel on one core, beside the plain C one. Some seconds. */
 OA_API enum oa_error oa_bench_kernels(oa_context *c, const struct oa_output *out);
@@ -367,8 +367,9 @@ OA_API enum oa_error oa_bench_attention(oa_context *c, const struct oa_bench_req
 
 /* Where the time of a training step goes: real steps of the configured run, by part of the model and by operation, each
  * with the least time that its arithmetic or its memory traffic would take on this machine. processor_time: 1: of all
- * threads, against one core's peaks. Returns OA_INTERRUPTED, after what was measured until then was written, when a
- * stop was asked for. */
+ * threads, against one core's peaks; 0: by the wall, unless other programs had the processor for more than 15 % of the
+ * time, which is reported, and times are then of the processor; -1: by the wall always. Returns OA_INTERRUPTED, after
+ * what was measured until then was written, when a stop was asked for. */
 OA_API enum oa_error oa_bench_step(const oa_config *config, int processor_time, const struct oa_output *out);
 
 /* How fast the configured model, with its first values, writes: tokens a second of one sequence and of several side by

@@ -28,6 +28,7 @@ struct report {
     double arithmetic, traffic; /* FLOP/s, bytes/s */
     bool processor;             /* the clock that times are by, and floors of one core */
     bool busy;                  /* the clock on the wall was asked for, and says more of other programs */
+    bool by_wall;               /* whatever other programs do */
     double wall, held_up;
     struct oa_profile profile;
     struct part part[MOST_PARTS], operation[MOST_PARTS], all;
@@ -286,7 +287,7 @@ static enum oa_error profile(struct report *r)
         r->wall = r->profile.wall;
         r->held_up = r->profile.held_up;
     }
-    if (e == OA_OK && !r->processor && r->held_up > OA_BUSY)
+    if (e == OA_OK && !r->processor && !r->by_wall && r->held_up > OA_BUSY)
         e = profile_busy(r, &w);
     oa_workload_close(&w);
     r->arithmetic = oa_peak_flops(&r->peak, r->options->train_precision, r->processor);
@@ -296,7 +297,10 @@ static enum oa_error profile(struct report *r)
 
 enum oa_error oa_bench_step(const oa_config *config, int processor_time, const struct oa_output *out)
 {
-    struct report r = { .c = config->context, .options = &config->options, .processor = processor_time != 0 };
+    struct report r = { .c = config->context,
+                        .options = &config->options,
+                        .processor = processor_time > 0,
+                        .by_wall = processor_time < 0 };
     struct oa_text t;
     OA_TRY(oa_status(r.c));
     enum oa_error e = profile(&r);

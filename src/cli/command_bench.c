@@ -77,7 +77,7 @@ static enum oa_error bench_step(struct call *call)
                     "--step times what the options of a run say, --model.attention and --train.precision among them"))
         return OA_ARGUMENT;
     enum oa_error e = apply_options(call);
-    bool processor = strcmp(flag_value(call, "clock"), "processor") == 0;
+    int processor = strcmp(flag_value(call, "clock"), "processor") == 0 ? 1 : flag_given(call, "clock") ? -1 : 0;
     return e == OA_OK ? oa_bench_step(call->config, processor, &call->out) : e;
 }
 
@@ -167,17 +167,19 @@ const struct command command_bench = {
              "--decode [--attention SPEC]... [--sequences LIST] [--after N] [--section.key VALUE]...\n"
              "--peak\n"
              "--kernels",
-    .text = "A layer is timed with its projections, forward and backward, as the least of several runs. Its rate is "
-            "given as a share of the machine's measured peak and its time as a multiple of softmax attention's; the "
-            "last column is the measured exponent: 2 means four times the time for twice the length.\n"
-            "With --step, training steps of a run are timed, by part of the model and by operation: what each takes "
-            "forward and backward, and the floor, the time that its arithmetic or its memory traffic would take at the "
-            "machine's peaks. What is many times its floor is worth a look.\n"
-            "With --decode, steps of writing are timed, a token of each sequence, with a model of first values: tokens "
-            "a second, the bytes that a step has to read, the weights once for all sequences, and the share of the "
-            "floor, the time that reading as many or the step's arithmetic takes on this machine.\n"
-            "Other programs make the numbers worse, never better: run it on an idle machine. Stopped by Ctrl-C, it "
-            "prints what it has measured.",
+    .text =
+        "A layer is timed with its projections, forward and backward, as the least of several runs. Its rate is "
+        "given as a share of the machine's measured peak and its time as a multiple of softmax attention's; the "
+        "last column is the measured exponent: 2 means four times the time for twice the length.\n"
+        "With --step, training steps of a run are timed, by part of the model and by operation: what each takes "
+        "forward and backward, and the floor, the time that its arithmetic or its memory traffic would take at the "
+        "machine's peaks. What is many times its floor is worth a look. Where other programs have the processor for "
+        "more than 15 % of the time it says so, and unless --clock is given times are of the processor.\n"
+        "With --decode, steps of writing are timed, a token of each sequence, with a model of first values: tokens "
+        "a second, the bytes that a step has to read, the weights once for all sequences, and the share of the "
+        "floor, the time that reading as many or the step's arithmetic takes on this machine.\n"
+        "Other programs make the numbers worse, never better: run it on an idle machine. Stopped by Ctrl-C, it "
+        "prints what it has measured.",
     .examples =
         "$ orthant bench --peak\n"
         "$ orthant bench --attention softmax --attention linear --lengths 512,1024,2048,4096\n"

@@ -46,7 +46,8 @@ const struct command command_plan = {
     .usage = "[--config FILE] [--attention SPEC]... [--section.key VALUE]...",
     .text =
         "Runs one training step on a device that computes nothing and counts: parameters, FLOPs and memory are "
-        "those of the real step. The time is measured: steps are made here, on made-up tokens, with the threads and the "
+        "those of the real step. The time is measured: steps are made here, on made-up tokens, with the threads and "
+        "the "
         "instruction set that are given. Where a step would take too long or too much memory, fewer rows and layers "
         "are made, and the time is scaled by what each operation has to do; the output says which. On a busy machine "
         "it says so, and gives processor time.\n"

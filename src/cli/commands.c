@@ -38,7 +38,10 @@ static const struct command *const commands[] = {
 static const struct flag common[] = {
     { .name = "config", .argument = "FILE", .help = "take options from a YAML file; those given as words win" },
     { .name = "dump-config", .help = "print all options as YAML and leave" },
-    { .name = "threads", .argument = "N", .fallback = "0", .help = "threads, 0 to 1024; 0 = all cores that the process can use (doctor)" },
+    { .name = "threads",
+      .argument = "N",
+      .fallback = "0",
+      .help = "threads, 0 to 1024; 0 = all cores that the process can use (doctor)" },
     { .name = "isa",
       .argument = "NAME",
       .fallback = "auto",

@@ -33,6 +33,10 @@ if command -v taskset >/dev/null && core=$(taskset -cp $$ | sed 's/.*: \([0-9]*\
         taskset -c "$core" "$orthant" bench --step --config tiny.yaml --model.width 128 --threads 2 --json >out 2>err
         says out '"busy": true'
         says out '"clock": "processor"'
+        taskset -c "$core" "$orthant" bench --step --config tiny.yaml --model.width 128 --threads 2 --clock wall \
+            --json >out 2>err
+        says out '"busy": true'
+        says out '"clock": "wall"'
         taskset -c "$core" "$orthant" plan --config tiny.yaml --model.width 128 --threads 2 >out 2>err
         says out '^The machine is busy: '
         says out 'with 2 threads'
