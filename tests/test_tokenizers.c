@@ -456,7 +456,7 @@ static void test_refused_files(void **state)
             "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":"
             "\"(\"},\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"add_prefix_space\":false}]}," MODEL(
                 "\"vocab\":{\"a\":0},\"merges\":[]")),
-        OA_UNSUPPORTED, "cannot be used");
+        OA_UNSUPPORTED, "byte 0: the group has no end");
 }
 
 static void test_missing_byte(void **state)

@@ -156,19 +156,6 @@ static enum oa_error encode_word(void *argument, const char *word, size_t n)
     return number_stretch(e, word, n);
 }
 
-static enum oa_error encode_prefixed(struct encoding *e, const char *text, size_t n)
-{
-    struct oa_text prefixed;
-    oa_text_init(&prefixed, e->tok->context);
-    oa_text_add(&prefixed, " ", 1);
-    oa_text_add(&prefixed, text, n);
-    enum oa_error error = oa_status(e->tok->context);
-    if (error == OA_OK)
-        error = oa_splitter_words(&e->tok->splitter, prefixed.s, prefixed.length, encode_word, e);
-    oa_text_free(&prefixed);
-    return error;
-}
-
 /* Every id is a word. */
 static enum oa_error encode_numbers(struct encoding *e, const char *text, size_t n)
 {
@@ -203,8 +190,6 @@ static enum oa_error encode_model(struct encoding *e, const char *text, size_t n
         return e->words ? encode_numbered(e, text, n) : encode_stretch(e, text, n);
     if (e->tok->kind == OA_TOKENIZER_IDS)
         return encode_numbers(e, text, n);
-    if (e->tok->prefix_space && text[0] != ' ')
-        return encode_prefixed(e, text, n);
     return oa_splitter_words(&e->tok->splitter, text, n, encode_word, e);
 }
 

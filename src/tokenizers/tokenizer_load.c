@@ -3,8 +3,10 @@
  * tokenizer.json (Hugging Face tokenizers, version "1.0") → tokenizer. Read are
  *
  *     model          BPE over bytes, with merges as pairs or as "a b"; WordLevel in the forms that save writes for
- * char, word and ids pre_tokenizer  ByteLevel; or a Sequence of Splits that isolate what a regular expression finds,
- * then ByteLevel normalizer     null, NFC, NFD, NFKC, NFKD, Lowercase, or a Sequence of them added_tokens   all fields
+ *                    char, word and ids. Files without a type (before tokenizers 0.9): the type their fields tell
+ *     pre_tokenizer  ByteLevel; or a Sequence of Split and Digits with ByteLevel at its end
+ *     normalizer     null, NFC, NFD, NFKC, NFKD, Lowercase, or a Sequence of them
+ *     added_tokens   all fields
  *
  * Everything else that would change the ids is refused by name. What does not change the ids of a plain text
  * (truncation, padding, post_processor, decoder) is kept for saving. Nothing in the file is trusted: every value is
@@ -13,6 +15,8 @@
 #include "tokenizers/tokenizer_parts.h"
 
 #include <stdarg.h>
+
+#define MOST_NESTED 8 /* Sequences inside of one another */
 
 struct loader {
     oa_context *context;
@@ -204,10 +208,24 @@ static enum oa_tokenizer_kind kind_of_words(const json_t *pre)
                                                                                      : OA_TOKENIZER_CHAR;
 }
 
+/* The type of a file that names none, as the reference tries them. NULL: no model has these fields. */
+static const char *type_of_fields(const json_t *model)
+{
+    const json_t *vocabulary = member(model, "vocab");
+    if (json_is_object(vocabulary) && member(model, "merges"))
+        return "BPE";
+    if (json_is_object(vocabulary) && member(model, "max_input_chars_per_word"))
+        return "WordPiece";
+    if (json_is_object(vocabulary) && member(model, "unk_token"))
+        return "WordLevel";
+    return json_is_array(vocabulary) ? "Unigram" : NULL;
+}
+
 static enum oa_error read_model(struct loader *l, json_t *model, const json_t *pre)
 {
-    const char *type;
-    OA_TRY(read_type(l, model, "model", &type));
+    const char *type = json_object_get(model, "type") ? text_member(model, "type") : type_of_fields(model);
+    if (!type)
+        return malformed(l, "model", "an object with a \"type\", or with the fields of BPE (\"vocab\", \"merges\")");
     if (strcmp(type, "BPE") == 0) {
         l->tok->kind = OA_TOKENIZER_BPE;
         return read_bpe(l, model);
@@ -222,15 +240,16 @@ static enum oa_error read_model(struct loader *l, json_t *model, const json_t *p
 
 /* ---- pre-tokeniser ------------------------------------------------------------------------------------------- */
 
-static enum oa_error read_byte_level(struct loader *l, const json_t *level, bool only)
+static enum oa_error read_byte_level(struct loader *l, const json_t *level)
 {
-    bool use_regex = true;
-    l->tok->prefix_space = true; /* the default of the format */
-    OA_TRY(read_bool(l, level, "add_prefix_space", &l->tok->prefix_space));
+    bool use_regex = true, prefix_space = true; /* the defaults of the format */
+    OA_TRY(read_bool(l, level, "add_prefix_space", &prefix_space));
     OA_TRY(read_bool(l, level, "use_regex", &use_regex));
-    if (l->tok->prefix_space && !only)
-        return unsupported(l, "add_prefix_space", "true", "after a Split it would put a space before every word");
-    return use_regex ? oa_splitter_add(&l->tok->splitter, l->name, oa_gpt2_pattern) : OA_OK;
+    l->tok->splitter.prefix_space = l->tok->prefix_space = prefix_space;
+    return use_regex || prefix_space
+               ? oa_splitter_add_split(&l->tok->splitter, l->name, use_regex ? oa_gpt2_pattern : NULL,
+                                       OA_SPLIT_ISOLATED, false)
+               : OA_OK;
 }
 
 /* \Q…\E would end at the first \E of the text, so every ASCII sign is escaped instead. */
@@ -243,65 +262,85 @@ static void quote_pattern(struct oa_text *out, const char *text)
     }
 }
 
-static enum oa_error add_split_pattern(struct loader *l, const json_t *pattern)
+static enum oa_error add_split_pattern(struct loader *l, const json_t *pattern, enum oa_split_behaviour behaviour,
+                                       bool invert)
 {
     const char *regex = text_member(pattern, "Regex"), *literal = text_member(pattern, "String");
     struct oa_text quoted;
     if (!regex && !literal)
         return malformed(l, "pattern of a Split", "{\"Regex\": …} or {\"String\": …}");
     if (regex)
-        return oa_splitter_add(&l->tok->splitter, l->name, regex);
+        return oa_splitter_add_split(&l->tok->splitter, l->name, regex, behaviour, invert);
     oa_text_init(&quoted, l->context);
     quote_pattern(&quoted, literal);
-    enum oa_error error = oa_splitter_add(&l->tok->splitter, l->name, quoted.s ? quoted.s : "");
+    enum oa_error error = oa_status(l->context) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
+    if (error == OA_OK)
+        error = oa_splitter_add_split(&l->tok->splitter, l->name, quoted.s ? quoted.s : "", behaviour, invert);
     oa_text_free(&quoted);
     return error;
 }
 
 static enum oa_error read_split(struct loader *l, const json_t *split)
 {
+    static const char *const names[] = { "Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous" };
     const char *behavior = text_member(split, "behavior");
     bool invert = false;
     OA_TRY(read_bool(l, split, "invert", &invert));
-    if (!behavior || strcmp(behavior, "Isolated") != 0)
-        return unsupported(l, "Split behavior", behavior ? behavior : "(none)", "only Isolated keeps every byte");
-    return add_split_pattern(l, member(split, "pattern")); /* isolating is the same inverted */
+    for (int i = 0; behavior && i < 5; i++)
+        if (strcmp(behavior, names[i]) == 0)
+            return add_split_pattern(l, member(split, "pattern"), (enum oa_split_behaviour)i, invert);
+    return malformed(l, "behavior of a Split",
+                     "one of Isolated, Removed, MergedWithPrevious, MergedWithNext, Contiguous");
 }
 
-static enum oa_error read_sequence(struct loader *l, const json_t *sequence)
+static enum oa_error read_digits(struct loader *l, const json_t *digits)
 {
-    const json_t *parts = member(sequence, "pretokenizers");
-    size_t count = json_array_size(parts);
-    const char *type;
-    for (size_t i = 0; i < count; i++) {
-        const json_t *part = json_array_get(parts, i);
-        OA_TRY(read_type(l, part, "pre_tokenizer.pretokenizers", &type));
-        bool last = i + 1 == count;
-        if (strcmp(type, last ? "ByteLevel" : "Split") != 0)
-            return unsupported(l, "pre_tokenizer", type, "a Sequence is read as Splits with ByteLevel at the end");
-        OA_TRY(last ? read_byte_level(l, part, count == 1) : read_split(l, part));
-    }
-    return count ? OA_OK : malformed(l, "pre_tokenizer.pretokenizers", "an array with ByteLevel at the end");
+    bool individual = false;
+    OA_TRY(read_bool(l, digits, "individual_digits", &individual));
+    return oa_splitter_add_split(&l->tok->splitter, l->name, "\\p{N}",
+                                 individual ? OA_SPLIT_ISOLATED : OA_SPLIT_CONTIGUOUS, false);
 }
 
-static enum oa_error read_byte_splits(struct loader *l, const json_t *pre)
+/* One pre-tokenizer, or a Sequence. *bytes: ByteLevel was read, behind which only bytes are left to be split. */
+static enum oa_error read_byte_splits(struct loader *l, const json_t *pre, int depth, bool *bytes)
 {
     const char *type;
-    if (!pre)
-        return unsupported(l, "pre_tokenizer", "null", "BPE is read over bytes, which ByteLevel makes");
     OA_TRY(read_type(l, pre, "pre_tokenizer", &type));
-    if (strcmp(type, "ByteLevel") == 0)
-        return read_byte_level(l, pre, true);
-    if (strcmp(type, "Sequence") == 0)
-        return read_sequence(l, pre);
-    return unsupported(l, "pre_tokenizer", type,
-                       "read are ByteLevel and a Sequence of Splits with ByteLevel at the end");
+    if (*bytes)
+        return unsupported(l, "pre_tokenizer", type, "ByteLevel must be the last one");
+    *bytes = strcmp(type, "ByteLevel") == 0;
+    if (*bytes)
+        return read_byte_level(l, pre);
+    if (strcmp(type, "Split") == 0)
+        return read_split(l, pre);
+    if (strcmp(type, "Digits") == 0)
+        return read_digits(l, pre);
+    const json_t *parts = member(pre, "pretokenizers");
+    if (strcmp(type, "Sequence") != 0 || depth == MOST_NESTED)
+        return unsupported(l, "pre_tokenizer", type,
+                           "read are ByteLevel and a Sequence of Split and Digits with ByteLevel at its end, Sequences "
+                           "nested at most 8 deep");
+    if (!json_is_array(parts))
+        return malformed(l, "pre_tokenizer.pretokenizers", "an array");
+    for (size_t i = 0; i < json_array_size(parts); i++)
+        OA_TRY(read_byte_splits(l, json_array_get(parts, i), depth + 1, bytes));
+    return OA_OK;
+}
+
+static enum oa_error read_pre_tokenizer(struct loader *l, const json_t *pre)
+{
+    bool bytes = false;
+    if (pre)
+        OA_TRY(read_byte_splits(l, pre, 0, &bytes));
+    return bytes ? OA_OK
+                 : unsupported(l, "pre_tokenizer", pre ? "without ByteLevel at its end" : "null",
+                               "BPE is read over bytes, which ByteLevel makes");
 }
 
 /* WordLevel is char exactly when every character is a word. */
 static enum oa_error check_char_split(struct loader *l, const json_t *pre)
 {
-    static const char *const every_character[] = { "[\\s\\S]", "(?s:.)", "(?s)." };
+    static const char *const every_character[] = { "[\\s\\S]", "(?m:.)", "(?m)." };
     const char *type = text_member(pre, "type"), *behavior = text_member(pre, "behavior");
     const char *regex = text_member(member(pre, "pattern"), "Regex");
     if (type && strcmp(type, "Split") == 0 && behavior && strcmp(behavior, "Isolated") == 0 && regex)
@@ -314,7 +353,7 @@ static enum oa_error check_char_split(struct loader *l, const json_t *pre)
 
 /* ---- normaliser ---------------------------------------------------------------------------------------------- */
 
-static enum oa_error add_normaliser(struct loader *l, const json_t *normalizer)
+static enum oa_error read_normaliser(struct loader *l, const json_t *normalizer, int depth)
 {
     const char *type;
     OA_TRY(read_type(l, normalizer, "normalizer", &type));
@@ -323,22 +362,14 @@ static enum oa_error add_normaliser(struct loader *l, const json_t *normalizer)
             l->tok->normal[l->tok->normals++] = (enum oa_normal)i;
             return OA_OK;
         }
-    return unsupported(l, "normalizer", type,
-                       "read are null, NFC, NFD, NFKC, NFKD, Lowercase and a Sequence of at most 8");
-}
-
-static enum oa_error read_normaliser(struct loader *l, const json_t *normalizer)
-{
-    const char *type = text_member(normalizer, "type");
-    if (!normalizer)
-        return OA_OK;
-    if (!type || strcmp(type, "Sequence") != 0)
-        return add_normaliser(l, normalizer);
     const json_t *parts = member(normalizer, "normalizers");
+    if (strcmp(type, "Sequence") != 0 || depth == MOST_NESTED)
+        return unsupported(l, "normalizer", type,
+                           "read are null, NFC, NFD, NFKC, NFKD, Lowercase and a Sequence of at most 8");
     if (!json_is_array(parts))
         return malformed(l, "normalizer.normalizers", "an array");
     for (size_t i = 0; i < json_array_size(parts); i++)
-        OA_TRY(add_normaliser(l, json_array_get(parts, i)));
+        OA_TRY(read_normaliser(l, json_array_get(parts, i), depth + 1));
     return OA_OK;
 }
 
@@ -402,11 +433,12 @@ static enum oa_error read_root(struct loader *l, json_t *root)
         return malformed(l, "the file", "a tokenizer.json: an object with \"version\": \"1.0\"");
     if (strcmp(version, "1.0") != 0)
         return unsupported(l, "version", version, "read is version 1.0");
-    OA_TRY(read_normaliser(l, member(root, "normalizer")));
+    if (member(root, "normalizer"))
+        OA_TRY(read_normaliser(l, member(root, "normalizer"), 0));
     const json_t *pre = member(root, "pre_tokenizer");
     OA_TRY(read_model(l, member(root, "model"), pre));
     if (l->tok->kind != OA_TOKENIZER_IDS)
-        OA_TRY(l->tok->kind == OA_TOKENIZER_CHAR ? check_char_split(l, pre) : read_byte_splits(l, pre));
+        OA_TRY(l->tok->kind == OA_TOKENIZER_CHAR ? check_char_split(l, pre) : read_pre_tokenizer(l, pre));
     OA_TRY(oa_tokenizer_finish(l->tok, l->name));
     OA_TRY(read_added_tokens(l, member(root, "added_tokens")));
     note_unapplied(l, root);

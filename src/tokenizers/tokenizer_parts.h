@@ -54,18 +54,31 @@ const char *oa_vocabulary_bytes(const struct oa_vocabulary *v, int32_t id, size_
 
 extern const char oa_gpt2_pattern[];
 
-/* Patterns applied one after the other, each to the words of the one before ("Isolated": matches and the stretches
- * between them are words). No pattern: the whole text is one word. */
+/* What becomes of the matches of a pattern (names of tokenizer.json): each is a word; gone; of the word before or
+ * behind it; matches in a row are one word. */
+enum oa_split_behaviour {
+    OA_SPLIT_ISOLATED,
+    OA_SPLIT_REMOVED,
+    OA_SPLIT_MERGED_WITH_PREVIOUS,
+    OA_SPLIT_MERGED_WITH_NEXT,
+    OA_SPLIT_CONTIGUOUS
+};
+
+/* Patterns applied one after the other, each to the words of the one before. No pattern: the whole text is one word. */
 struct oa_splitter {
     oa_context *context;
     struct oa_pattern *pattern;
     int count;
+    bool prefix_space; /* of the split that is added next: each of its texts gets a blank before it that has none */
 };
 typedef enum oa_error oa_word_sink(void *argument, const char *word, size_t length);
 void oa_splitter_init(struct oa_splitter *s, oa_context *c);
 void oa_splitter_free(struct oa_splitter *s);
-/* Spelt for Oniguruma, read by PCRE2; `where` names the place for the message. */
+/* The pattern is spelt for Oniguruma (pattern.h); `where` names the place for the message. The plain one isolates.
+ * pattern NULL: nothing is looked for. */
 enum oa_error oa_splitter_add(struct oa_splitter *s, const char *where, const char *pattern);
+enum oa_error oa_splitter_add_split(struct oa_splitter *s, const char *where, const char *pattern,
+                                    enum oa_split_behaviour behaviour, bool invert);
 enum oa_error oa_splitter_words(const struct oa_splitter *s, const char *text, size_t length, oa_word_sink *sink,
                                 void *argument);
 /* For text that comes in pieces: gives only words that end at or before `settled`, *consumed says where the first

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text → words, before BPE: regular expressions applied one after the other, each to the words of the one before.
- * Matches and the stretches between them are words ("Isolated"), so no byte is lost.
+ * Text → words, before BPE: splits applied one after the other, each to the words of the one before. A split finds the
+ * matches of a regular expression (pattern.c) and does with them and the stretches between them what its behaviour
+ * says; all but OA_SPLIT_REMOVED keep every byte.
  *
- * The patterns of tokenizer.json are spelt for Oniguruma; PCRE2 reads the same syntax as far as tokenizers use it, with
- * two differences that are written out here: its \s takes in U+180E, which Unicode no longer counts as white space, and
- * its letters and digits are those of the Unicode version that it was built for. Only valid UTF-8 is shown to PCRE2
- * (checked once, not at each match, which would make the time quadratic); each maximal stretch of other bytes is a word
- * of its own. Cost: linear in the text for the patterns in use.
+ * Only valid UTF-8 is shown to PCRE2 (checked once, not at each match, which would make the time quadratic); each
+ * maximal stretch of other bytes is a word of its own. Cost: linear in the text for the patterns in use. A pattern may
+ * come from a stranger, so a search has limits on steps, memory and time, and looks for a stop.
  */
 #include "tokenizers/tokenizer_parts.h"
+
+#include "tokenizers/pattern.h"
+
+#include <time.h>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -19,9 +22,23 @@
 const char oa_gpt2_pattern[] = "'s|'t|'re|'ve|'m|'ll|'d| ?(?:[A-Za-z]++|\\p{L})++| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|"
                                "\\s+(?!\\S)|\\s+";
 
+enum {
+    MOST_SPLITS = 64,       /* each costs a level of recursion */
+    MOST_STEPS = 10000000,  /* of one search: PCRE2's match limit */
+    MOST_KIBIBYTES = 65536, /* of one search without JIT */
+    JIT_STACK = 4 << 20,
+    WINDOW = 1024, /* bytes in which a search begins before the clock and the stop are looked at */
+};
+
 struct oa_pattern {
-    pcre2_code *code;
+    pcre2_code *code; /* NULL: no search, the whole text is one word */
     pcre2_match_data *match;
+    pcre2_match_context *limits;
+    pcre2_jit_stack *stack;
+    enum oa_split_behaviour behaviour;
+    bool invert;       /* matches and stretches change places */
+    bool prefix_space; /* each text gets a blank before it that has none */
+    bool from_start;   /* \G: a search is not cut into windows */
 };
 
 void oa_splitter_init(struct oa_splitter *s, oa_context *c)
@@ -33,6 +50,8 @@ void oa_splitter_free(struct oa_splitter *s)
 {
     for (int i = 0; i < s->count; i++) {
         pcre2_match_data_free(s->pattern[i].match);
+        pcre2_match_context_free(s->pattern[i].limits);
+        pcre2_jit_stack_free(s->pattern[i].stack);
         pcre2_code_free(s->pattern[i].code);
     }
     oa_free(s->pattern);
@@ -41,98 +60,68 @@ void oa_splitter_free(struct oa_splitter *s)
 
 /* ---- patterns ------------------------------------------------------------------------------------------------ */
 
-#define SPACE_RANGES "\\t-\\r\\x{85}\\p{Z}"
-
-/* Letters and numbers that Unicode 15, 15.1 and 16 added to version 14, the one of PCRE2 10.42: with them one text has
- * the same words whatever PCRE2 is installed, and the same as with Hugging Face tokenizers 0.23. */
-#define LETTER_RANGES                                                                                                  \
-    "\\p{L}\\x{1C89}-\\x{1C8A}\\x{A7CB}-\\x{A7CD}\\x{A7DA}-\\x{A7DC}\\x{105C0}-\\x{105F3}"                             \
-    "\\x{10D4A}-\\x{10D65}\\x{10D6F}-\\x{10D85}\\x{10EC2}-\\x{10EC4}\\x{1123F}-\\x{11240}"                             \
-    "\\x{11380}-\\x{11389}\\x{1138B}\\x{1138E}\\x{11390}-\\x{113B5}\\x{113B7}\\x{113D1}\\x{113D3}"                     \
-    "\\x{11BC0}-\\x{11BE0}\\x{11F02}\\x{11F04}-\\x{11F10}\\x{11F12}-\\x{11F33}\\x{1342F}\\x{13441}-\\x{13446}"         \
-    "\\x{13460}-\\x{143FA}\\x{16100}-\\x{1611D}\\x{16D40}-\\x{16D6C}\\x{18CFF}\\x{1B132}\\x{1B155}"                    \
-    "\\x{1DF25}-\\x{1DF2A}\\x{1E030}-\\x{1E06D}\\x{1E4D0}-\\x{1E4EB}\\x{1E5D0}-\\x{1E5ED}\\x{1E5F0}\\x{2B739}"         \
-    "\\x{2EBF0}-\\x{2EE5D}\\x{31350}-\\x{323AF}"
-#define NUMBER_RANGES                                                                                                  \
-    "\\p{N}\\x{10D40}-\\x{10D49}\\x{116D0}-\\x{116E3}\\x{11BF0}-\\x{11BF9}\\x{11F50}-\\x{11F59}"                       \
-    "\\x{16130}-\\x{16139}\\x{16D70}-\\x{16D79}\\x{1CCF0}-\\x{1CCF9}\\x{1D2C0}-\\x{1D2D3}"                             \
-    "\\x{1E4F0}-\\x{1E4F9}\\x{1E5F1}-\\x{1E5FA}"
-
-/* Escapes that are written out, as members of a class. */
-static const struct escape {
-    const char *spelt, *ranges;
-    bool negated;
-} escapes[] = {
-    { "\\s", SPACE_RANGES, false },    { "\\S", SPACE_RANGES, true },      { "\\p{L}", LETTER_RANGES, false },
-    { "\\P{L}", LETTER_RANGES, true }, { "\\p{N}", NUMBER_RANGES, false }, { "\\P{N}", NUMBER_RANGES, true },
-};
-
-/* Writes the escape at p; returns its length. Inside a class a negated one cannot be written out and stays. */
-static size_t translate_escape(const char *p, bool inside, struct oa_text *out)
+static enum oa_error set_limits(oa_context *c, struct oa_pattern *out)
 {
-    for (size_t i = 0; i < sizeof escapes / sizeof *escapes; i++) {
-        const struct escape *e = &escapes[i];
-        size_t n = strlen(e->spelt);
-        if (strncmp(p, e->spelt, n) != 0 || (inside && e->negated))
-            continue;
-        oa_text_printf(out, inside ? "%s" : e->negated ? "[^%s]" : "[%s]", e->ranges);
-        return n;
+    out->match = pcre2_match_data_create_from_pattern(out->code, NULL);
+    out->limits = pcre2_match_context_create(NULL);
+    if (!out->match || !out->limits)
+        return oa_fail(c, OA_NO_MEMORY, "out of memory for the matches of a pattern");
+    pcre2_set_match_limit(out->limits, MOST_STEPS);
+    pcre2_set_heap_limit(out->limits, MOST_KIBIBYTES);
+    if (pcre2_jit_compile(out->code, PCRE2_JIT_COMPLETE) == 0) { /* without JIT, matching is slower and the same */
+        out->stack = pcre2_jit_stack_create(32768, JIT_STACK, NULL);
+        pcre2_jit_stack_assign(out->limits, NULL, out->stack);
     }
-    oa_text_add(out, p, 2);
-    return 2;
+    return OA_OK;
 }
 
-static enum oa_error translate(oa_context *c, const char *where, const char *pattern, struct oa_text *out)
-{
-    bool inside = false; /* of a [class] */
-    for (const char *p = pattern; *p; p++) {
-        if (*p == '\\' && p[1]) {
-            p += translate_escape(p, inside, out) - 1;
-            continue;
-        }
-        if (inside && (*p == '[' || (*p == '&' && p[1] == '&')) && p[1] != ':')
-            return oa_fail(c, OA_UNSUPPORTED, "%s: pattern \"%s\" has a class inside a class at byte %zu: not read",
-                           where, pattern, (size_t)(p - pattern));
-        if (*p == '[' || *p == ']')
-            inside = *p == '[' || (inside && p[-1] == '[');
-        oa_text_add(out, p, 1);
-    }
-    return oa_status(c) == OA_NO_MEMORY ? OA_NO_MEMORY : OA_OK;
-}
-
-static enum oa_error compile(oa_context *c, const char *where, const char *pattern, size_t length,
+static enum oa_error compile(oa_context *c, const char *where, const char *pattern, const struct oa_text *translated,
                              struct oa_pattern *out)
 {
     int error;
     PCRE2_SIZE place;
-    out->code = pcre2_compile((PCRE2_SPTR)pattern, length, PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error,
-                              &place, NULL);
-    if (!out->code) {
-        char sentence[256];
-        pcre2_get_error_message(error, (PCRE2_UCHAR *)sentence, sizeof sentence);
-        return oa_fail(c, OA_UNSUPPORTED, "%s: pattern \"%s\" cannot be used: %s (byte %zu)", where, pattern, sentence,
-                       (size_t)place);
-    }
-    pcre2_jit_compile(out->code, PCRE2_JIT_COMPLETE); /* where there is no JIT, matching is slower and the same */
-    out->match = pcre2_match_data_create_from_pattern(out->code, NULL);
-    return out->match ? OA_OK : oa_fail(c, OA_NO_MEMORY, "out of memory for the matches of \"%s\"", pattern);
+    char sentence[256];
+    pcre2_compile_context *lines = pcre2_compile_context_create(NULL);
+    if (!lines)
+        return oa_fail(c, OA_NO_MEMORY, "out of memory for a pattern");
+    pcre2_set_newline(lines, PCRE2_NEWLINE_LF);
+    out->code = pcre2_compile((PCRE2_SPTR)(translated->s ? translated->s : ""), translated->length,
+                              PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT, &error, &place, lines);
+    pcre2_compile_context_free(lines);
+    if (out->code)
+        return set_limits(c, out);
+    pcre2_get_error_message(error, (PCRE2_UCHAR *)sentence, sizeof sentence);
+    return oa_fail(c, OA_UNSUPPORTED, "%s: pattern \"%.200s\" cannot be used: %s", where, pattern, sentence);
 }
 
-enum oa_error oa_splitter_add(struct oa_splitter *s, const char *where, const char *pattern)
+enum oa_error oa_splitter_add_split(struct oa_splitter *s, const char *where, const char *pattern,
+                                    enum oa_split_behaviour behaviour, bool invert)
 {
     size_t bytes = (size_t)s->count * sizeof *s->pattern;
+    if (s->count == MOST_SPLITS)
+        return oa_fail(s->context, OA_UNSUPPORTED, "%s: there are more than %d pre_tokenizers behind one another",
+                       where, MOST_SPLITS);
     struct oa_pattern *grown = oa_grow(s->context, s->pattern, bytes, bytes + sizeof *s->pattern);
     if (!grown)
         return OA_NO_MEMORY;
     s->pattern = grown;
-    struct oa_text text;
-    oa_text_init(&text, s->context);
-    enum oa_error error = translate(s->context, where, pattern, &text);
+    struct oa_pattern *p = &grown[s->count++];
+    *p = (struct oa_pattern){ .behaviour = behaviour, .invert = invert, .prefix_space = s->prefix_space };
+    s->prefix_space = false;
+    if (!pattern)
+        return OA_OK;
+    struct oa_text translated;
+    oa_text_init(&translated, s->context);
+    enum oa_error error = oa_pattern_translate(s->context, where, pattern, &translated, &p->from_start);
     if (error == OA_OK)
-        error = compile(s->context, where, text.s ? text.s : "", text.length, &s->pattern[s->count]);
-    oa_text_free(&text);
-    s->count++;
+        error = compile(s->context, where, pattern, &translated, p);
+    oa_text_free(&translated);
     return error;
+}
+
+enum oa_error oa_splitter_add(struct oa_splitter *s, const char *where, const char *pattern)
+{
+    return oa_splitter_add_split(s, where, pattern, OA_SPLIT_ISOLATED, false);
 }
 
 /* ---- splitting ----------------------------------------------------------------------------------------------- */
@@ -141,26 +130,43 @@ struct split {
     const struct oa_splitter *s;
     oa_word_sink *sink;
     void *argument;
+    double began, most_seconds; /* of the processor, by this thread; began < 0: not looked at yet */
 };
 
-/* The next match of a level at or after `from`; false when there is none or after a recorded failure. */
-static bool next_match(const struct split *job, int level, const char *text, size_t n, size_t from, size_t *start,
-                       size_t *stop)
+static double thread_seconds(void)
 {
-    const struct oa_pattern *p = &job->s->pattern[level];
-    int found = pcre2_match(p->code, (PCRE2_SPTR)text, n, from, PCRE2_NO_UTF_CHECK, p->match, NULL);
-    if (found < 0 && found != PCRE2_ERROR_NOMATCH) {
-        char sentence[256];
-        pcre2_get_error_message(found, (PCRE2_UCHAR *)sentence, sizeof sentence);
-        oa_fail(job->s->context, OA_UNSUPPORTED, "splitting %zu bytes of text into words failed at byte %zu: %s", n,
-                from, sentence);
-    }
-    if (found < 0)
-        return false;
-    const PCRE2_SIZE *place = pcre2_get_ovector_pointer(p->match);
-    *start = place[0];
-    *stop = place[1];
-    return *stop >= *start && *start >= from;
+    struct timespec t;
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0 : (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Between two windows of a search that has found nothing. */
+static enum oa_error check_search(struct split *job, size_t n, size_t from)
+{
+    int signal = oa_stop_requested(job->s->context);
+    double now = thread_seconds();
+    if (signal)
+        return oa_fail(job->s->context, OA_INTERRUPTED, "stopped by signal %d while a text was split into words",
+                       signal);
+    if (job->began < 0)
+        job->began = now;
+    if (now - job->began <= job->most_seconds)
+        return OA_OK;
+    return oa_fail(
+        job->s->context, OA_UNSUPPORTED,
+        "splitting %zu bytes of text into words has taken %.0f s at byte %zu: a pattern of the tokenizer goes "
+        "over the text again and again; use another tokenizer",
+        n, now - job->began, from);
+}
+
+static enum oa_error refuse_search(const struct split *job, int failure, size_t n, size_t from)
+{
+    char sentence[256];
+    pcre2_get_error_message(failure, (PCRE2_UCHAR *)sentence, sizeof sentence);
+    return oa_fail(
+        job->s->context, OA_UNSUPPORTED,
+        "splitting %zu bytes of text into words failed at byte %zu: %s: a pattern of the tokenizer tries too "
+        "many ways to match; use another tokenizer",
+        n, from, sentence);
 }
 
 static size_t character_length(const char *text, size_t n)
@@ -170,37 +176,137 @@ static size_t character_length(const char *text, size_t n)
     return length ? (size_t)length : 1;
 }
 
-/* Valid UTF-8 through the patterns from `level` on; *used counts the bytes whose words end at or before `settled`. */
-static enum oa_error split_level(const struct split *job, int level, const char *text, size_t n, size_t settled,
-                                 size_t *used)
+/* The first match at or after `from`; false when there is none or after a recorded failure. */
+static bool search_pattern(struct split *job, const struct oa_pattern *p, const char *text, size_t n, size_t from,
+                           size_t *start, size_t *stop)
 {
-    size_t done = 0, from = 0, start, stop, inner;
-    if (level == job->s->count) {
-        done = n && n <= settled ? n : 0;
-        *used = done;
-        return done ? job->sink(job->argument, text, n) : OA_OK;
+    for (size_t end = from + WINDOW; p->code; end = from + WINDOW) {
+        pcre2_set_offset_limit(p->limits, p->from_start || end > n ? PCRE2_UNSET : end);
+        int found = pcre2_match(p->code, (PCRE2_SPTR)text, n, from, PCRE2_NO_UTF_CHECK, p->match, p->limits);
+        if (found == PCRE2_ERROR_JIT_STACKLIMIT)
+            found =
+                pcre2_match(p->code, (PCRE2_SPTR)text, n, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, p->match, p->limits);
+        if (found >= 0) {
+            const PCRE2_SIZE *place = pcre2_get_ovector_pointer(p->match);
+            *start = place[0];
+            *stop = place[1];
+            return *stop >= *start;
+        }
+        if (found != PCRE2_ERROR_NOMATCH) {
+            refuse_search(job, found, n, from);
+            return false;
+        }
+        if (p->from_start || end >= n || check_search(job, n, from) != OA_OK)
+            return false;
+        for (from = end + 1; from < n && ((uint8_t)text[from] & 0xc0) == 0x80;) /* starts up to `end` were tried */
+            from++;
     }
-    while (from < n && next_match(job, level, text, n, from, &start, &stop) && stop <= settled) {
-        if (start > done)
-            OA_TRY(split_level(job, level + 1, text + done, start - done, start - done, &inner));
-        if (stop > start)
-            OA_TRY(split_level(job, level + 1, text + start, stop - start, stop - start, &inner));
-        done = stop;
-        from = stop > start ? stop : stop + (stop < n ? character_length(text + stop, n - stop) : 1);
+    return false;
+}
+
+/* What a behaviour has not yet let go of the words of a level. */
+struct joining {
+    const struct oa_pattern *p;
+    size_t start, stop;
+    bool there, was_match;
+};
+
+static enum oa_error split_level(struct split *job, int level, const char *text, size_t n, size_t settled,
+                                 size_t *used);
+
+static enum oa_error hand_word(struct split *job, int level, const char *text, size_t start, size_t stop)
+{
+    size_t used;
+    return stop > start ? split_level(job, level + 1, text + start, stop - start, stop - start, &used) : OA_OK;
+}
+
+/* The next stretch of a level: a match, or what is before one. */
+static enum oa_error join_stretch(struct split *job, int level, struct joining *j, const char *text, size_t start,
+                                  size_t stop, bool match)
+{
+    bool is = match != j->p->invert, joins = false;
+    switch (j->p->behaviour) {
+    case OA_SPLIT_ISOLATED:
+        return hand_word(job, level, text, start, stop);
+    case OA_SPLIT_REMOVED:
+        return is ? OA_OK : hand_word(job, level, text, start, stop);
+    case OA_SPLIT_MERGED_WITH_PREVIOUS:
+        joins = is && !j->was_match;
+        break;
+    case OA_SPLIT_MERGED_WITH_NEXT:
+        joins = !is && j->was_match;
+        break;
+    case OA_SPLIT_CONTIGUOUS:
+        joins = is == j->was_match;
+        break;
+    }
+    enum oa_error error = joins || !j->there ? OA_OK : hand_word(job, level, text, j->start, j->stop);
+    j->start = joins && j->there ? j->start : start;
+    j->stop = stop;
+    j->there = true;
+    j->was_match = is;
+    return error;
+}
+
+/* The matches of a level as the reference finds them: an empty one at the end of the last match is passed over. *done:
+ * what is before it has been handed on. */
+static enum oa_error split_matches(struct split *job, int level, struct joining *j, const char *text, size_t n,
+                                   size_t settled, size_t *done)
+{
+    size_t from = 0, last = SIZE_MAX, start, stop;
+    while (from <= n && search_pattern(job, j->p, text, n, from, &start, &stop) && stop <= settled) {
+        if (start == stop && stop == last) {
+            from += from < n ? character_length(text + from, n - from) : 1;
+            continue;
+        }
+        if (start > *done)
+            OA_TRY(join_stretch(job, level, j, text, *done, start, false));
+        OA_TRY(join_stretch(job, level, j, text, start, stop, true));
+        *done = from = last = stop;
     }
     OA_TRY(oa_status(job->s->context));
-    if (settled >= n && done < n) {
-        OA_TRY(split_level(job, level + 1, text + done, n - done, n - done, &inner));
-        done = n;
+    if (settled >= n && *done < n) {
+        OA_TRY(join_stretch(job, level, j, text, *done, n, false));
+        *done = n;
     }
-    *used = done;
-    return OA_OK;
+    return j->there ? hand_word(job, level, text, j->start, j->stop) : OA_OK;
+}
+
+static enum oa_error split_prefixed(struct split *job, int level, struct joining *j, const char *text, size_t n)
+{
+    struct oa_text prefixed;
+    size_t done = 0;
+    oa_text_init(&prefixed, job->s->context);
+    oa_text_add(&prefixed, " ", 1);
+    oa_text_add(&prefixed, text, n);
+    enum oa_error error = oa_status(job->s->context);
+    if (error == OA_OK)
+        error = split_matches(job, level, j, prefixed.s, prefixed.length, prefixed.length, &done);
+    oa_text_free(&prefixed);
+    return error;
+}
+
+/* Valid UTF-8 through the splits from `level` on; *used counts the bytes whose words end at or before `settled`, which
+ * is below n only for splits that isolate. */
+static enum oa_error split_level(struct split *job, int level, const char *text, size_t n, size_t settled, size_t *used)
+{
+    *used = 0;
+    if (level == job->s->count) {
+        *used = n && n <= settled ? n : 0;
+        return *used ? job->sink(job->argument, text, n) : OA_OK;
+    }
+    struct joining j = { .p = &job->s->pattern[level] };
+    if (j.p->prefix_space && n && *text != ' ') {
+        *used = n;
+        return split_prefixed(job, level, &j, text, n);
+    }
+    return split_matches(job, level, &j, text, n, settled, used);
 }
 
 enum oa_error oa_splitter_settled(const struct oa_splitter *s, const char *text, size_t length, size_t settled,
                                   oa_word_sink *sink, void *argument, size_t *consumed)
 {
-    struct split job = { s, sink, argument };
+    struct split job = { s, sink, argument, -1, 10 + 1e-5 * (double)length };
     size_t at = 0;
     while (at < settled) {
         size_t valid = oa_utf8_valid_length(text + at, length - at), used = 0;
