@@ -74,7 +74,7 @@ struct oa_splitter {
 typedef enum oa_error oa_word_sink(void *argument, const char *word, size_t length);
 void oa_splitter_init(struct oa_splitter *s, oa_context *c);
 void oa_splitter_free(struct oa_splitter *s);
-/* The pattern is spelt for Oniguruma (pattern.h); `where` names the place for the message. The plain one isolates.
+/* The pattern is spelt for Oniguruma (regex.h); `where` names the place for the message. The plain one isolates.
  * pattern NULL: nothing is looked for. */
 enum oa_error oa_splitter_add(struct oa_splitter *s, const char *where, const char *pattern);
 enum oa_error oa_splitter_add_split(struct oa_splitter *s, const char *where, const char *pattern,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Text → words, before BPE: splits applied one after the other, each to the words of the one before. A split finds the
- * matches of a regular expression (pattern.c) and does with them and the stretches between them what its behaviour
+ * matches of a regular expression (regex.c) and does with them and the stretches between them what its behaviour
  * says; all but OA_SPLIT_REMOVED keep every byte.
  *
  * Only valid UTF-8 is shown to PCRE2 (checked once, not at each match, which would make the time quadratic); each
@@ -10,7 +10,7 @@
  */
 #include "tokenizers/tokenizer_parts.h"
 
-#include "tokenizers/pattern.h"
+#include "tokenizers/regex.h"
 
 #include <time.h>
 
@@ -112,7 +112,7 @@ enum oa_error oa_splitter_add_split(struct oa_splitter *s, const char *where, co
         return OA_OK;
     struct oa_text translated;
     oa_text_init(&translated, s->context);
-    enum oa_error error = oa_pattern_translate(s->context, where, pattern, &translated, &p->from_start);
+    enum oa_error error = oa_regex_translate(s->context, where, pattern, &translated, &p->from_start);
     if (error == OA_OK)
         error = compile(s->context, where, pattern, &translated, p);
     oa_text_free(&translated);

@@ -3,8 +3,8 @@
  * The patterns of tokenizer.json, written for Oniguruma as the package tokenizers sets it up (its own syntax, UTF-8, no
  * options), in PCRE2's language.
  */
-#ifndef ORTHANT_PATTERN_H
-#define ORTHANT_PATTERN_H
+#ifndef ORTHANT_REGEX_H
+#define ORTHANT_REGEX_H
 
 #include "base/base.h"
 
@@ -12,7 +12,7 @@
  * `pattern`. What has no equal there is refused (OA_UNSUPPORTED) with its byte and the reason; what the reference
  * refuses is refused. `where` names the file for the message. *from_start: whether \G is in it, which asks where the
  * search began. */
-enum oa_error oa_pattern_translate(oa_context *c, const char *where, const char *pattern, struct oa_text *out,
+enum oa_error oa_regex_translate(oa_context *c, const char *where, const char *pattern, struct oa_text *out,
                                    bool *from_start);
 
 #endif
