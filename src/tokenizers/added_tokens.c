@@ -3,30 +3,113 @@
  * Added tokens: contents such as "</s>" that are found in the text before the model sees it. The leftmost one wins, of
  * several that begin there the longest. lstrip and rstrip take the white space beside it along; single_word lets it
  * stand only where no word character touches it.
+ *
+ * All are looked for at once (Aho and Corasick, CACM 18, 1975): a trie of the contents, in which each node knows the
+ * longest proper end of its path that is a path too. Cost: linear in the text, whatever the number of tokens.
  */
 #include "tokenizers/tokenizer_parts.h"
+
+struct oa_added_node {
+    int32_t parent, depth;
+    int32_t shorter; /* the node of the longest proper end of the path */
+    int32_t token;   /* whose content is the path, -1 */
+    int32_t inner;   /* the longest token that is a proper end of the path, -1 */
+    uint8_t byte;
+};
+
+void oa_added_init(struct oa_added_set *set, oa_context *c)
+{
+    *set = (struct oa_added_set){ .context = c };
+    oa_pairs_init(&set->children, c);
+}
 
 void oa_added_free(struct oa_added_set *set)
 {
     for (size_t i = 0; i < set->count; i++)
         oa_free(set->token[i].content);
     oa_free(set->token);
-    *set = (struct oa_added_set){ 0 };
+    oa_free(set->node);
+    oa_pairs_free(&set->children);
+    oa_added_init(set, set->context);
 }
 
-enum oa_error oa_added_insert(oa_context *c, struct oa_added_set *set, const struct oa_added_token *token)
+/* ---- the trie ------------------------------------------------------------------------------------------------ */
+
+static int32_t child_of(const struct oa_added_set *set, int32_t node, uint8_t byte)
 {
+    const struct oa_pair *pair = oa_pairs_find(&set->children, oa_pair_key(node, byte));
+    return pair ? pair->id : -1;
+}
+
+/* -1 after a failure. */
+static int32_t new_node(struct oa_added_set *set, int32_t parent, uint8_t byte)
+{
+    if (!oa_reserve(set->context, &set->node, &set->node_capacity, set->nodes + 1, sizeof *set->node))
+        return -1;
+    int32_t node = (int32_t)set->nodes;
+    struct oa_pair *pair = parent < 0 ? NULL : oa_pairs_add(&set->children, oa_pair_key(parent, byte));
+    if (parent >= 0 && !pair)
+        return -1;
+    if (pair)
+        pair->id = node;
+    set->node[set->nodes++] = (struct oa_added_node){
+        .parent = parent, .depth = parent < 0 ? 0 : set->node[parent].depth + 1, .token = -1, .inner = -1, .byte = byte
+    };
+    return node;
+}
+
+enum oa_error oa_added_insert(struct oa_added_set *set, const struct oa_added_token *token)
+{
+    oa_context *c = set->context;
     if (!oa_reserve(c, &set->token, &set->capacity, set->count + 1, sizeof *set->token))
         return OA_NO_MEMORY;
     struct oa_added_token copy = *token;
     copy.content = oa_copy_text(c, token->content);
     if (!copy.content)
         return OA_NO_MEMORY;
-    size_t at = set->count++;
-    for (; at > 0 && set->token[at - 1].length < copy.length; at--)
-        set->token[at] = set->token[at - 1];
-    set->token[at] = copy;
-    set->first[(uint8_t)copy.content[0]] = true;
+    set->token[set->count++] = copy;
+    set->linked = false;
+    int32_t node = set->nodes ? 0 : new_node(set, -1, 0);
+    for (size_t i = 0; i < copy.length && node >= 0; i++) {
+        int32_t next = child_of(set, node, (uint8_t)copy.content[i]);
+        node = next >= 0 ? next : new_node(set, node, (uint8_t)copy.content[i]);
+    }
+    if (node < 0)
+        return OA_NO_MEMORY;
+    if (set->node[node].token < 0) /* of two with one content the first */
+        set->node[node].token = (int32_t)set->count - 1;
+    return OA_OK;
+}
+
+static void link_node(struct oa_added_set *set, int32_t at)
+{
+    struct oa_added_node *node = &set->node[at];
+    int32_t shorter = node->parent, next = -1;
+    while (shorter > 0 && next < 0) {
+        shorter = set->node[shorter].shorter;
+        next = child_of(set, shorter, node->byte);
+    }
+    node->shorter = next < 0 ? 0 : next;
+    node->inner = set->node[node->shorter].token >= 0 ? set->node[node->shorter].token : set->node[node->shorter].inner;
+}
+
+/* Nodes in order of depth: what a node refers to is less deep. */
+static enum oa_error link_nodes(struct oa_added_set *set)
+{
+    int32_t *order = oa_alloc(set->context, set->nodes * sizeof *order);
+    size_t begin[OA_MOST_ADDED_BYTES + 2] = { 0 };
+    if (!order)
+        return OA_NO_MEMORY;
+    for (size_t i = 0; i < set->nodes; i++)
+        begin[set->node[i].depth + 1]++;
+    for (size_t d = 1; d < OA_MOST_ADDED_BYTES + 2; d++)
+        begin[d] += begin[d - 1];
+    for (size_t i = 0; i < set->nodes; i++)
+        order[begin[set->node[i].depth]++] = (int32_t)i;
+    for (size_t i = 0; i < set->nodes; i++)
+        link_node(set, order[i]);
+    oa_free(order);
+    set->linked = true;
     return OA_OK;
 }
 
@@ -69,33 +152,48 @@ static size_t spaces_after(const char *text, size_t length, size_t at)
 
 /* ---- search -------------------------------------------------------------------------------------------------- */
 
-static const struct oa_added_token *token_at(const struct oa_added_set *set, const char *text, size_t length,
-                                             bool plain)
+/* The leftmost longest content at or after `from`: where it starts, or `length`. */
+static size_t find_content(const struct oa_added_set *set, const char *text, size_t length, size_t from,
+                           const struct oa_added_token **found)
 {
-    for (size_t i = 0; i < set->count; i++)
-        if (!(plain && set->token[i].special) && set->token[i].length <= length &&
-            memcmp(set->token[i].content, text, set->token[i].length) == 0)
-            return &set->token[i];
-    return NULL;
+    size_t first = length;
+    int32_t at = 0;
+    *found = NULL;
+    for (size_t i = from; i < length; i++) {
+        int32_t next = child_of(set, at, (uint8_t)text[i]);
+        for (; next < 0 && at > 0; next = child_of(set, at, (uint8_t)text[i]))
+            at = set->node[at].shorter;
+        at = next < 0 ? 0 : next;
+        const struct oa_added_node *node = &set->node[at];
+        size_t start = i + 1 - (size_t)node->depth;
+        if (*found && start > first)
+            break;
+        int32_t token = node->token >= 0 ? node->token : *found ? -1 : node->inner;
+        if (token < 0)
+            continue;
+        *found = &set->token[token];
+        first = i + 1 - (*found)->length;
+    }
+    return first;
 }
 
-const struct oa_added_token *oa_added_next(const struct oa_added_set *set, const char *text, size_t length,
-                                           size_t settled, bool plain, size_t *from, size_t *start, size_t *stop)
+enum oa_error oa_added_next(struct oa_added_set *set, const char *text, size_t length, size_t settled, bool plain,
+                            size_t *from, size_t *start, size_t *stop, const struct oa_added_token **token)
 {
-    for (size_t i = *from; set->count && i < length; i++) {
-        const struct oa_added_token *t =
-            set->first[(uint8_t)text[i]] ? token_at(set, text + i, length - i, plain) : NULL;
-        if (!t)
+    *token = NULL;
+    if (set->count && !set->linked)
+        OA_TRY(link_nodes(set));
+    while (set->count && *from < length) {
+        const struct oa_added_token *t;
+        size_t at = find_content(set, text, length, *from, &t);
+        *from = t ? at + t->length : length;
+        if (!t || (plain && t->special) || (t->single_word && !alone(text, length, at, *from)))
             continue;
-        *from = i + t->length;
-        if (t->single_word && !alone(text, length, i, i + t->length)) {
-            i = *from - 1;
-            continue;
-        }
-        *start = t->lstrip ? spaces_before(text, i) : i;
+        *start = t->lstrip ? spaces_before(text, at) : at;
         *start = *start > settled ? *start : settled;
         *stop = t->rstrip ? spaces_after(text, length, *from) : *from;
-        return t;
+        *token = t;
+        break;
     }
-    return NULL;
+    return OA_OK;
 }

@@ -145,13 +145,18 @@ static enum oa_error encode_whole(struct encoding *e, const char *word, size_t n
     return id < 0 ? refuse_word(e, word, n) : oa_ids_add(e->ids, id);
 }
 
+static enum oa_error check_stop(const struct encoding *e)
+{
+    int signal = oa_stop_requested(e->tok->context);
+    return signal ? oa_fail(e->tok->context, OA_INTERRUPTED, "stopped by signal %d while %s was encoded", signal,
+                            e->source->name)
+                  : OA_OK;
+}
+
 static enum oa_error encode_word(void *argument, const char *word, size_t n)
 {
     struct encoding *e = argument;
-    int signal = oa_stop_requested(e->tok->context);
-    if (signal)
-        return oa_fail(e->tok->context, OA_INTERRUPTED, "stopped by signal %d while %s was encoded", signal,
-                       e->source->name);
+    OA_TRY(check_stop(e));
     OA_TRY(e->tok->kind == OA_TOKENIZER_WORD ? encode_whole(e, word, n) : encode_pieces(e, word, n));
     return number_stretch(e, word, n);
 }
@@ -203,19 +208,22 @@ static enum oa_error number_added(struct encoding *e)
     return number_ids(e, e->word);
 }
 
-static enum oa_error encode_around(struct encoding *e, const struct oa_added_set *set, const char *text, size_t n,
+static enum oa_error encode_around(struct encoding *e, struct oa_added_set *set, const char *text, size_t n,
                                    encode_link *next)
 {
     const struct oa_added_token *token;
     size_t from = 0, settled = 0, start, stop;
-    while ((token = oa_added_next(set, text, n, settled, e->plain, &from, &start, &stop))) {
+    for (;;) {
+        OA_TRY(oa_added_next(set, text, n, settled, e->plain, &from, &start, &stop, &token));
+        if (!token)
+            return settled < n ? next(e, text + settled, n - settled) : OA_OK;
+        OA_TRY(check_stop(e));
         if (start > settled)
             OA_TRY(next(e, text + settled, start - settled));
         OA_TRY(oa_ids_add(e->ids, token->id));
         OA_TRY(number_added(e));
         settled = stop;
     }
-    return settled < n ? next(e, text + settled, n - settled) : OA_OK;
 }
 
 static enum oa_error encode_normalised(struct encoding *e, const char *text, size_t n)

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Normalisers that a loaded tokenizer.json may ask for: the four normalisation forms (Unicode Annex 15) and lower case,
- * character by character, through utf8proc. The library itself never makes one: decoding could not give the text back.
+ * character by character, with the tables of utf8proc. The library itself never makes one: decoding could not give the
+ * text back.
+ *
+ * utf8proc_map orders combining marks by exchanging neighbours, which takes the square of their number, and holds the
+ * whole text as code points. Here marks are ordered by counting and a long text is cut before ASCII characters, with
+ * which nothing before them composes. Cost: linear in the text.
  */
 #include "tokenizers/tokenizer_parts.h"
 
-#include <stdlib.h>
 #include <utf8proc.h>
 
 const char *const oa_normal_names[OA_NORMALS] = { "NFC", "NFD", "NFKC", "NFKD", "Lowercase" };
+
+enum {
+    MOST_SEGMENT = 65536, /* bytes, where an ASCII character lets it end */
+    MOST_EXPANSION = 18,  /* code points that one is decomposed into (U+FDFA) */
+};
 
 static const utf8proc_option_t form_options[OA_NORMAL_LOWERCASE] = {
     UTF8PROC_STABLE | UTF8PROC_COMPOSE,
@@ -17,17 +26,119 @@ static const utf8proc_option_t form_options[OA_NORMAL_LOWERCASE] = {
     UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT,
 };
 
-static enum oa_error add_form(struct oa_text *out, enum oa_normal form, const char *text, size_t n)
+/* Code points of a segment, and room to order marks. */
+struct codes {
+    utf8proc_int32_t *code, *ordered;
+    size_t count, capacity, ordered_capacity;
+};
+
+static int combining_class(utf8proc_int32_t code)
 {
-    utf8proc_uint8_t *mapped = NULL;
-    utf8proc_ssize_t length =
-        utf8proc_map((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)n, &mapped, form_options[form]);
-    if (length < 0)
-        return oa_fail(out->context, OA_NO_MEMORY, "normalising %zu bytes of text to %s: %s", n, oa_normal_names[form],
-                       utf8proc_errmsg(length));
-    oa_text_add(out, (const char *)mapped, (size_t)length);
-    free(mapped);
+    return (int)utf8proc_get_property(code)->combining_class;
+}
+
+/* n marks in a row, in order of their classes, those of one class as they are. */
+static bool order_marks(oa_context *c, struct codes *s, size_t first, size_t n)
+{
+    size_t place[257] = { 0 };
+    if (n < 2)
+        return true;
+    if (!oa_reserve(c, &s->ordered, &s->ordered_capacity, n, sizeof *s->ordered))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        place[combining_class(s->code[first + i]) + 1]++;
+    for (int i = 1; i < 257; i++)
+        place[i] += place[i - 1];
+    for (size_t i = 0; i < n; i++)
+        s->ordered[place[combining_class(s->code[first + i])]++] = s->code[first + i];
+    memcpy(s->code + first, s->ordered, n * sizeof *s->code);
+    return true;
+}
+
+/* The tables of the reference have compatibility decompositions up to Unicode 12.0. */
+static bool is_newer(utf8proc_int32_t code)
+{
+    static const utf8proc_int32_t ranges[][2] = { { 0x32ff, 0x32ff },   { 0xa7f1, 0xa7f4 },   { 0xab69, 0xab69 },
+                                                  { 0x105c9, 0x105e4 }, { 0x10781, 0x107ba }, { 0x11383, 0x11391 },
+                                                  { 0x113c5, 0x113c8 }, { 0x11938, 0x11938 }, { 0x16121, 0x16128 },
+                                                  { 0x16d68, 0x16d6a }, { 0x1ccd6, 0x1ccf9 }, { 0x1e030, 0x1e06d },
+                                                  { 0x1f16c, 0x1f16c }, { 0x1fbf0, 0x1fbf9 } };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (code >= ranges[i][0] && code <= ranges[i][1])
+            return true;
+    return false;
+}
+
+static bool decompose(oa_context *c, struct codes *s, utf8proc_option_t options, const char *text, size_t n)
+{
+    size_t first = 0; /* of the marks at the end */
+    if (options & UTF8PROC_COMPOSE)
+        options = (utf8proc_option_t)((options & ~UTF8PROC_COMPOSE) | UTF8PROC_DECOMPOSE);
+    s->count = 0;
+    for (size_t i = 0; i < n;) {
+        utf8proc_int32_t code;
+        int bound = 0;
+        i += (size_t)utf8proc_iterate((const utf8proc_uint8_t *)text + i, (utf8proc_ssize_t)(n - i), &code);
+        if (!oa_reserve(c, &s->code, &s->capacity, s->count + MOST_EXPANSION, sizeof *s->code))
+            return false;
+        size_t parts = 1;
+        if (is_newer(code))
+            s->code[s->count] = code;
+        else
+            parts = (size_t)utf8proc_decompose_char(code, s->code + s->count, MOST_EXPANSION, options, &bound);
+        for (size_t k = 0; k < parts; k++, s->count++)
+            if (combining_class(s->code[s->count]) == 0) {
+                if (!order_marks(c, s, first, s->count - first))
+                    return false;
+                first = s->count + 1;
+            }
+    }
+    return order_marks(c, s, first, s->count - first);
+}
+
+/* Where a segment of valid UTF-8 ends. */
+static size_t segment_length(const char *text, size_t n)
+{
+    size_t end = n < MOST_SEGMENT ? n : MOST_SEGMENT;
+    while (end < n && (uint8_t)text[end] >= 0x80)
+        end++;
+    return end;
+}
+
+static enum oa_error add_form(struct oa_text *out, struct codes *s, enum oa_normal form, const char *text, size_t n)
+{
+    oa_context *c = out->context;
+    for (size_t at = 0, length; at < n; at += length) {
+        int signal = oa_stop_requested(c);
+        if (signal)
+            return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d while a text was normalised", signal);
+        length = segment_length(text + at, n - at);
+        if (!decompose(c, s, form_options[form], text + at, length))
+            return OA_NO_MEMORY;
+        utf8proc_ssize_t count = (utf8proc_ssize_t)s->count;
+        if (form_options[form] & UTF8PROC_COMPOSE)
+            count = utf8proc_normalize_utf32(s->code, count, form_options[form]);
+        for (utf8proc_ssize_t i = 0; i < count; i++) {
+            char bytes[4];
+            oa_text_add(out, bytes, (size_t)oa_utf8_encode((uint32_t)s->code[i], bytes));
+        }
+    }
     return OA_OK;
+}
+
+/* Capitals that came after Unicode 14 or whose small letter did; the reference has Unicode 17. */
+static uint32_t lower_of(uint32_t code)
+{
+    static const struct {
+        uint32_t first, last, lower; /* of the first */
+    } newer[] = { { 0x1c89, 0x1c89, 0x1c8a },   { 0xa7cb, 0xa7cb, 0x264 },  { 0xa7cc, 0xa7cc, 0xa7cd },
+                  { 0xa7ce, 0xa7ce, 0xa7cf },   { 0xa7d2, 0xa7d2, 0xa7d3 }, { 0xa7d4, 0xa7d4, 0xa7d5 },
+                  { 0xa7da, 0xa7da, 0xa7db },   { 0xa7dc, 0xa7dc, 0x19b },  { 0x10d50, 0x10d65, 0x10d70 },
+                  { 0x16ea0, 0x16eb8, 0x16ebb } };
+    for (size_t i = 0; code >= 0x1c89 && i < sizeof newer / sizeof *newer; i++)
+        if (code >= newer[i].first && code <= newer[i].last)
+            return newer[i].lower + code - newer[i].first;
+    return (uint32_t)utf8proc_tolower((utf8proc_int32_t)code);
 }
 
 static void add_lower(struct oa_text *out, const char *text, size_t n)
@@ -39,18 +150,18 @@ static void add_lower(struct oa_text *out, const char *text, size_t n)
         if (code == 0x130) /* İ, the only capital whose lower case is two characters: i and a dot above */
             oa_text_add(out, "i\xcc\x87", 3);
         else
-            oa_text_add(out, lower, (size_t)oa_utf8_encode((uint32_t)utf8proc_tolower((utf8proc_int32_t)code), lower));
+            oa_text_add(out, lower, (size_t)oa_utf8_encode(lower_of(code), lower));
     }
 }
 
-static enum oa_error apply(enum oa_normal step, const struct oa_text *in, struct oa_text *out)
+static enum oa_error apply_step(enum oa_normal step, const struct oa_text *in, struct codes *s, struct oa_text *out)
 {
     for (size_t at = 0; at < in->length;) {
         size_t valid = oa_utf8_valid_length(in->s + at, in->length - at);
         if (step == OA_NORMAL_LOWERCASE)
             add_lower(out, in->s + at, valid);
         else if (valid)
-            OA_TRY(add_form(out, step, in->s + at, valid));
+            OA_TRY(add_form(out, s, step, in->s + at, valid));
         at += valid;
         size_t invalid = oa_utf8_invalid_length(in->s + at, in->length - at);
         oa_text_add(out, in->s + at, invalid);
@@ -61,13 +172,16 @@ static enum oa_error apply(enum oa_normal step, const struct oa_text *in, struct
 
 enum oa_error oa_normalise(oa_context *c, const enum oa_normal *steps, int count, struct oa_text *text)
 {
-    for (int i = 0; i < count; i++) {
+    struct codes codes = { 0 };
+    enum oa_error error = OA_OK;
+    for (int i = 0; i < count && error == OA_OK; i++) {
         struct oa_text out;
         oa_text_init(&out, c);
-        enum oa_error error = apply(steps[i], text, &out);
+        error = apply_step(steps[i], text, &codes, &out);
         oa_text_free(text);
         *text = out;
-        OA_TRY(error);
     }
-    return OA_OK;
+    oa_free(codes.code);
+    oa_free(codes.ordered);
+    return error;
 }

@@ -158,9 +158,7 @@ static bool read_escape(struct oa_regex *t, struct element *e)
     const struct oa_property *p = oa_regex_read_property(t, &negated);
     if (!p)
         return oa_status(t->context) == OA_OK && read_literal(t, true);
-    t->literal = 0;
-    if (t->ignore_case && p->letters == OA_CASE_MATTERS)
-        return oa_regex_refuse(t, at, "without case the reference takes the other case in; write it outside of (?i…)");
+    t->literal = 0; /* a property outside of a set has the case that it has, (?i) or not */
     struct oa_char_set set;
     oa_char_set_init(&set, t->context);
     if (strcmp(p->names, " word ") == 0)

@@ -62,10 +62,10 @@ static const struct oa_property properties[] = {
       "\\x{18CFF}\\x{1B132}\\x{1B155}\\x{1DF25}-\\x{1DF2A}\\x{1E030}-\\x{1E06D}\\x{1E4D0}-\\"
       "x{1E4EB}\\x{1E5D0}-\\x{1E5ED}\\x{1E5F0}\\x{2B739}\\x{2EBF0}-\\x{2EE5D}\\x{31350}-\\x"
       "{323AF}",
-      "", OA_BOTH_CASES },
+      "", OA_CASE_MATTERS },
     { " ll lowercaseletter ", "\\p{Ll}",
       "\\x{1C8A}\\x{A7CD}\\x{A7DB}\\x{10D70}-\\x{10D85}\\x{1DF25}-\\x{1DF2A}",
-      "", OA_BOTH_CASES },
+      "", OA_CASE_MATTERS },
     { " lm modifierletter ", "\\p{Lm}",
       "\\x{10D4E}\\x{10D6F}\\x{16D40}-\\x{16D42}\\x{16D6B}-\\x{16D6C}\\x{1E030}-\\x{1E06D}\\"
       "x{1E4EB}",
@@ -80,17 +80,17 @@ static const struct oa_property properties[] = {
       "", OA_NO_CASE },
     { " lt titlecaseletter ", "\\p{Lt}",
       "",
-      "", OA_BOTH_CASES },
+      "", OA_CASE_MATTERS },
     { " lu uppercaseletter ", "\\p{Lu}",
       "\\x{1C89}\\x{A7CB}-\\x{A7CC}\\x{A7DA}\\x{A7DC}\\x{10D50}-\\x{10D65}",
-      "", OA_BOTH_CASES },
+      "", OA_CASE_MATTERS },
     { " m mark combiningmark ", "\\p{M}",
       "\\x{897}\\x{CF3}\\x{ECE}\\x{10D69}-\\x{10D6D}\\x{10EFC}-\\x{10EFF}\\x{11241}\\x{113B8"
       "}-\\x{113C0}\\x{113C2}\\x{113C5}\\x{113C7}-\\x{113CA}\\x{113CC}-\\x{113D0}\\x{113D2}"
       "\\x{113E1}-\\x{113E2}\\x{11F00}-\\x{11F01}\\x{11F03}\\x{11F34}-\\x{11F3A}\\x{11F3E}-"
       "\\x{11F42}\\x{11F5A}\\x{13440}\\x{13447}-\\x{13455}\\x{1611E}-\\x{1612F}\\x{1E08F}\\x"
       "{1E4EC}-\\x{1E4EF}\\x{1E5EE}-\\x{1E5EF}",
-      "", OA_BOTH_CASES },
+      "", OA_CASE_MATTERS },
     { " mc spacingmark ", "\\p{Mc}",
       "\\x{CF3}\\x{113B8}-\\x{113BA}\\x{113C2}\\x{113C5}\\x{113C7}-\\x{113CA}\\x{113CC}-\\x{"
       "113CD}\\x{113CF}\\x{1171E}\\x{11F03}\\x{11F34}-\\x{11F35}\\x{11F3E}-\\x{11F3F}\\x{11"
@@ -104,7 +104,7 @@ static const struct oa_property properties[] = {
       "3C0}\\x{113CE}\\x{113D0}\\x{113D2}\\x{113E1}-\\x{113E2}\\x{11F00}-\\x{11F01}\\x{11F3"
       "6}-\\x{11F3A}\\x{11F40}\\x{11F42}\\x{11F5A}\\x{13440}\\x{13447}-\\x{13455}\\x{1611E}"
       "-\\x{16129}\\x{1612D}-\\x{1612F}\\x{1E08F}\\x{1E4EC}-\\x{1E4EF}\\x{1E5EE}-\\x{1E5EF}",
-      "\\x{1171E}", OA_BOTH_CASES },
+      "\\x{1171E}", OA_CASE_MATTERS },
     { " n number ", "\\p{N}",
       "\\x{10D40}-\\x{10D49}\\x{116D0}-\\x{116E3}\\x{11BF0}-\\x{11BF9}\\x{11F50}-\\x{11F59}"
       "\\x{16130}-\\x{16139}\\x{16D70}-\\x{16D79}\\x{1CCF0}-\\x{1CCF9}\\x{1D2C0}-\\x{1D2D3}"
@@ -266,7 +266,7 @@ static const struct oa_property properties[] = {
       "}\\x{1FA87}-\\x{1FA89}\\x{1FA8F}\\x{1FAAD}-\\x{1FAAF}\\x{1FABB}-\\x{1FABF}\\x{1FAC6}"
       "\\x{1FACE}-\\x{1FACF}\\x{1FADA}-\\x{1FADC}\\x{1FADF}\\x{1FAE8}-\\x{1FAE9}\\x{1FAF7}-"
       "\\x{1FAF8}\\x{1FBCB}-\\x{1FBEF}",
-      "", OA_BOTH_CASES },
+      "", OA_CASE_MATTERS },
     { " coptic copt qaac ", "\\p{sc:coptic}",
       "",
       "", OA_BOTH_CASES },
@@ -326,7 +326,7 @@ static const struct oa_property properties[] = {
       "", OA_NO_CASE },
     { " greek grek ", "\\p{sc:greek}",
       "",
-      "", OA_BOTH_CASES },
+      "", OA_CASE_MATTERS },
     { " gujarati gujr ", "\\p{sc:gujarati}",
       "",
       "", OA_NO_CASE },
@@ -362,7 +362,7 @@ static const struct oa_property properties[] = {
       "", OA_NO_CASE },
     { " inherited zinh qaai ", "\\p{sc:inherited}",
       "",
-      "", OA_BOTH_CASES },
+      "", OA_CASE_MATTERS },
     { " inscriptionalpahlavi phli ", "\\p{sc:inscriptionalpahlavi}",
       "",
       "", OA_NO_CASE },
@@ -732,21 +732,21 @@ static const struct oa_property properties[] = {
       "", OA_BOTH_CASES },
     { " ascii ", "\\x{0}-\\x{7F}",
       "",
-      "", OA_BOTH_CASES },
+      "", OA_CASE_MATTERS },
     { " blank ", "\\t\\p{Zs}",
       "",
       "", OA_NO_CASE },
     { " lc casedletter ", "\\p{Lu}\\p{Ll}\\p{Lt}",
       "\\x{1C89}-\\x{1C8A}\\x{A7CB}-\\x{A7CD}\\x{A7DA}-\\x{A7DC}\\x{10D50}-\\x{10D65}\\x{10D"
       "70}-\\x{10D85}\\x{1DF25}-\\x{1DF2A}",
-      "", OA_BOTH_CASES },
+      "", OA_CASE_MATTERS },
     { " lower lowercase ", "\\p{Lowercase}",
       "\\x{10FC}\\x{1C8A}\\x{A7CD}\\x{A7DB}\\x{A7F2}-\\x{A7F4}\\x{AB69}\\x{10D70}-\\x{10D85}"
       "\\x{1DF25}-\\x{1DF2A}\\x{1E030}-\\x{1E06D}",
-      "", OA_BOTH_CASES },
+      "", OA_CASE_MATTERS },
     { " upper uppercase ", "\\p{Uppercase}",
       "\\x{1C89}\\x{A7CB}-\\x{A7CC}\\x{A7DA}\\x{A7DC}\\x{10D50}-\\x{10D65}",
-      "", OA_BOTH_CASES },
+      "", OA_CASE_MATTERS },
     { " posixpunct ", "\\p{P}\\p{S}",
       "\\x{1B4E}-\\x{1B4F}\\x{1B7F}\\x{2427}-\\x{2429}\\x{2FFC}-\\x{2FFF}\\x{31E4}-\\x{31E5}"
       "\\x{31EF}\\x{10D6E}\\x{10D8E}-\\x{10D8F}\\x{113D4}-\\x{113D5}\\x{113D7}-\\x{113D8}\\x"
@@ -803,7 +803,7 @@ static const struct oa_property properties[] = {
       "\\x{1F6DC}\\x{1FA75}-\\x{1FA77}\\x{1FA87}-\\x{1FA89}\\x{1FA8F}\\x{1FAAD}-\\x{1FAAF}\\"
       "x{1FABB}-\\x{1FABF}\\x{1FAC6}\\x{1FACE}-\\x{1FACF}\\x{1FADA}-\\x{1FADC}\\x{1FADF}\\x"
       "{1FAE8}-\\x{1FAE9}\\x{1FAF7}-\\x{1FAF8}",
-      "", OA_BOTH_CASES },
+      "", OA_CASE_MATTERS },
     { " emojipresentation epres ", "\\p{Emoji_Presentation}",
       "\\x{1F6DC}\\x{1FA75}-\\x{1FA77}\\x{1FA87}-\\x{1FA89}\\x{1FA8F}\\x{1FAAD}-\\x{1FAAF}\\"
       "x{1FABB}-\\x{1FABF}\\x{1FAC6}\\x{1FACE}-\\x{1FACF}\\x{1FADA}-\\x{1FADC}\\x{1FADF}\\x"
@@ -814,7 +814,7 @@ static const struct oa_property properties[] = {
       "", OA_NO_CASE },
     { " extendedpictographic extpict ", "\\p{ExtPict}",
       "",
-      "", OA_BOTH_CASES },
+      "", OA_CASE_MATTERS },
     { " regionalindicator ri ", "\\p{RI}",
       "",
       "", OA_NO_CASE },
@@ -835,7 +835,7 @@ static const struct oa_property properties[] = {
       "", OA_NO_CASE },
     { " math ", "\\p{Math}",
       "\\x{10D8E}-\\x{10D8F}",
-      "", OA_BOTH_CASES },
+      "", OA_CASE_MATTERS },
     { " dash ", "\\p{Dash}",
       "\\x{10D6E}",
       "", OA_NO_CASE },

@@ -38,6 +38,9 @@ static void init_parts(struct oa_tokenizer *tok, oa_context *c, enum oa_tokenize
     oa_splitter_init(&tok->words, c);
     oa_bpe_init(&tok->bpe, c);
     oa_text_init(&tok->scratch, c);
+    oa_words_init(&tok->added_contents, c);
+    oa_added_init(&tok->raw, c);
+    oa_added_init(&tok->normalised, c);
 }
 
 enum oa_error oa_tokenizer_new(oa_context *c, enum oa_tokenizer_kind kind, struct oa_tokenizer **out)
@@ -66,6 +69,8 @@ void oa_tokenizer_close(struct oa_tokenizer *tok)
     for (size_t i = 0; i < tok->added_count; i++)
         oa_free(tok->added[i].content);
     oa_free(tok->added);
+    oa_free(tok->special);
+    oa_words_free(&tok->added_contents);
     oa_free(tok->char_id);
     json_decref(tok->frame);
     oa_free(tok);
@@ -123,71 +128,84 @@ enum oa_error oa_tokenizer_finish(struct oa_tokenizer *tok, const char *where)
 
 /* ---- added tokens -------------------------------------------------------------------------------------------- */
 
-/* The id that Hugging Face gives to a token that is not in the model: behind the model, or behind the last added. */
-static int32_t next_added_id(const struct oa_tokenizer *tok)
-{
-    int32_t next = tok->vocabulary.model_size;
-    for (size_t i = 0; i < tok->added_count; i++)
-        if (tok->added[i].id >= next)
-            next = tok->added[i].id + 1;
-    return next;
-}
-
-static enum oa_error give_id(struct oa_tokenizer *tok, const char *where, struct oa_added_token *token)
+/* A token that is not in the model gets the id behind the model, or behind the largest added one. It stands for what is
+ * found in the text, as in the reference: its content, normalised where it is looked for in normalised text. */
+static enum oa_error give_id(struct oa_tokenizer *tok, const char *where, struct oa_added_token *token,
+                             const struct oa_text *found)
 {
     int32_t there = oa_vocabulary_find(&tok->vocabulary, token->content, token->length);
-    int32_t id = there >= 0 ? there : next_added_id(tok);
+    int32_t next = tok->next_added > tok->vocabulary.model_size ? tok->next_added : tok->vocabulary.model_size;
+    int32_t id = there >= 0 ? there : next;
     if (token->id >= 0 && token->id != id)
         return oa_fail(tok->context, OA_FORMAT,
                        "%s: the added token \"%s\" is listed with id %d but its place gives %d", where, token->content,
                        (int)token->id, (int)id);
     token->id = id;
+    tok->next_added = id >= next ? id + 1 : next;
     if (there >= 0)
         return OA_OK;
-    return oa_vocabulary_add(&tok->vocabulary, where, token->content, token->length, id, token->content, token->length);
+    return oa_vocabulary_add(&tok->vocabulary, where, token->content, token->length, id, found->s ? found->s : "",
+                             found->length);
 }
 
-/* What a token of the second pass looks like after the normaliser. */
-static enum oa_error insert_normalised(struct oa_tokenizer *tok, const struct oa_added_token *token)
+static enum oa_error mark_special(struct oa_tokenizer *tok, const struct oa_added_token *token)
 {
-    struct oa_text content;
-    oa_text_init(&content, tok->context);
-    oa_text_add(&content, token->content, token->length);
-    enum oa_error error = oa_normalise(tok->context, tok->normal, tok->normals, &content);
-    struct oa_added_token copy = *token;
-    copy.content = content.s;
-    copy.length = content.length;
-    if (error == OA_OK && copy.length)
-        error = oa_added_insert(tok->context, &tok->normalised, &copy);
-    oa_text_free(&content);
-    return error;
+    size_t before = tok->special_capacity;
+    if (!oa_reserve(tok->context, &tok->special, &tok->special_capacity, (size_t)token->id + 1, sizeof *tok->special))
+        return OA_NO_MEMORY;
+    memset(tok->special + before, 0, tok->special_capacity - before);
+    tok->special[token->id] = token->special;
+    return OA_OK;
 }
 
-enum oa_error oa_tokenizer_add_token(struct oa_tokenizer *tok, const char *where, const struct oa_added_token *token)
+static enum oa_error check_added(struct oa_tokenizer *tok, const char *where, const struct oa_added_token *token)
 {
-    for (size_t i = 0; i < tok->added_count; i++)
-        if (strcmp(tok->added[i].content, token->content) == 0)
-            return oa_fail(tok->context, OA_FORMAT, "%s: the added token \"%s\" is listed twice", where,
-                           token->content);
+    if (tok->added_count == OA_MOST_ADDED || token->length > OA_MOST_ADDED_BYTES)
+        return oa_fail(tok->context, OA_UNSUPPORTED, "%s: read are at most %d added tokens of at most %d bytes", where,
+                       OA_MOST_ADDED, OA_MOST_ADDED_BYTES);
+    if (oa_words_find(&tok->added_contents, token->content, token->length) >= 0)
+        return oa_fail(tok->context, OA_FORMAT, "%s: the added token \"%s\" is listed twice", where, token->content);
+    return oa_words_add(&tok->added_contents, token->content, token->length) < 0 ? OA_NO_MEMORY : OA_OK;
+}
+
+static enum oa_error insert_added(struct oa_tokenizer *tok, const char *where, const struct oa_added_token *token,
+                                  struct oa_text *found)
+{
     struct oa_added_token copy = *token;
-    OA_TRY(give_id(tok, where, &copy));
+    oa_text_add(found, token->content, token->length);
+    if (copy.normalized)
+        OA_TRY(oa_normalise(tok->context, tok->normal, tok->normals, found));
+    OA_TRY(give_id(tok, where, &copy, found));
+    OA_TRY(mark_special(tok, &copy));
     if (!oa_reserve(tok->context, &tok->added, &tok->added_capacity, tok->added_count + 1, sizeof *tok->added))
         return OA_NO_MEMORY;
     copy.content = oa_copy_text(tok->context, token->content);
     if (!copy.content)
         return OA_NO_MEMORY;
     tok->added[tok->added_count++] = copy;
-    return copy.normalized ? insert_normalised(tok, &copy) : oa_added_insert(tok->context, &tok->raw, &copy);
+    copy.content = found->s;
+    copy.length = found->length;
+    return copy.length ? oa_added_insert(copy.normalized ? &tok->normalised : &tok->raw, &copy) : OA_OK;
+}
+
+enum oa_error oa_tokenizer_add_token(struct oa_tokenizer *tok, const char *where, const struct oa_added_token *token)
+{
+    struct oa_text found;
+    OA_TRY(check_added(tok, where, token));
+    oa_text_init(&found, tok->context);
+    enum oa_error error = insert_added(tok, where, token, &found);
+    oa_text_free(&found);
+    return error;
 }
 
 enum oa_error oa_tokenizer_add_special(struct oa_tokenizer *tok, const char *content, int32_t *id)
 {
-    for (size_t i = 0; i < tok->added_count; i++)
-        if (strcmp(tok->added[i].content, content) == 0) {
-            *id = tok->added[i].id;
-            return OA_OK;
-        }
     size_t length = strlen(content);
+    int32_t known = oa_words_find(&tok->added_contents, content, length);
+    if (known >= 0) {
+        *id = tok->added[known].id;
+        return OA_OK;
+    }
     if (length == 0 || oa_utf8_valid_length(content, length) < length)
         return oa_fail(tok->context, OA_ARGUMENT, "a special token is some UTF-8 text, not \"%s\"", content);
     struct oa_added_token token = { .content = (char *)content, .length = length, .id = -1, .special = true };
@@ -198,10 +216,7 @@ enum oa_error oa_tokenizer_add_special(struct oa_tokenizer *tok, const char *con
 
 bool oa_tokenizer_is_special(const struct oa_tokenizer *tok, int32_t id)
 {
-    for (size_t i = 0; i < tok->added_count; i++)
-        if (tok->added[i].id == id)
-            return tok->added[i].special;
-    return false;
+    return id >= 0 && (size_t)id < tok->special_capacity && tok->special[id];
 }
 
 /* ---- looking up ---------------------------------------------------------------------------------------------- */

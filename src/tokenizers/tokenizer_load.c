@@ -297,7 +297,8 @@ static enum oa_error read_digits(struct loader *l, const json_t *digits)
 {
     bool individual = false;
     OA_TRY(read_bool(l, digits, "individual_digits", &individual));
-    return oa_splitter_add_split(&l->tok->splitter, l->name, "\\p{N}",
+    /* the reference has Unicode 17 here, two blocks of digits more than in patterns */
+    return oa_splitter_add_split(&l->tok->splitter, l->name, "[\\p{N}\\x{11DE0}-\\x{11DE9}\\x{16FF4}-\\x{16FF6}]",
                                  individual ? OA_SPLIT_ISOLATED : OA_SPLIT_CONTIGUOUS, false);
 }
 

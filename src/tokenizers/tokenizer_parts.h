@@ -113,19 +113,25 @@ struct oa_added_token {
     int32_t id;
     bool single_word, lstrip, rstrip, normalized, special;
 };
-/* Added tokens of one pass, longest first, with the first bytes they begin with. */
+enum { OA_MOST_ADDED = 100000, OA_MOST_ADDED_BYTES = 1024 }; /* tokens of a file; bytes of one */
+/* Added tokens of one pass, in a trie. */
 struct oa_added_set {
+    oa_context *context;
     struct oa_added_token *token;
     size_t count, capacity;
-    bool first[256];
+    struct oa_added_node *node; /* [0] is the root */
+    size_t nodes, node_capacity;
+    struct oa_pairs children; /* (node, byte) → node */
+    bool linked;              /* nothing was inserted since the links between nodes were made */
 };
+void oa_added_init(struct oa_added_set *set, oa_context *c);
+void oa_added_free(struct oa_added_set *set);
+enum oa_error oa_added_insert(struct oa_added_set *set, const struct oa_added_token *token);
 /* The next one at or after *from. Gives [*start, *stop) of the text and moves *from behind the match; a text without
  * another one gives NULL. `settled` is where the last one stopped: white space before it is taken already. plain: those
- * that are special are not looked for. */
-const struct oa_added_token *oa_added_next(const struct oa_added_set *set, const char *text, size_t length,
-                                           size_t settled, bool plain, size_t *from, size_t *start, size_t *stop);
-enum oa_error oa_added_insert(oa_context *c, struct oa_added_set *set, const struct oa_added_token *token);
-void oa_added_free(struct oa_added_set *set);
+ * that are special are passed over. */
+enum oa_error oa_added_next(struct oa_added_set *set, const char *text, size_t length, size_t settled, bool plain,
+                            size_t *from, size_t *start, size_t *stop, const struct oa_added_token **token);
 
 /* ---- normaliser ---------------------------------------------------------------------------------------------- */
 
@@ -171,6 +177,10 @@ struct oa_tokenizer {
     struct oa_added_set raw, normalised; /* added tokens by the text in which they are looked for */
     struct oa_added_token *added;        /* all of them in the order of the file; content is borrowed from the sets */
     size_t added_count, added_capacity;
+    struct oa_words added_contents; /* in the same order */
+    int32_t next_added;             /* the id of the next one that is not in the model */
+    bool *special;                  /* by id: an added token that is special */
+    size_t special_capacity;
     enum oa_normal normal[OA_MOST_NORMALISERS];
     int normals;
     bool prefix_space;

@@ -124,8 +124,10 @@ def row(names, members, form):
     case = "OA_CASE_MATTERS"
     if not any(map(has_case, reference)):
         case = "OA_NO_CASE"
-    elif of_reference("(?i:" + form + ")") == of_reference(form):
+    elif of_reference("(?i:[" + form + "])") == reference:
         case = "OA_BOTH_CASES"
+    if of_reference("(?i:" + form + ")") != of_reference(form):
+        sys.exit(form + " outside of a set depends on case")
     print('    { " %s ", %s,\n      %s,\n      %s, %s },' % (names, c_text(members), c_text(class_text(reference - base)),
                                                      c_text(class_text(base - reference)), case))
 
