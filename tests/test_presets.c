@@ -98,7 +98,7 @@ static void a_choice_holds_in_any_order(void **state)
 {
     (void)state;
     set("data.task", "translate");
-    expect("data.tokenizer", "bpe:8000");
+    expect("data.tokenizer", "bpe");
     expect("train.batch_tokens", "2048");
     set("data.tokenizer", "char");
     set("train.batch", "12"); /* a choice, though it is what holds anyway; tokens would hide it */

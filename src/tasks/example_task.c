@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-const struct oa_preset oa_answer_preset[] = { { .key = "data.tokenizer", .value = "bpe:8000", .unless = "train.init" },
+const struct oa_preset oa_answer_preset[] = { { .key = "data.tokenizer", .value = "bpe", .unless = "train.init" },
                                               { .key = "model.context", .value = "256" },
                                               { .key = "model.dropout", .value = "0.1" },
                                               { .key = "model.pool", .value = "mean" },

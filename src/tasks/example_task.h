@@ -12,8 +12,7 @@
 extern const struct oa_preset oa_answer_preset[];
 /* What suits models that write, beside the lengths of what they read and write: rows of a preset. */
 #define OA_WRITING_PRESET                                                                                              \
-    { .key = "data.tokenizer", .value = "bpe:8000", .unless = "train.init" },                                          \
-        { .key = "model.dropout", .value = "0.1" },                                                                    \
+    { .key = "data.tokenizer", .value = "bpe", .unless = "train.init" }, { .key = "model.dropout", .value = "0.1" },   \
         { .key = "train.batch_tokens", .value = "2048", .unless = "train.batch" },                                     \
         { .key = "train.label_smoothing", .value = "0.1" },                                                            \
     {                                                                                                                  \

@@ -40,7 +40,7 @@ static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a ma
                                               { "accuracy", "accuracy of masked tokens", "%", 2, true },
                                               { .name = NULL } };
 
-static const struct oa_preset preset[] = { { .key = "data.tokenizer", .value = "bpe:8000", .unless = "train.init" },
+static const struct oa_preset preset[] = { { .key = "data.tokenizer", .value = "bpe", .unless = "train.init" },
                                            { .key = "model.context", .value = "128" },
                                            { .key = "train.batch", .value = "32" },
                                            { .key = NULL } };

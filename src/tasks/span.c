@@ -53,7 +53,7 @@ static const struct oa_measure measures[] = { { "loss", "valid loss", "nats a to
                                               { "accuracy", "accuracy of tokens", "%", 2, true },
                                               { .name = NULL } };
 
-static const struct oa_preset preset[] = { { .key = "data.tokenizer", .value = "bpe:8000", .unless = "train.init" },
+static const struct oa_preset preset[] = { { .key = "data.tokenizer", .value = "bpe", .unless = "train.init" },
                                            { .key = "model.source_context", .value = "128", .unless = "model.context" },
                                            { .key = "train.batch", .value = "32" },
                                            { .key = NULL } };

@@ -92,7 +92,7 @@ const struct oa_task *oa_task_find(const char *name); /* NULL: there is none of 
 
 /* Options that were not given get the preset of the task (data.task), or their default. */
 enum oa_error oa_task_preset(oa_context *c, const struct oa_given *given, struct oa_options *o);
-/* Those of the preset that hold beside what was given: "data.tokenizer bpe:8000, model.context 256". */
+/* Those of the preset that hold beside what was given: "data.tokenizer bpe, model.context 256". */
 void oa_task_print_preset(const struct oa_task *task, const struct oa_given *given, struct oa_text *out);
 
 /* The stacks of the models that these options train; of a task that there is not, those of a language model. */

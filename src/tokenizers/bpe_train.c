@@ -349,6 +349,18 @@ static enum oa_error train(struct trainer *t, long size, struct oa_tokenizer **o
     return error;
 }
 
+/* A token must come often enough in the text for its embedding to be learnt: one for each 150 bytes, in hundreds.
+ * docs/tokenizers.md has what was measured. */
+static long size_for(oa_context *c, uint64_t bytes)
+{
+    enum { BYTES_EACH = 150, FEWEST = 500, MOST = 8000 };
+    uint64_t size = bytes / BYTES_EACH / 100 * 100;
+    size = size < FEWEST ? FEWEST : size > MOST ? MOST : size;
+    oa_log(c, 0, "data.tokenizer = bpe: bpe:%llu for %llu bytes of training text (one token for each %d, %d … %d)",
+           (unsigned long long)size, (unsigned long long)bytes, BYTES_EACH, FEWEST, MOST);
+    return (long)size;
+}
+
 enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, long size, int32_t most_words,
                                          struct oa_tokenizer **out)
 {
@@ -360,7 +372,7 @@ enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, 
     oa_pairs_init(&trainer.pairs, c);
     enum oa_error error = oa_tally_text(&tally, text);
     if (error == OA_OK)
-        error = train(&trainer, size, out);
+        error = train(&trainer, size ? size : size_for(c, tally.bytes), out);
     trainer_free(&trainer);
     oa_tally_free(&tally);
     return error;

@@ -13,6 +13,6 @@
  * refuses is refused. `where` names the file for the message. *from_start: whether \G is in it, which asks where the
  * search began. */
 enum oa_error oa_regex_translate(oa_context *c, const char *where, const char *pattern, struct oa_text *out,
-                                   bool *from_start);
+                                 bool *from_start);
 
 #endif

@@ -38,7 +38,8 @@ void oa_ids_init(struct oa_ids *ids, oa_context *c);
 void oa_ids_free(struct oa_ids *ids);
 enum oa_error oa_ids_add(struct oa_ids *ids, int32_t id);
 
-/* spec: "char", "byte", "bpe:N" (N tokens in all, at least 256), "word:N" (N with <unk>, at least 2), "ids", "ids:N" or
+/* spec: "char", "byte", "bpe:N" (N tokens in all, at least 256), "bpe" (N by the size of
+ * the text), "word:N" (N with <unk>, at least 2), "ids", "ids:N" or
  * the path of a tokenizer.json. char collects the characters of both lists; bpe and word are trained on train_files
  * alone; ids takes the largest id of both lists of *.bin. Either list may be empty or NULL. */
 enum oa_error oa_tokenizer_open(oa_context *c, const char *spec, const char *train_files, const char *valid_files,
@@ -55,7 +56,8 @@ enum oa_error oa_tokenizer_parse(oa_context *c, const char *name, const char *js
 enum oa_error oa_tokenizer_save(oa_context *c, const struct oa_tokenizer *tok, const char *path);
 /* Of the bytes that oa_tokenizer_save writes: what tells two tokenizers apart. */
 enum oa_error oa_tokenizer_digest(oa_context *c, const struct oa_tokenizer *tok, struct oa_digest *out);
-/* Trains on what the reader gives. Same text, same merges as BpeTrainer with the ByteLevel alphabet. */
+/* Trains on what the reader gives; size 0: as many tokens as suit the size of the text (bpe_train.c). Same text, same
+ * merges as BpeTrainer with the ByteLevel alphabet. */
 enum oa_error oa_tokenizer_train_bpe(oa_context *c, struct oa_reader *text, long size, struct oa_tokenizer **out);
 void oa_tokenizer_close(struct oa_tokenizer *tok);
 /* Both read every text alike, with the same ids, tokens that were added apart (same_tokens.c). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * data.tokenizer → tokenizer: char, byte, bpe:N, word:N, ids, ids:N, or a file.
+ * data.tokenizer → tokenizer: char, byte, bpe, bpe:N, word:N, ids, ids:N, or a file.
  */
 #include "tokenizers/tokenizer_parts.h"
 
@@ -17,7 +17,7 @@ static long size_in(const char *spec, long fewest)
 
 static enum oa_error open_bpe(oa_context *c, const char *spec, struct oa_reader *text, struct oa_tokenizer **out)
 {
-    long size = size_in(spec, 256);
+    long size = spec[3] ? size_in(spec, 256) : 0;
     if (size < 0)
         return oa_fail(c, OA_ARGUMENT,
                        "tokenizer \"%s\": bpe:N has N tokens in all, 256 … %d (256 are the bytes), e.g. bpe:4096", spec,
@@ -37,7 +37,7 @@ static enum oa_error open_words(oa_context *c, const char *spec, struct oa_reade
 
 static bool is_bpe(const char *spec)
 {
-    return strncmp(spec, "bpe:", 4) == 0;
+    return strncmp(spec, "bpe", 3) == 0 && (!spec[3] || spec[3] == ':');
 }
 
 static bool is_word(const char *spec)
@@ -52,10 +52,11 @@ static bool is_ids(const char *spec)
 
 static enum oa_error refuse_spec(oa_context *c, const char *spec)
 {
-    static const char *const kinds[] = { "char", "byte", "bpe:N", "word:N", "ids", "ids:N" };
+    static const char *const kinds[] = { "char", "byte", "bpe", "bpe:N", "word:N", "ids", "ids:N" };
     const char *near = oa_nearest(spec, kinds, sizeof kinds / sizeof *kinds);
-    return oa_fail(c, OA_ARGUMENT, "tokenizer \"%s\" is no file, and not char, byte, bpe:N, word:N, ids or ids:N%s%s%s",
-                   spec, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return oa_fail(c, OA_ARGUMENT,
+                   "tokenizer \"%s\" is no file, and not char, byte, bpe, bpe:N, word:N, ids or ids:N%s%s%s", spec,
+                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 /* char, bpe:N and word:N are made from the text. */

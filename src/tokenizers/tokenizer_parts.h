@@ -97,6 +97,7 @@ struct oa_tally {
     int64_t *count; /* by number in words */
     size_t capacity;
     int32_t most_words;
+    uint64_t bytes;          /* of the text, invalid ones too */
     long dropped;            /* words that were dropped, in all */
     int64_t dropped_at_most; /* the highest count of a dropped word */
 };

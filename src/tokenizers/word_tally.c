@@ -62,6 +62,7 @@ static enum oa_error tally_piece(void *argument, const char *text, size_t n, boo
     struct oa_tally *t = argument;
     size_t settled = last ? n : n > OA_TRAINING_MARGIN ? n - OA_TRAINING_MARGIN : 0;
     OA_TRY(oa_splitter_settled(&t->splitter, text, n, settled, count_word, t, consumed));
+    t->bytes += *consumed;
     return bound_words(t);
 }
 
