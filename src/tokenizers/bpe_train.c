@@ -349,16 +349,13 @@ static enum oa_error train(struct trainer *t, long size, struct oa_tokenizer **o
     return error;
 }
 
-/* A token must come often enough in the text for its embedding to be learnt: one for each 150 bytes, in hundreds.
- * docs/tokenizers.md has what was measured. */
+/* A token must come often enough in the text for its embedding to be learnt; docs/tokenizers.md has what was measured.
+ */
 static long size_for(oa_context *c, uint64_t bytes)
 {
-    enum { BYTES_EACH = 150, FEWEST = 500, MOST = 8000 };
-    uint64_t size = bytes / BYTES_EACH / 100 * 100;
-    size = size < FEWEST ? FEWEST : size > MOST ? MOST : size;
-    oa_log(c, 0, "data.tokenizer = bpe: bpe:%llu for %llu bytes of training text (one token for each %d, %d … %d)",
-           (unsigned long long)size, (unsigned long long)bytes, BYTES_EACH, FEWEST, MOST);
-    return (long)size;
+    long size = bytes < 100000 ? 500 : bytes < 200000 ? 2000 : 8000;
+    oa_log(c, 0, "data.tokenizer = bpe: bpe:%ld for %llu bytes of training text", size, (unsigned long long)bytes);
+    return size;
 }
 
 enum oa_error oa_tokenizer_train_bounded(oa_context *c, struct oa_reader *text, long size, int32_t most_words,

@@ -69,7 +69,7 @@ static bool is_newer(utf8proc_int32_t code)
     return false;
 }
 
-static bool decompose(oa_context *c, struct codes *s, utf8proc_option_t options, const char *text, size_t n)
+static bool decompose_segment(oa_context *c, struct codes *s, utf8proc_option_t options, const char *text, size_t n)
 {
     size_t first = 0; /* of the marks at the end */
     if (options & UTF8PROC_COMPOSE)
@@ -113,7 +113,7 @@ static enum oa_error add_form(struct oa_text *out, struct codes *s, enum oa_norm
         if (signal)
             return oa_fail(c, OA_INTERRUPTED, "stopped by signal %d while a text was normalised", signal);
         length = segment_length(text + at, n - at);
-        if (!decompose(c, s, form_options[form], text + at, length))
+        if (!decompose_segment(c, s, form_options[form], text + at, length))
             return OA_NO_MEMORY;
         utf8proc_ssize_t count = (utf8proc_ssize_t)s->count;
         if (form_options[form] & UTF8PROC_COMPOSE)

@@ -223,7 +223,7 @@ static bool read_named_group(struct oa_regex *t, const char *open)
 }
 
 /* "(?i)", "(?m-x:…)"; t->p is behind "(?". */
-static bool read_options(struct oa_regex *t, struct element *e, const char *open)
+static bool read_regex_options(struct oa_regex *t, struct element *e, const char *open)
 {
     bool ignore_case = t->ignore_case, dot_is_all = t->dot_is_all, extended = t->extended, on = true;
     for (; *t->p && *t->p != ')' && *t->p != ':'; t->p++) {
@@ -286,7 +286,7 @@ static bool read_group(struct oa_regex *t, struct element *e)
     if (oa_regex_eat(t, "?<") || oa_regex_eat(t, "?'"))
         return read_named_group(t, open);
     if (oa_regex_eat(t, "?"))
-        return read_options(t, e, open);
+        return read_regex_options(t, e, open);
     if (*t->p == '*')
         return oa_regex_refuse(t, open, "calls such as (*FAIL) are not read");
     if (!t->named)
@@ -381,7 +381,7 @@ static bool read_quantifiers(struct oa_regex *t, const struct element *e)
     }
 }
 
-static bool read_element(struct oa_regex *t, struct element *e)
+static bool read_regex_element(struct oa_regex *t, struct element *e)
 {
     uint32_t code;
     long fewest, most;
@@ -426,7 +426,7 @@ static bool read_alternatives(struct oa_regex *t, bool *unrepeatable)
         if (!skip_comments(t))
             return false;
         for (; *t->p && *t->p != ')' && *t->p != '|'; count++)
-            if (!read_element(t, &e) || !skip_comments(t))
+            if (!read_regex_element(t, &e) || !skip_comments(t))
                 return false;
         *unrepeatable = *unrepeatable || (count == 1 && e.unrepeatable);
         if (!oa_regex_eat(t, "|"))

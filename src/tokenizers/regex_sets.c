@@ -142,7 +142,7 @@ static bool read_posix_bracket(struct oa_regex *t, struct oa_char_set *set, bool
     return oa_regex_refuse(t, at, "this is no POSIX bracket that is read");
 }
 
-static bool add_range(struct oa_regex *t, const char *at, struct oa_char_set *set, uint32_t first)
+static bool add_code_range(struct oa_regex *t, const char *at, struct oa_char_set *set, uint32_t first)
 {
     uint32_t last = first;
     if (t->p[0] == '-' && t->p[1] != ']') {
@@ -165,7 +165,7 @@ static bool add_range(struct oa_regex *t, const char *at, struct oa_char_set *se
 }
 
 /* One item that is neither "]" nor "&&". whole: the set is negated and the outermost. */
-static bool read_item(struct oa_regex *t, struct oa_char_set *set, bool first, bool whole)
+static bool read_set_item(struct oa_regex *t, struct oa_char_set *set, bool first, bool whole)
 {
     const char *at = t->p;
     uint32_t code;
@@ -189,11 +189,11 @@ static bool read_item(struct oa_regex *t, struct oa_char_set *set, bool first, b
         code = '\b';
     else if (!oa_regex_code(t, escaped, true, &code))
         return false;
-    return add_range(t, at, set, code);
+    return add_code_range(t, at, set, code);
 }
 
 /* Items up to "]" or "&&". */
-static bool read_union(struct oa_regex *t, struct oa_char_set *set, const char *begin, bool whole)
+static bool read_set_union(struct oa_regex *t, struct oa_char_set *set, const char *begin, bool whole)
 {
     for (bool first = true; strncmp(t->p, "&&", 2) != 0; first = false) {
         bool literal = first && t->p == begin && *t->p == ']' && strchr(t->p + 1, ']');
@@ -201,17 +201,17 @@ static bool read_union(struct oa_regex *t, struct oa_char_set *set, const char *
             return t->p != begin || oa_regex_refuse(t, begin, "the set is empty");
         if (!*t->p)
             return oa_regex_refuse(t, begin, "the set has no end; \"]\" is missing");
-        if (literal ? (t->p++, !add_range(t, begin, set, ']')) : !read_item(t, set, first, whole))
+        if (literal ? (t->p++, !add_code_range(t, begin, set, ']')) : !read_set_item(t, set, first, whole))
             return false;
     }
     return true;
 }
 
 /* What "&&" parts: a look-ahead for each part, then the last part. */
-static bool read_parts(struct oa_regex *t, struct oa_char_set *set, struct oa_text *ahead, const char *begin,
-                       bool whole)
+static bool read_set_parts(struct oa_regex *t, struct oa_char_set *set, struct oa_text *ahead, const char *begin,
+                           bool whole)
 {
-    while (read_union(t, set, begin, whole)) {
+    while (read_set_union(t, set, begin, whole)) {
         if (*t->p == ']')
             return true;
         if (t->ignore_case)
@@ -263,7 +263,7 @@ bool oa_regex_set(struct oa_regex *t, struct oa_text *out, struct oa_char_set *o
     oa_char_set_init(&set, t->context);
     oa_char_set_init(&whole_set, t->context);
     oa_text_init(&ahead, t->context);
-    bool done = read_parts(t, &set, &ahead, t->p, negated && !outer);
+    bool done = read_set_parts(t, &set, &ahead, t->p, negated && !outer);
     if (done && outer) {
         join_set(outer, &set, &ahead, negated);
     } else if (done && !ahead.length) {
