@@ -379,7 +379,7 @@ static void check_file(struct golden *g)
     struct oa_progress progress = { .step = 1 };
     oa_tokenizer_open(g->c, "ids:11", NULL, NULL, &tokenizer);
     oa_model_save(g->model, tokenizer, model, true);
-    oa_model_save_config(g->model, config);
+    oa_model_save_config(g->model, NULL, config);
     oa_checkpoint_save(g->model, &progress, checkpoint);
     oa_options_default(&options);
     oa_config_load(g->c, config, &options, &form);

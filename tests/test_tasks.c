@@ -631,7 +631,7 @@ static struct oa_tokenizer *letters(oa_context *c)
     return tok;
 }
 
-static enum oa_error write_one(struct oa_model *m, const struct oa_tokenizer *tok)
+static enum oa_error write_one(struct oa_model *m, struct oa_tokenizer *tok)
 {
     static const int32_t ids[] = { 0, 3, 1, 4, 1, END }, words[] = { 0, 0, 1, 1, 1, 2 };
     struct oa_source_ids source = { ids, words, 6 };

@@ -167,7 +167,8 @@ struct oa_generate_request {
     size_t length;
     const char *const *stop; /* a continuation ends before the first of these texts, which is not written */
     int stops;
-    /* Not NULL: asked for one prompt after the other (the text is borrowed until the next call) until it returns 0. */
+    /* Not NULL: asked for one prompt after the other (the text is borrowed until the next call) until it returns 0;
+     * -1: it could not be read, and the call ends with OA_IO. A byte order mark and CRs at the ends are left away. */
     int (*next)(void *argument, const char **prompt, size_t *length);
     void *argument;
     long reserved[4]; /* 0 */
@@ -183,7 +184,8 @@ OA_API enum oa_error oa_generate(const oa_config *config, const char *folder, co
 
 /* Lines that a run of the task translate or summarize is to write for. */
 struct oa_translate_request {
-    /* Asked for one line after the other (borrowed until the next call) until it returns 0. */
+    /* Asked for one line after the other (borrowed until the next call) until it returns 0; -1: it could
+     * not be read, and the call ends with OA_IO when the lines before it are answered. */
     int (*next)(void *argument, const char **line, size_t *length);
     void *argument;
     int best;         /* hypotheses a line, in lines as those of Moses; 0: the best one alone */
@@ -202,7 +204,8 @@ OA_API enum oa_error oa_translate(const oa_config *config, const char *folder,
 
 /* Texts that a run of the task classify or regress is to say a class or a number of. */
 struct oa_classify_request {
-    /* Asked for one line after the other (borrowed until the next call) until it returns 0. */
+    /* Asked for one line after the other (borrowed until the next call) until it returns 0; -1: it could
+     * not be read, and the call ends with OA_IO when the lines before it are answered. */
     int (*next)(void *argument, const char **line, size_t *length);
     void *argument;
     size_t bytes;        /* of all lines, for progress; 0: not known */

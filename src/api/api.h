@@ -41,16 +41,18 @@ void oa_name_add(struct oa_text *text, const char *name);
 /* Adds a JSON value, indented, with a line end, and frees it. */
 void oa_json_add(struct oa_text *text, json_t *value);
 void oa_json_line(struct oa_text *text, json_t *value); /* the same on one line */
-/* Bytes as a JSON string; what is not UTF-8 becomes U+FFFD, since JSON has no other way. */
+/* Bytes as a JSON string; what is not UTF-8 becomes U+FFFD (decode/characters.h), since JSON has no other way. */
 json_t *oa_json_bytes(oa_context *c, const char *bytes, size_t length);
-json_t *oa_json_number(double x); /* null when it is not finite */
+json_t *oa_json_name(oa_context *c, const char *name); /* the same of a name; null where it is NULL */
+json_t *oa_json_number(double x);                      /* null when it is not finite */
 
 /* A trained model, opened for use (api_run.c). */
 struct oa_trained {
     oa_context *context;
     struct oa_options options;
     struct oa_tokenizer *tokenizer;
-    struct oa_labels labels; /* of its classes; count 0: it has none, or does not know them */
+    struct oa_labels labels;   /* of its classes; count 0: it has none, or does not know them */
+    struct oa_labels specials; /* that the training text of a language model had; name NULL: not known */
     struct oa_device *device;
     struct oa_model *model;
     oa_tape tape;

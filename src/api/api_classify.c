@@ -2,6 +2,7 @@
  * classify: the class, or the number, that an encoder says of each of many texts, block by block. A block is several
  * batches, which are made of texts of like length. */
 #include "api/input_lines.h"
+#include "decode/characters.h"
 #include "tasks/tasks.h"
 
 #include <math.h>
@@ -74,6 +75,7 @@ static enum oa_error open_lines(struct classification *x, const struct oa_task *
                                         .argument = r->files ? x : r->argument,
                                         .pictures = oa_holds_pictures(x->t.options.data_train),
                                         .all = r->files ? oa_given_bytes(c, r->files) : (double)r->bytes,
+                                        .blanks = true,
                                         .title = "classifying" };
     x->lines.layout.refuse_long = false;
     OA_TRY(oa_given_columns_open(c, r->columns, x->t.model->form.segments ? 2 : 1, task->answer, &x->lines.columns));
@@ -172,7 +174,7 @@ static void add_label(const struct classification *x, long i, struct oa_text *ou
 {
     size_t from = out->length;
     oa_text_printf(out, "%s", x->t.labels.name[i]);
-    oa_input_lines_flatten(out, from, true);
+    oa_text_one_line(out, from, true);
 }
 
 /* answer NULL: there is none. */

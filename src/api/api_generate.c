@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * generate: a trained model goes on from prompts, token by token. */
-#include "api/api.h"
+#include "api/input_lines.h"
+#include "decode/characters.h"
 #include "decode/decode.h"
+#include "decode/writable.h"
 #include "tasks/tasks.h"
 
-#include <math.h>
 #include <string.h>
 
 struct generation {
@@ -14,18 +15,21 @@ struct generation {
     const struct oa_output *out;
     struct oa_decoding decoding;
     struct oa_sampler *sampler;
+    struct oa_writable *writable;
+    uint8_t state; /* of the text so far, prompt included (decode/characters.h) */
     float *logits;
     const char *prompt;
     size_t length;
-    struct oa_ids ids;   /* the prompt's, then what followed */
-    size_t read;         /* of the prompt */
-    struct oa_text held; /* written by the model, not handed on yet: a stop text may begin in it */
-    struct oa_text said; /* JSON: of this continuation */
-    json_t *samples;     /* JSON: of this prompt */
-    uint64_t made;       /* continuations so far */
-    long written;        /* tokens of all of them */
-    bool stopped;        /* by a signal, before all were made */
-    uint64_t prompts;    /* that were asked for */
+    struct oa_ids ids;         /* the prompt's, then what followed */
+    size_t read;               /* of the prompt */
+    struct oa_text held;       /* written by the model, not handed on yet: a stop text may begin in it */
+    struct oa_characters sink; /* what was handed on and is no whole character yet */
+    struct oa_text said;       /* JSON: of this continuation */
+    json_t *samples;           /* JSON: of this prompt */
+    uint64_t made;             /* continuations so far */
+    long written;              /* tokens of all of them */
+    bool stopped;              /* by a signal, before all were made */
+    uint64_t prompts;          /* that were asked for */
 };
 
 /* ---- opening ---- */
@@ -61,7 +65,11 @@ static enum oa_error prepare(struct generation *g, const char *folder)
                                .top_k = g->o->generate_top_k,
                                .top_p = g->o->generate_top_p,
                                .seed = (uint64_t)g->o->generate_seed };
+    const struct oa_writing_rules rules = { .end = -1,
+                                            .spelt = true,
+                                            .specials = g->t.specials.name ? &g->t.specials : NULL };
     OA_TRY(oa_sampler_open(c, &how, g->t.model->vocabulary, &g->sampler));
+    OA_TRY(oa_writable_open(c, g->t.tokenizer, g->t.model->vocabulary, &rules, &g->writable));
     OA_TRY(oa_decoding_open(g->t.model, &g->decoding));
     g->logits = oa_alloc(c, (size_t)g->t.model->vocabulary * sizeof *g->logits);
     return g->logits ? OA_OK : OA_NO_MEMORY;
@@ -69,20 +77,19 @@ static enum oa_error prepare(struct generation *g, const char *folder)
 
 /* ---- a continuation ---- */
 
-static void say(struct generation *g, const char *text, size_t length)
+/* Hands bytes on as text; `last`: none follow that belong to it. */
+static void say_text(struct generation *g, const char *bytes, size_t length, bool last)
 {
+    struct oa_text text;
+    oa_text_init(&text, g->t.context);
+    oa_characters_add(&g->sink, bytes, length, &text);
+    if (last)
+        oa_characters_end(&g->sink, &text);
     if (oa_wants_json(g->out))
-        oa_text_add(&g->said, text, length);
-    else if (length && oa_wants_text(g->out))
-        g->out->sink(g->out->argument, text, length);
-}
-
-/* Rows of the embedding that no token stands for are never drawn. */
-static void mask_unused(struct generation *g)
-{
-    for (long i = 0; i < g->t.model->vocabulary; i++)
-        if (i >= oa_tokenizer_size(g->t.tokenizer) || !oa_tokenizer_piece(g->t.tokenizer, (int32_t)i))
-            g->logits[i] = -INFINITY;
+        oa_text_add(&g->said, text.s, text.length);
+    else if (text.length && oa_wants_text(g->out))
+        g->out->sink(g->out->argument, text.s, text.length);
+    oa_text_free(&text);
 }
 
 static enum oa_error next_token(struct generation *g, long index)
@@ -90,9 +97,10 @@ static enum oa_error next_token(struct generation *g, long index)
     int32_t token;
     size_t length;
     OA_TRY(oa_decoding_continue(&g->decoding, g->ids.id, (long)g->ids.count, g->logits));
-    mask_unused(g);
+    oa_writable_mask(g->writable, g->state, g->logits);
     OA_TRY(oa_sample(g->sampler, g->logits, (uint64_t)index, &token));
     OA_TRY(oa_ids_add(&g->ids, token));
+    g->state = oa_writable_after(g->writable, g->state, token);
     const char *bytes = oa_tokenizer_bytes(g->t.tokenizer, token, &length);
     oa_text_add(&g->held, bytes, length);
     return oa_status(g->t.context);
@@ -103,7 +111,7 @@ static int hand_on(struct generation *g)
 {
     int found;
     size_t settled = oa_before_stop(g->held.s, g->held.length, g->r->stop, g->r->stops, &found);
-    say(g, g->held.s, settled);
+    say_text(g, g->held.s, settled, found >= 0);
     memmove(g->held.s, g->held.s + settled, g->held.length - settled);
     oa_text_cut(&g->held, g->held.length - settled);
     return found;
@@ -128,12 +136,17 @@ static enum oa_error write_tokens(struct generation *g, int *found)
         *found = hand_on(g);
     }
     if (*found < 0)
-        say(g, g->held.s, g->held.length);
+        say_text(g, g->held.s, g->held.length, true);
     return OA_OK;
 }
 
 static void begin(struct generation *g)
 {
+    bool valid;
+    g->state = OA_CHARACTER_WHOLE;
+    for (size_t i = 0; i < g->length; i++)
+        g->state = oa_character_after(g->state, (uint8_t)g->prompt[i], &valid);
+    g->sink = (struct oa_characters){ 0 };
     oa_sampler_seed(g->sampler, (uint64_t)g->o->generate_seed + g->made);
     oa_decoding_reset(&g->decoding);
     g->ids.count = g->read;
@@ -141,11 +154,13 @@ static void begin(struct generation *g)
     oa_text_cut(&g->said, 0);
 }
 
-static void keep_json(struct generation *g, int found)
+static void add_json(struct generation *g, int found)
 {
-    json_t *o = json_pack("{s:I, s:I, s:s?}", "seed", (json_int_t)((uint64_t)g->o->generate_seed + g->made), "tokens",
-                          (json_int_t)(g->ids.count - g->read), "stop", found < 0 ? NULL : g->r->stop[found]);
+    const char *stop = found < 0 ? NULL : g->r->stop[found];
+    json_t *o = json_pack("{s:I, s:I, s:o}", "seed", (json_int_t)((uint64_t)g->o->generate_seed + g->made), "tokens",
+                          (json_int_t)(g->ids.count - g->read), "stop", oa_json_name(g->t.context, stop));
     json_object_set_new(o, "text", oa_json_bytes(g->t.context, g->said.s, g->said.length));
+    json_object_set_new(o, "interrupted", json_boolean(found < 0 && g->stopped));
     json_array_append_new(g->samples, o);
 }
 
@@ -155,21 +170,22 @@ static void head_line(struct generation *g, long sample)
     int n = snprintf(line, sizeof line, "%s==> sample %ld of %ld, seed %llu <==\n", sample ? "\n" : "", sample + 1,
                      g->o->generate_samples, (unsigned long long)g->o->generate_seed + g->made);
     if (g->o->generate_samples > 1)
-        say(g, line, (size_t)n);
+        say_text(g, line, (size_t)n, true);
 }
 
 static enum oa_error one_sample(struct generation *g, long sample)
 {
     int found;
     begin(g);
-    if (!oa_wants_json(g->out))
+    if (!oa_wants_json(g->out)) {
         head_line(g, sample);
-    say(g, g->prompt, g->length);
+        say_text(g, g->prompt, g->length, false);
+    }
     OA_TRY(write_tokens(g, &found));
     if (oa_wants_json(g->out))
-        keep_json(g, found);
+        add_json(g, found);
     else
-        say(g, "\n", 1);
+        say_text(g, "\n", 1, true);
     g->made++;
     return OA_OK;
 }
@@ -192,7 +208,7 @@ static enum oa_error emit_json(struct generation *g, const char *folder)
 {
     struct oa_text t;
     oa_text_init(&t, g->t.context);
-    json_t *root = json_pack("{s:s}", "run", folder);
+    json_t *root = json_pack("{s:o}", "run", oa_json_name(g->t.context, folder));
     json_object_set_new(root, "prompt", oa_json_bytes(g->t.context, g->prompt, g->length));
     json_object_set(root, "samples", g->samples);
     json_object_set_new(root, "interrupted", json_boolean(g->stopped));
@@ -248,8 +264,22 @@ static enum oa_error go_on_from_next(struct generation *g, const char *folder, c
     oa_clear_error(c);
     if (oa_wants_json(g->out))
         return emit_json(g, folder);
-    say(g, "\n", 1);
+    say_text(g, "\n", 1, true);
     return OA_OK;
+}
+
+static enum oa_error go_on_from_all(struct generation *g, const char *folder)
+{
+    const char *prompt;
+    size_t length;
+    int there = 1;
+    while (!g->stopped && (there = g->r->next(g->r->argument, &prompt, &length)) > 0) {
+        oa_input_line_trim(g->prompts == 0, &prompt, &length);
+        OA_TRY(go_on_from_next(g, folder, prompt, length));
+    }
+    if (!g->stopped && oa_stop_requested(g->t.context))
+        return oa_fail(g->t.context, OA_INTERRUPTED, "stopped while waiting for a prompt");
+    return there < 0 ? oa_input_failed(g->t.context, g->prompts + 1) : OA_OK;
 }
 
 static enum oa_error generate(struct generation *g, const char *folder)
@@ -257,18 +287,16 @@ static enum oa_error generate(struct generation *g, const char *folder)
     const char *prompt = g->r->prompt ? g->r->prompt : g->o->generate_prompt;
     size_t length = g->r->prompt ? g->r->length : strlen(prompt);
     OA_TRY(prepare(g, folder));
-    if (!g->r->next) {
+    if (g->r->next) {
+        OA_TRY(go_on_from_all(g, folder));
+    } else {
         OA_TRY(take_prompt(g, prompt, length));
         OA_TRY(go_on(g, folder));
     }
-    while (g->r->next && !g->stopped && g->r->next(g->r->argument, &prompt, &length))
-        OA_TRY(go_on_from_next(g, folder, prompt, length));
     if (g->stopped)
         return oa_fail(g->t.context, OA_INTERRUPTED, "stopped after %ld token%s", g->written,
                        g->written == 1 ? "" : "s");
-    return g->r->next && oa_stop_requested(g->t.context)
-               ? oa_fail(g->t.context, OA_INTERRUPTED, "stopped while waiting for a prompt")
-               : OA_OK;
+    return OA_OK;
 }
 
 enum oa_error oa_generate(const oa_config *config, const char *folder, const struct oa_generate_request *request,
@@ -291,6 +319,7 @@ enum oa_error oa_generate(const oa_config *config, const char *folder, const str
     oa_text_free(&g.said);
     oa_ids_free(&g.ids);
     oa_free(g.logits);
+    oa_writable_close(g.writable);
     oa_sampler_close(g.sampler);
     oa_decoding_close(&g.decoding);
     oa_trained_close(&g.t);

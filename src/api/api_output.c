@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Text on its way to the caller's sink. */
 #include "api/api.h"
+#include "decode/characters.h"
 #include "print/print.h"
 
 #include <math.h>
@@ -53,16 +54,16 @@ void oa_json_line(struct oa_text *text, json_t *value)
 json_t *oa_json_bytes(oa_context *c, const char *bytes, size_t length)
 {
     struct oa_text clean;
-    uint32_t code;
     oa_text_init(&clean, c);
-    for (size_t i = 0; i < length;) {
-        int n = oa_utf8_decode(bytes + i, length - i, &code);
-        oa_text_add(&clean, n ? bytes + i : "\xef\xbf\xbd", n ? (size_t)n : 3);
-        i += n ? (size_t)n : 1;
-    }
+    oa_characters_text(bytes, length, &clean);
     json_t *string = json_stringn(clean.s ? clean.s : "", clean.length);
     oa_text_free(&clean);
     return string;
+}
+
+json_t *oa_json_name(oa_context *c, const char *name)
+{
+    return name ? oa_json_bytes(c, name, strlen(name)) : json_null();
 }
 
 json_t *oa_json_number(double x)

@@ -40,6 +40,7 @@ static enum oa_error open_trained(oa_context *c, const char *folder, bool finely
     oa_options_default(&t->options);
     OA_TRY(oa_config_load(c, path, &t->options, &form));
     OA_TRY(oa_config_labels(c, path, &form, &t->labels));
+    OA_TRY(oa_config_specials(c, path, &t->specials));
     OA_TRY(oa_path(c, path, folder, "tokenizer.json"));
     OA_TRY(oa_tokenizer_load(c, path, &t->tokenizer));
     if (oa_tokenizer_size(t->tokenizer) > form.vocabulary)
@@ -66,6 +67,7 @@ void oa_trained_close(struct oa_trained *t)
     oa_device_close(t->device);
     oa_tokenizer_close(t->tokenizer);
     oa_labels_free(&t->labels);
+    oa_labels_free(&t->specials);
 }
 
 enum oa_error oa_config_read_run(oa_config *config, const char *folder)

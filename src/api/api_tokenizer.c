@@ -10,8 +10,8 @@ static enum oa_error report_made(oa_context *c, const struct oa_tokenizer *tok, 
     struct oa_text t;
     oa_text_init(&t, c);
     if (oa_wants_json(out))
-        oa_json_add(&t, json_pack("{s:s, s:s, s:i}", "path", path, "kind", oa_tokenizer_kind_name(tok), "tokens",
-                                  (int)oa_tokenizer_size(tok)));
+        oa_json_add(&t, json_pack("{s:o, s:s, s:i}", "path", oa_json_name(c, path), "kind", oa_tokenizer_kind_name(tok),
+                                  "tokens", (int)oa_tokenizer_size(tok)));
     else
         oa_text_printf(&t, "%s: %s, %d tokens\n", path, oa_tokenizer_kind_name(tok), (int)oa_tokenizer_size(tok));
     return oa_emit(out, &t);

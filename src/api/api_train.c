@@ -134,23 +134,23 @@ static void outcome_text(const struct outcome *o, struct oa_text *t)
     tested_text(o, t);
 }
 
-static json_t *outcome_json(const struct outcome *o)
+static json_t *outcome_json(oa_context *c, const struct outcome *o)
 {
     const struct oa_run *run = o->run;
     bool tokens = oa_predicts_tokens(o->work);
     json_t *root =
-        json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "run", o->folder, "attention",
-                  o->options->model_attention, "seed", (json_int_t)run->seed, "steps", (json_int_t)run->steps,
-                  "training_tokens", run->tokens, "seconds", run->seconds, "processor_seconds", run->processor_seconds,
-                  tokens ? "validation_tokens" : "validation_examples", o->scores.tokens,
+        json_pack("{s:o, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "run", oa_json_name(c, o->folder),
+                  "attention", o->options->model_attention, "seed", (json_int_t)run->seed, "steps",
+                  (json_int_t)run->steps, "training_tokens", run->tokens, "seconds", run->seconds, "processor_seconds",
+                  run->processor_seconds, tokens ? "validation_tokens" : "validation_examples", o->scores.tokens,
                   tokens ? "validation_text_tokens" : "validation_data_examples", o->targets, "tokens_per_second",
                   run->tokens_per_second, "flops", run->flops, "peak_memory", run->peak_memory);
     json_object_set_new(root, "averaged", run->averaged ? json_integer(run->averaged) : json_null());
     json_object_set_new(root, "best_step", run->best_step ? json_integer(run->best_step) : json_null());
     if (o->options->train_init[0])
         json_object_set_new(root, "started_from",
-                            json_pack("{s:s, s:i, s:i}", "run", o->options->train_init, "tensors_taken",
-                                      o->started.taken, "tensors", o->started.count));
+                            json_pack("{s:o, s:i, s:i}", "run", oa_json_name(c, o->options->train_init),
+                                      "tensors_taken", o->started.taken, "tensors", o->started.count));
     if (oa_reads_examples(o->work))
         json_object_set_new(root, "task", json_string(o->work->task->name));
     oa_scores_json(&o->scores, o->work, root);
@@ -163,7 +163,7 @@ static enum oa_error report(oa_context *c, const struct outcome *o, const struct
     struct oa_text t;
     oa_text_init(&t, c);
     if (oa_wants_json(out))
-        oa_json_add(&t, outcome_json(o));
+        oa_json_add(&t, outcome_json(c, o));
     else
         outcome_text(o, &t);
     return oa_emit(out, &t);

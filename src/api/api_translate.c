@@ -50,14 +50,6 @@ static enum oa_error open_translation(struct translation *x, const oa_config *co
 
 /* ---- writing ---- */
 
-static enum oa_error decode(struct translation *x, const struct oa_hypothesis *h, struct oa_text *out)
-{
-    size_t from = out->length;
-    OA_TRY(oa_tokenizer_decode(x->t.tokenizer, h->ids, (size_t)h->count, out));
-    oa_input_lines_flatten(out, from, false);
-    return oa_status(x->t.context);
-}
-
 /* A line at hand, and what was written for it: NULL where it has no answer. */
 struct answered {
     const struct oa_coded_line *line;
@@ -95,7 +87,7 @@ static enum oa_error say_plain(struct translation *x, const struct answered *a, 
     if (x->r->scores)
         oa_text_printf(out, "\t");
     if (h)
-        OA_TRY(decode(x, h, out));
+        OA_TRY(oa_writer_text(&x->writer, h, out));
     if (h)
         OA_TRY(add_links(x, a, h, out));
     oa_text_printf(out, "\n");
@@ -107,7 +99,7 @@ static enum oa_error say_list(struct translation *x, const struct answered *a, s
     const struct oa_hypothesis *h = a->found;
     for (int i = 0; h && i < x->r->best && h[i].count >= 0; i++) {
         oa_text_printf(out, "%llu ||| ", (unsigned long long)a->line->line - 1);
-        OA_TRY(decode(x, &h[i], out));
+        OA_TRY(oa_writer_text(&x->writer, &h[i], out));
         oa_text_printf(out, " ||| %.4f", h[i].score);
         OA_TRY(add_links(x, a, &h[i], out));
         oa_text_printf(out, "\n");
@@ -135,7 +127,7 @@ static enum oa_error hypothesis_json(struct translation *x, const struct answere
 {
     struct oa_text text;
     oa_text_init(&text, x->t.context);
-    enum oa_error e = decode(x, h, &text);
+    enum oa_error e = oa_writer_text(&x->writer, h, &text);
     json_object_set_new(to, "text", oa_json_bytes(x->t.context, text.s ? text.s : "", text.length));
     json_object_set_new(to, "log_p", oa_json_number(h->score));
     json_object_set_new(to, "ended", json_boolean(!h->cut));

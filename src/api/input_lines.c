@@ -16,9 +16,10 @@ static bool is_utf8(const char *s, size_t n)
     return true;
 }
 
-static bool is_blank(const char *s, size_t n)
+/* In a table a line without a tab that is blank is no row, as where examples are read. */
+static bool is_row(const struct oa_input_lines *l, const char *s, size_t n)
 {
-    return strspn(s, " \t\r") >= n;
+    return !l->columns || oa_given_whole(l->columns) || (n && memchr(s, '\t', n));
 }
 
 static void print_place(const struct oa_input_lines *l, char *out, size_t size)
@@ -42,7 +43,7 @@ static enum oa_error encode_texts(struct oa_input_lines *l, const char *place, c
         OA_TRY(oa_given_cut(l->columns, place, s, n, text, header));
         texts = oa_given_texts(l->columns);
     }
-    if (*header || is_blank(text[0].s, text[0].length) || (texts > 1 && is_blank(text[1].s, text[1].length)))
+    if (*header || (!l->blanks && oa_is_blank(text[0].s, text[0].length)))
         return OA_OK;
     return oa_source_encode(l->tokenizer, &l->layout, place, text, texts, out);
 }
@@ -86,10 +87,9 @@ static void say_progress(struct oa_input_lines *l)
         oa_log(l->context, 1, "%llu lines", (unsigned long long)l->lines);
 }
 
-/* What stands around the text of a line: a byte order mark before the first one of a file, CR behind. */
-static void trim(const struct oa_input_lines *l, const char **s, size_t *n)
+void oa_input_line_trim(bool first, const char **s, size_t *n)
 {
-    size_t mark = l->lines - l->before == 1 ? oa_utf8_mark_length(*s, *n) : 0;
+    size_t mark = first ? oa_utf8_mark_length(*s, *n) : 0;
     *s += mark;
     *n -= mark;
     *n -= *n && (*s)[*n - 1] == '\r';
@@ -101,29 +101,39 @@ static enum oa_error take(struct oa_input_lines *l, const char *s, size_t n, str
     *to = (struct oa_coded_line){ .line = ++l->lines };
     l->bytes += (double)n + !l->pictures;
     if (!l->pictures)
-        trim(l, &s, &n);
-    if (l->pictures || !is_blank(s, n))
+        oa_input_line_trim(l->lines - l->before == 1, &s, &n);
+    if (l->pictures || !oa_is_blank(s, n) || (l->blanks && is_row(l, s, n)))
         OA_TRY(encode(l, s, n, &header, &to->coded));
     l->cut += to->coded.source.cut;
     *count += !header;
     return OA_OK;
 }
 
+enum oa_error oa_input_failed(oa_context *c, uint64_t line)
+{
+    OA_TRY(oa_status(c));
+    return oa_fail(c, OA_IO, "line %llu of the input could not be read", (unsigned long long)line);
+}
+
 enum oa_error oa_input_lines_read(struct oa_input_lines *l, int most, struct oa_coded_line *to, int *count, bool *more)
 {
     const char *s;
     size_t n;
+    int there = l->failed ? -1 : 1;
     if (!l->bar.context)
         oa_bar_open(&l->bar, l->context, l->title);
-    for (*count = 0; *count < most;) {
-        *more = l->next(l->argument, &s, &n);
-        if (!*more)
-            break;
-        OA_TRY(take(l, s, n, &to[*count], count));
+    for (*count = 0; *count < most && there > 0;) {
+        there = l->next(l->argument, &s, &n);
+        if (there > 0)
+            OA_TRY(take(l, s, n, &to[*count], count));
     }
     if (oa_stop_requested(l->context))
         return oa_fail(l->context, OA_INTERRUPTED, "stopped by signal %d while line %llu was waited for",
                        oa_stop_requested(l->context), (unsigned long long)l->lines + 1);
+    *more = there != 0;
+    l->failed = there < 0;
+    if (l->failed && *count == 0)
+        return oa_input_failed(l->context, l->lines + 1);
     say_progress(l);
     return oa_status(l->context);
 }
@@ -145,11 +155,4 @@ void oa_input_lines_account(const struct oa_input_lines *l)
     if (l->bad)
         oa_log(l->context, 0, "%llu of %llu %s could not be read", (unsigned long long)l->bad,
                (unsigned long long)l->lines, what);
-}
-
-void oa_input_lines_flatten(struct oa_text *text, size_t from, bool tabs)
-{
-    for (size_t i = from; i < text->length; i++)
-        if (text->s[i] == '\n' || text->s[i] == '\r' || text->s[i] == 0 || (tabs && text->s[i] == '\t'))
-            text->s[i] = ' ';
 }

@@ -86,18 +86,18 @@ bool takes_common(const struct command *c, const struct flag *f);
 bool want_words(struct call *call, int least, int most, const char *what);
 
 /* ---- input.c ---- */
-struct input { /* a stream that is read; data is freed by whoever began it */
+struct input {         /* a stream that is read; data is freed by whoever began it */
+    struct call *call; /* whose error it is when a line cannot be read; not needed by read_input */
     int fd;
     char *data;
-    size_t length, room, taken; /* bytes read and not given yet; room; given by the last read_line */
+    size_t length, room, taken; /* bytes in data, room there, and how many of them next_line gave */
+    unsigned long long lines;   /* given */
 };
 /* All bytes of a file, or of the standard input (NULL or "-"), with a 0 behind them; to be freed. NULL after an error
  * was printed: the command failed with OA_IO. When a stop is asked for, what was read until then. */
 char *read_input(struct call *call, const char *path, size_t *length);
-/* The next line without its end, valid until the next call; false at the end, and when a stop is asked for. */
-bool read_line(struct input *in, const char **line, size_t *length);
-
-/* The same for the library, of a struct input. */
+/* Of a struct input the next line without its end, valid until the next call: 1; 0 at the end, and when a stop is asked
+ * for; -1 after an error was printed, of reading or of a line above 256 MiB. The library's form of reading lines. */
 int next_line(void *input, const char **line, size_t *length);
 /* Of a plain file what is left of it; 0 of anything else. */
 size_t bytes_left(int fd);

@@ -7,7 +7,7 @@
 static enum oa_error run(struct call *call)
 {
     long batch = 0;
-    struct input in = { .fd = STDIN_FILENO };
+    struct input in = { .call = call, .fd = STDIN_FILENO };
     if (!want_words(call, 1, 1, "the folder of a run") || !flag_number(call, "batch", 1, 1024, &batch))
         return OA_ARGUMENT;
     struct oa_classify_request request = { .next = next_line,

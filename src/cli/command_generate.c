@@ -12,12 +12,12 @@ static int next_prompt(void *argument, const char **prompt, size_t *length)
         fputs("> ", stderr);
         fflush(stderr);
     }
-    return read_line(argument, prompt, length);
+    return next_line(argument, prompt, length);
 }
 
 static enum oa_error interact(struct call *call, struct oa_generate_request *request)
 {
-    struct input in = { .fd = STDIN_FILENO };
+    struct input in = { .call = call, .fd = STDIN_FILENO };
     request->next = next_prompt;
     request->argument = &in;
     enum oa_error e = oa_generate(call->config, call->word[0], request, &call->out);

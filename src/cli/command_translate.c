@@ -8,7 +8,7 @@
 static enum oa_error run(struct call *call)
 {
     long best = 0;
-    struct input in = { .fd = STDIN_FILENO };
+    struct input in = { .call = call, .fd = STDIN_FILENO };
     if (!want_words(call, 1, 1, "the folder of a run") || !flag_number(call, "nbest", 1, 256, &best))
         return OA_ARGUMENT;
     if (best && flag_given(call, "scores"))

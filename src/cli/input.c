@@ -43,7 +43,8 @@ static bool make_room(struct input *in)
     return true;
 }
 
-/* Bytes that were added; 0 at the end and when a stop was asked for, -1 after an error (errno; EFBIG: it has no end).
+/* Bytes that were added; 0 at the end and when a stop was asked for, -1 after an error (errno; EFBIG: too much is
+ * held).
  */
 static ssize_t read_more(struct input *in)
 {
@@ -83,27 +84,44 @@ char *read_input(struct call *call, const char *path, size_t *length)
     return NULL;
 }
 
-bool read_line(struct input *in, const char **line, size_t *length)
+static int refuse_line(struct input *in)
 {
-    char *end;
-    if (in->taken)
-        memmove(in->data, in->data + in->taken, in->length - in->taken);
-    in->length -= in->taken;
-    in->taken = 0;
-    while (!(end = in->length ? memchr(in->data, '\n', in->length) : NULL))
-        if (read_more(in) <= 0)
-            break;
-    if (stop_asked() || (!end && !in->length))
-        return false;
-    *line = in->data;
-    *length = end ? (size_t)(end - in->data) : in->length;
-    in->taken = *length + (end != NULL);
-    return true;
+    char sentence[256];
+    if (errno == EFBIG)
+        snprintf(sentence, sizeof sentence, "line %llu of the standard input is longer than 256 MiB; cut it into parts",
+                 in->lines + 1);
+    else
+        snprintf(sentence, sizeof sentence, "cannot read the standard input, line %llu: %.120s", in->lines + 1,
+                 strerror(errno));
+    print_error(sentence);
+    in->call->said = true;
+    return -1;
 }
 
+/* Bytes that were searched for a line end are not searched again. */
 int next_line(void *input, const char **line, size_t *length)
 {
-    return read_line(input, line, length);
+    struct input *in = input;
+    size_t searched = in->taken;
+    char *end = NULL;
+    ssize_t n = 1;
+    while (n > 0 && !(end = in->length > searched ? memchr(in->data + searched, '\n', in->length - searched) : NULL)) {
+        searched = in->length - in->taken;
+        if (in->taken)
+            memmove(in->data, in->data + in->taken, searched);
+        in->length = searched;
+        in->taken = 0;
+        n = read_more(in);
+    }
+    if (n < 0)
+        return refuse_line(in);
+    if (stop_asked() || (!end && in->length == in->taken))
+        return 0;
+    *line = in->data + in->taken;
+    *length = (size_t)((end ? end : in->data + in->length) - *line);
+    in->taken += *length + (end != NULL);
+    in->lines++;
+    return 1;
 }
 
 size_t bytes_left(int fd)

@@ -216,12 +216,15 @@ enum oa_error oa_model_open_saved(struct oa_device *d, const char *path, const s
                                   const struct oa_model_form *form, const struct oa_tokenizer *tokenizer,
                                   struct oa_model **out);
 /* config.json: {"orthant": version, "architecture": …, "output": …, "classes": …, "segments": true, "vocabulary": …,
- * "options": {…}}; output, classes and segments only where they are not tokens, 0 and false. */
-enum oa_error oa_model_save_config(const struct oa_model *m, const char *path);
+ * "options": {…}}; output, classes and segments only where they are not tokens, 0 and false. specials: special tokens
+ * that the training text of a language model has, a list of the same name; NULL: not told. */
+enum oa_error oa_model_save_config(const struct oa_model *m, const struct oa_labels *specials, const char *path);
 enum oa_error oa_config_load(oa_context *c, const char *path, struct oa_options *options, struct oa_model_form *form);
 /* The labels of a model with form->classes, which is then told of them; closed by oa_labels_free. count 0: the file is
  * of before there were any. */
 enum oa_error oa_config_labels(oa_context *c, const char *path, struct oa_model_form *form, struct oa_labels *out);
+/* Closed by oa_labels_free. name NULL: the file does not tell. */
+enum oa_error oa_config_specials(oa_context *c, const char *path, struct oa_labels *out);
 
 /* What a run was begun with, told apart by its bytes: it must be the same when the run goes on. */
 struct oa_origin {

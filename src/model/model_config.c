@@ -4,12 +4,13 @@
 
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
-static void print_labels(const struct oa_model_form *f, struct oa_text *out)
+static void print_texts(const char *key, char *const *name, long count, struct oa_text *out)
 {
-    oa_text_printf(out, "\"labels\": [");
-    for (long i = 0; i < f->classes; i++) {
-        json_t *label = json_string(f->labels[i]);
+    oa_text_printf(out, "\"%s\": [", key);
+    for (long i = 0; i < count; i++) {
+        json_t *label = json_string(name[i]);
         char *text = json_dumps(label, JSON_ENCODE_ANY);
         oa_text_printf(out, "%s%s", i ? ", " : "", text ? text : "null");
         free(text);
@@ -26,14 +27,14 @@ static void print_form(const struct oa_model_form *f, struct oa_text *out)
     if (f->output == OA_OUTPUT_CLASSES)
         oa_text_printf(out, "\"classes\": %ld, ", f->classes);
     if (f->output == OA_OUTPUT_CLASSES && f->labels)
-        print_labels(f, out);
+        print_texts("labels", f->labels, f->classes, out);
     if (f->segments)
         oa_text_printf(out, "\"segments\": true, ");
     if (f->patch)
         oa_text_printf(out, "\"patch\": %ld, ", f->patch);
 }
 
-enum oa_error oa_model_save_config(const struct oa_model *m, const char *path)
+enum oa_error oa_model_save_config(const struct oa_model *m, const struct oa_labels *specials, const char *path)
 {
     struct oa_text options, text;
     oa_text_init(&options, m->context);
@@ -41,6 +42,8 @@ enum oa_error oa_model_save_config(const struct oa_model *m, const char *path)
     oa_options_json(&m->options, &options);
     oa_text_printf(&text, "{\"orthant\": \"%s\", ", oa_version());
     print_form(&m->form, &text);
+    if (specials)
+        print_texts("specials", specials->name, specials->count, &text);
     oa_text_printf(&text, "\"vocabulary\": %ld, \"options\": %s}\n", m->vocabulary, options.s ? options.s : "{}");
     enum oa_error e = oa_status(m->context);
     if (e == OA_OK)
@@ -128,8 +131,8 @@ enum oa_error oa_config_load(oa_context *c, const char *path, struct oa_options 
 
 /* ---- labels ---- */
 
-static enum oa_error read_labels(oa_context *c, const char *path, const json_t *list, long classes,
-                                 struct oa_labels *out)
+static enum oa_error read_texts(oa_context *c, const char *path, const char *key, const json_t *list, long classes,
+                                struct oa_labels *out)
 {
     char **name = oa_alloc(c, ((size_t)classes + 1) * sizeof *name);
     long count = 0;
@@ -137,8 +140,8 @@ static enum oa_error read_labels(oa_context *c, const char *path, const json_t *
         count += (name[count] = (char *)(uintptr_t)json_string_value(json_array_get(list, (size_t)count))) != NULL;
     enum oa_error e = name ? OA_OK : OA_NO_MEMORY;
     if (name && (count < classes || json_array_size(list) != (size_t)classes))
-        e = oa_fail(c, OA_FORMAT, "%s: \"labels\" is to be a list of %ld texts, the names of the classes", path,
-                    classes);
+        e = oa_fail(c, OA_FORMAT, "%s: \"%s\" is to be a list of %ld texts%s", path, key, classes,
+                    strcmp(key, "labels") == 0 ? ", the names of the classes" : "");
     if (e == OA_OK)
         e = oa_labels_copy(c, name, count, out);
     oa_free(name);
@@ -151,8 +154,19 @@ enum oa_error oa_config_labels(oa_context *c, const char *path, struct oa_model_
     *out = (struct oa_labels){ 0 };
     OA_TRY(read_root(c, path, &root));
     json_t *list = json_object_get(root, "labels");
-    enum oa_error e = list ? read_labels(c, path, list, form->classes, out) : OA_OK;
+    enum oa_error e = list ? read_texts(c, path, "labels", list, form->classes, out) : OA_OK;
     json_decref(root);
     form->labels = out->name;
+    return e;
+}
+
+enum oa_error oa_config_specials(oa_context *c, const char *path, struct oa_labels *out)
+{
+    json_t *root;
+    *out = (struct oa_labels){ 0 };
+    OA_TRY(read_root(c, path, &root));
+    json_t *list = json_object_get(root, "specials");
+    enum oa_error e = list ? read_texts(c, path, "specials", list, (long)json_array_size(list), out) : OA_OK;
+    json_decref(root);
     return e;
 }

@@ -251,3 +251,41 @@ struct oa_extent oa_workload_side(const struct oa_workload *w, enum oa_side side
         return of_examples(oa_workload_examples(w, side));
     return of_text(side == OA_TRAINING ? &w->corpus.train : side == OA_VALIDATION ? &w->corpus.valid : &w->corpus.test);
 }
+
+/* ---- special tokens ---- */
+
+static enum oa_error name_specials(oa_context *c, const struct oa_tokenizer *tok, const uint8_t *had,
+                                   struct oa_labels *out)
+{
+    int32_t size = oa_tokenizer_size(tok);
+    const char **name = oa_alloc(c, ((size_t)size + 1) * sizeof *name);
+    long count = 0;
+    for (int32_t id = 0; name && id < size; id++)
+        if (had[id])
+            name[count++] = oa_tokenizer_piece(tok, id);
+    enum oa_error e = name ? oa_labels_copy(c, (char *const *)(uintptr_t)name, count, out) : OA_NO_MEMORY;
+    oa_free(name);
+    return e;
+}
+
+enum oa_error oa_workload_specials(oa_context *c, const struct oa_workload *w, struct oa_labels *out)
+{
+    enum { SPECIAL = 1, HAD = 2 };
+    int32_t size = oa_tokenizer_size(w->tokenizer);
+    const struct oa_tokens *text = &w->corpus.train;
+    *out = (struct oa_labels){ 0 };
+    if (!oa_is_language_model(&w->form))
+        return OA_OK;
+    uint8_t *mark = oa_alloc(c, (size_t)size + 1);
+    if (!mark)
+        return OA_NO_MEMORY;
+    oa_tokenizer_mark_special(w->tokenizer, mark);
+    bool any = memchr(mark, SPECIAL, (size_t)size) != NULL;
+    for (size_t i = 0; any && i < text->count; i++)
+        mark[text->ids[i]] |= HAD;
+    for (int32_t id = 0; id < size; id++)
+        mark[id] = mark[id] == (SPECIAL | HAD);
+    enum oa_error e = any ? name_specials(c, w->tokenizer, mark, out) : OA_OK;
+    oa_free(mark);
+    return e;
+}

@@ -139,6 +139,9 @@ long oa_likeliest(const double *x, long n);
     "config.json has no \"labels\": the run was made by an older program; train it again, or write the names of the "  \
     "classes there, in the order of the labels of the training data sorted, as \"labels\": [\"…\", …]"
 void oa_workload_close(struct oa_workload *w);
+/* The special tokens that the training text of a language model has, which it learns to write; freed by
+ * oa_labels_free. name NULL: other models, and tokenizers without special tokens. */
+enum oa_error oa_workload_specials(oa_context *c, const struct oa_workload *w, struct oa_labels *out);
 
 const struct oa_examples *oa_workload_examples(const struct oa_workload *w, enum oa_side side);
 

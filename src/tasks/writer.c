@@ -2,6 +2,8 @@
  * Sources side by side, read by an encoder; beam search over what its decoder expects. */
 #include "tasks/writer.h"
 
+#include "decode/characters.h"
+
 #include <string.h>
 
 static enum oa_error special(struct oa_model *m, const struct oa_tokenizer *tokenizer, const char *name, int32_t *id)
@@ -11,11 +13,12 @@ static enum oa_error special(struct oa_model *m, const struct oa_tokenizer *toke
                     : oa_fail(m->context, OA_FORMAT, "the tokenizer has no token \"%s\": it is not this model's", name);
 }
 
-enum oa_error oa_writer_open(struct oa_model *m, const struct oa_tokenizer *tokenizer, const struct oa_options *decode,
+enum oa_error oa_writer_open(struct oa_model *m, struct oa_tokenizer *tokenizer, const struct oa_options *decode,
                              int best, struct oa_writer *out)
 {
     size_t places = OA_SIDE_BY_SIDE * (size_t)oa_model_source_context(&m->options);
-    *out = (struct oa_writer){ .model = m };
+    size_t rows = OA_SIDE_BY_SIDE * (size_t)decode->decode_beam;
+    *out = (struct oa_writer){ .model = m, .tokenizer = tokenizer };
     out->beam = (struct oa_beam){ .width = (int)decode->decode_beam,
                                   .best = best,
                                   .length_penalty = decode->decode_length_penalty,
@@ -26,14 +29,21 @@ enum oa_error oa_writer_open(struct oa_model *m, const struct oa_tokenizer *toke
     out->ids = oa_alloc(m->context, places * sizeof *out->ids);
     out->words = oa_alloc(m->context, places * sizeof *out->words);
     out->lengths = oa_alloc(m->context, OA_SIDE_BY_SIDE * sizeof *out->lengths);
-    if (!out->ids || !out->words || !out->lengths)
+    out->state = oa_alloc(m->context, rows);
+    out->before = oa_alloc(m->context, rows);
+    if (!out->ids || !out->words || !out->lengths || !out->state || !out->before)
         return OA_NO_MEMORY;
+    const struct oa_writing_rules rules = { .end = out->beam.end };
+    OA_TRY(oa_writable_open(m->context, tokenizer, m->vocabulary, &rules, &out->writable));
     return oa_decodings_open(m, OA_SIDE_BY_SIDE * out->beam.width, &out->rows);
 }
 
 void oa_writer_close(struct oa_writer *w)
 {
     oa_decodings_close(&w->rows);
+    oa_writable_close(w->writable);
+    oa_free(w->state);
+    oa_free(w->before);
     oa_free(w->ids);
     oa_free(w->words);
     oa_free(w->lengths);
@@ -41,6 +51,16 @@ void oa_writer_close(struct oa_writer *w)
 
 /* ---- the model as beam search asks it ---- */
 
+static void follow_states(struct oa_writer *w, int rows, const int *parent, const int32_t *ids)
+{
+    uint8_t *before = w->state;
+    w->state = w->before;
+    w->before = before;
+    for (int r = 0; r < rows; r++)
+        w->state[r] = parent[r] < 0 ? OA_CHARACTER_WHOLE : oa_writable_after(w->writable, before[parent[r]], ids[r]);
+}
+
+/* What a model may not write has no log-odds; sums are of all tokens, so that log p is the model's own. */
 static enum oa_error next(void *argument, int rows, const int *source, const int *parent, const int32_t *ids,
                           float *logits, double *sums)
 {
@@ -53,7 +73,11 @@ static enum oa_error next(void *argument, int rows, const int *source, const int
         OA_TRY(oa_decodings_begin(&w->rows, rows, &w->sources));
     else
         OA_TRY(oa_decodings_choose(&w->rows, parent, rows));
-    return oa_decodings_read(&w->rows, ids, logits, sums);
+    OA_TRY(oa_decodings_read(&w->rows, ids, logits, sums));
+    follow_states(w, rows, parent, ids);
+    for (int r = 0; r < rows; r++)
+        oa_writable_mask(w->writable, w->state[r], logits + (size_t)r * (size_t)w->model->vocabulary);
+    return OA_OK;
 }
 
 static void fill_row(int32_t *to, const int32_t *from, size_t count, size_t length)
@@ -86,4 +110,18 @@ enum oa_error oa_writer_write(struct oa_writer *w, const struct oa_source_ids *s
     for (int i = 0; i < count; i++)
         longest[i] = (int)w->model->options.model_context - 1;
     return oa_beam_search(w->model->context, &w->beam, count, longest, next, w, out);
+}
+
+/* ---- texts ---- */
+
+enum oa_error oa_writer_text(const struct oa_writer *w, const struct oa_hypothesis *h, struct oa_text *out)
+{
+    struct oa_text bytes;
+    size_t from = out->length;
+    oa_text_init(&bytes, w->model->context);
+    enum oa_error e = oa_tokenizer_decode(w->tokenizer, h->ids, (size_t)h->count, &bytes);
+    oa_characters_text(bytes.s, bytes.length, out);
+    oa_text_free(&bytes);
+    oa_text_one_line(out, from, false);
+    return e == OA_OK ? oa_status(w->model->context) : e;
 }

@@ -11,7 +11,8 @@ struct writing {
     const struct oa_judging *j;
     const struct oa_examples *examples;
     struct oa_writer writer;
-    size_t *order; /* rows by the length of their sources */
+    size_t *order; /* rows whose source is not blank, by its length */
+    long rows;     /* of these */
     struct oa_written *out;
 };
 
@@ -20,30 +21,49 @@ static size_t length_of(const struct oa_examples *e, size_t row)
     return e->source.start[row + 1] - e->source.start[row];
 }
 
-/* By counting: rows of one length stay in their order. */
-static enum oa_error sort(struct writing *w)
+static bool has_blank_source(const struct oa_examples *e, size_t row)
+{
+    size_t length;
+    const char *source = oa_rows_cell(e->rows, row, 0, &length);
+    return oa_is_blank(source, length);
+}
+
+/* By counting: rows of one length stay in their order. A blank source has an empty answer, as in `orthant translate`.
+ */
+static enum oa_error sort_by_length(struct writing *w)
 {
     const struct oa_examples *e = w->examples;
     size_t lengths = (size_t)e->source.longest + 2, *start = oa_alloc(w->j->context, lengths * sizeof *start);
-    w->order = oa_alloc(w->j->context, e->count * sizeof *w->order);
-    for (size_t i = 0; start && w->order && i < e->count; i++)
-        start[length_of(e, i) + 1]++;
-    for (size_t n = 1; start && n < lengths; n++)
+    w->order = oa_alloc(w->j->context, (e->count + 1) * sizeof *w->order);
+    if (!start || !w->order) {
+        oa_free(start);
+        return OA_NO_MEMORY;
+    }
+    for (size_t i = 0; i < e->count; i++)
+        start[length_of(e, i) + 1] += !has_blank_source(e, i);
+    for (size_t n = 1; n < lengths; n++)
         start[n] += start[n - 1];
-    for (size_t i = 0; start && w->order && i < e->count; i++)
-        w->order[start[length_of(e, i)]++] = i;
+    w->rows = (long)start[lengths - 1];
+    for (size_t i = 0; i < e->count; i++) {
+        bool blank = has_blank_source(e, i);
+        if (!blank)
+            w->order[start[length_of(e, i)]++] = i;
+        else if (!(w->out->text[i] = oa_copy_text(w->j->context, "")))
+            break;
+    }
     oa_free(start);
-    return start && w->order ? OA_OK : OA_NO_MEMORY;
+    return oa_status(w->j->context);
 }
 
-static enum oa_error keep(struct writing *w, size_t row, const struct oa_hypothesis *h)
+static enum oa_error take_written(struct writing *w, size_t row, const struct oa_hypothesis *h)
 {
     struct oa_text text;
     oa_text_init(&text, w->j->context);
-    OA_TRY(oa_tokenizer_decode(w->j->workload->tokenizer, h->ids, (size_t)h->count, &text));
-    w->out->text[row] = oa_copy_text(w->j->context, text.s ? text.s : "");
+    enum oa_error e = oa_writer_text(&w->writer, h, &text);
+    if (e == OA_OK)
+        w->out->text[row] = oa_copy_text(w->j->context, text.s ? text.s : "");
     oa_text_free(&text);
-    return w->out->text[row] ? OA_OK : OA_NO_MEMORY;
+    return e == OA_OK && !w->out->text[row] ? OA_NO_MEMORY : e;
 }
 
 static enum oa_error write_some(struct writing *w, size_t first, int count)
@@ -58,14 +78,14 @@ static enum oa_error write_some(struct writing *w, size_t first, int count)
     }
     enum oa_error error = oa_writer_write(&w->writer, source, count, best);
     for (int i = 0; i < count && error == OA_OK; i++)
-        error = keep(w, w->order[first + (size_t)i], &best[i]);
+        error = take_written(w, w->order[first + (size_t)i], &best[i]);
     oa_hypotheses_free(best, count);
     return error;
 }
 
 static enum oa_error write_all(struct writing *w)
 {
-    long count = (long)w->examples->count;
+    long count = w->rows;
     for (long i = 0; i < count; i += OA_SIDE_BY_SIDE) {
         if (w->j->progress && w->j->progress(w->j->argument, i, count))
             return OA_INTERRUPTED;
@@ -81,7 +101,7 @@ static enum oa_error open_writing(struct writing *w)
     if (!w->out->text)
         return OA_NO_MEMORY;
     w->out->count = (long)w->examples->count;
-    OA_TRY(sort(w));
+    OA_TRY(sort_by_length(w));
     return oa_writer_open(m, w->j->workload->tokenizer, &m->options, 1, &w->writer);
 }
 

@@ -219,6 +219,18 @@ bool oa_tokenizer_is_special(const struct oa_tokenizer *tok, int32_t id)
     return id >= 0 && (size_t)id < tok->special_capacity && tok->special[id];
 }
 
+void oa_tokenizer_mark_special(const struct oa_tokenizer *tok, uint8_t *mark)
+{
+    for (size_t i = 0; i < tok->added_count; i++)
+        if (tok->added[i].special)
+            mark[tok->added[i].id] = 1;
+}
+
+int32_t oa_tokenizer_unknown(const struct oa_tokenizer *tok)
+{
+    return tok->unknown >= 0 ? tok->unknown : tok->bpe.unknown;
+}
+
 /* ---- looking up ---------------------------------------------------------------------------------------------- */
 
 enum oa_tokenizer_kind oa_tokenizer_kind(const struct oa_tokenizer *tok)

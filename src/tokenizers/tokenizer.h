@@ -75,6 +75,9 @@ const char *oa_tokenizer_bytes(const struct oa_tokenizer *tok, int32_t id, size_
 /* Adds a special token such as "</s>" (found in the text before anything else), or finds it. */
 enum oa_error oa_tokenizer_add_special(struct oa_tokenizer *tok, const char *content, int32_t *id);
 bool oa_tokenizer_is_special(const struct oa_tokenizer *tok, int32_t id);
+/* mark [oa_tokenizer_size]: 1 for each special token; others stay as they are. */
+void oa_tokenizer_mark_special(const struct oa_tokenizer *tok, uint8_t *mark);
+int32_t oa_tokenizer_unknown(const struct oa_tokenizer *tok); /* the token of what the vocabulary lacks; -1: none */
 
 /* patches.c: "patch:P", the tokenizer of pictures whose tokens are squares of P x P pixels. All have one id; the pixels
  * stand beside the ids (struct oa_batch). */

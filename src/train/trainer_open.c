@@ -126,6 +126,19 @@ static enum oa_error take_up_log(struct trainer *t)
     return oa_log_rewind(t->c, t->r->folder, t->p.step, t->r->workload->task->measures, t->run);
 }
 
+static enum oa_error save_config(struct trainer *t)
+{
+    char path[OA_PATH];
+    struct oa_labels specials;
+    enum oa_error e = oa_workload_specials(t->c, t->r->workload, &specials);
+    if (e == OA_OK)
+        e = oa_path(t->c, path, t->r->folder, "config.json");
+    if (e == OA_OK)
+        e = oa_model_save_config(t->m, specials.name ? &specials : NULL, path);
+    oa_labels_free(&specials);
+    return e;
+}
+
 /* The first thing that is written, when nothing is left that could refuse the run. */
 static enum oa_error begin(struct trainer *t)
 {
@@ -136,8 +149,7 @@ static enum oa_error begin(struct trainer *t)
     if (t->r->overwrite)
         OA_TRY(oa_overwrite(t->c, t->r->folder, OA_MADE_RUN));
     oa_folder_sweep(t->r->folder);
-    OA_TRY(oa_path(t->c, path, t->r->folder, "config.json"));
-    OA_TRY(oa_model_save_config(t->m, path));
+    OA_TRY(save_config(t));
     OA_TRY(oa_path(t->c, path, t->r->folder, "tokenizer.json"));
     OA_TRY(oa_tokenizer_save(t->c, t->r->workload->tokenizer, path));
     if (t->initial.from && t->age < 0)
