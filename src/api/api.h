@@ -53,6 +53,7 @@ struct oa_trained {
     struct oa_tokenizer *tokenizer;
     struct oa_labels labels;   /* of its classes; count 0: it has none, or does not know them */
     struct oa_labels specials; /* that the training text of a language model had; name NULL: not known */
+    long checkpoint; /* the run has not ended: the values are those of this step; -1: they are the finished ones */
     struct oa_device *device;
     struct oa_model *model;
     oa_tape tape;
@@ -61,6 +62,8 @@ enum oa_error oa_trained_open(oa_context *c, const char *folder, struct oa_train
 /* The same in float32 where it was trained in bf16: what is looked at is not rounded more than need be. */
 enum oa_error oa_trained_open_finely(oa_context *c, const char *folder, struct oa_trained *out);
 void oa_trained_close(struct oa_trained *t); /* also after a failed open */
+/* Member "checkpoint", its step, of a run that has not ended. */
+void oa_trained_json(const struct oa_trained *t, json_t *object);
 
 /* Scores of a run on a workload, as text and as members of a JSON object (scores.c). */
 struct oa_scores oa_scores_of(const struct oa_workload *w, const struct oa_run *run);

@@ -206,6 +206,7 @@ static void say_json(const struct classification *x, uint64_t line, const double
     if (x->r->scores)
         json_object_set(o, "scores", answer ? scores : json_null());
     json_decref(scores);
+    oa_trained_json(&x->t, o);
     oa_json_line(out, o);
 }
 

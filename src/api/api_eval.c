@@ -72,6 +72,7 @@ static json_t *answer_json(const struct oa_trained *t, const struct oa_workload 
     json_t *root = json_pack("{s:o, s:o, s:s, s:s}", "run", oa_json_name(t->context, folder), "data",
                              oa_json_name(t->context, files), "attention", t->options.model_attention, "tokenizer",
                              oa_tokenizer_kind_name(t->tokenizer));
+    oa_trained_json(t, root);
     if (oa_reads_examples(w)) {
         json_object_set_new(root, "task", json_string(w->task->name));
         json_object_set_new(root, "examples", json_integer((json_int_t)oa_workload_examples(w, side)->count));

@@ -209,6 +209,7 @@ static enum oa_error emit_json(struct generation *g, const char *folder)
     struct oa_text t;
     oa_text_init(&t, g->t.context);
     json_t *root = json_pack("{s:o}", "run", oa_json_name(g->t.context, folder));
+    oa_trained_json(&g->t, root);
     json_object_set_new(root, "prompt", oa_json_bytes(g->t.context, g->prompt, g->length));
     json_object_set(root, "samples", g->samples);
     json_object_set_new(root, "interrupted", json_boolean(g->stopped));

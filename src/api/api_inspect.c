@@ -218,6 +218,7 @@ static void warn_of_deviations(const struct inspecting *n)
 static enum oa_error answer(const struct inspecting *n, const char *folder, const struct oa_output *out)
 {
     const struct oa_inspected shown = { .run = folder,
+                                        .checkpoint = n->t.checkpoint,
                                         .attention = n->t.options.model_attention,
                                         .what = &n->what,
                                         .queries = &n->main.names,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The folder of a run, opened for use: config.json, tokenizer.json, model.safetensors. */
+ * The folder of a run, opened for use: config.json, tokenizer.json, and model.safetensors or, where the run has not
+ * ended, its newest checkpoint. */
 #include "api/api.h"
 
-static enum oa_error check_folder(oa_context *c, const char *folder)
+/* Whether the run has ended: model.safetensors is there. One without it needs a checkpoint. */
+static enum oa_error check_folder(oa_context *c, const char *folder, bool *ended)
 {
     char path[OA_PATH];
     OA_TRY(oa_path(c, path, folder, "config.json"));
@@ -10,32 +12,54 @@ static enum oa_error check_folder(oa_context *c, const char *folder)
         return oa_fail(c, OA_IO, "%s holds no run: there is no config.json in it; 'orthant train --out %s' makes one",
                        folder, folder);
     OA_TRY(oa_path(c, path, folder, "model.safetensors"));
-    if (!oa_file_exists(path))
-        return oa_fail(c, OA_IO,
-                       "%s: the run has not ended, there is no model.safetensors; 'orthant train --resume --out %s' "
-                       "goes on with it",
-                       folder, folder);
+    *ended = oa_file_exists(path);
+    if (*ended || oa_folder_has_checkpoint(folder))
+        return OA_OK;
+    return oa_fail(c, OA_IO,
+                   "%s: the run has not ended, there is neither model.safetensors nor a checkpoint; 'orthant train "
+                   "--resume --out %s' goes on with it",
+                   folder, folder);
+}
+
+/* Of a stopped run any checkpoint will do: nothing goes on from it. */
+static enum oa_error accept_any(void *argument, const struct oa_progress *p)
+{
+    (void)argument;
+    (void)p;
     return OA_OK;
 }
 
-static enum oa_error open_model(struct oa_trained *t, const char *folder, const struct oa_model_form *form, bool finely)
+static enum oa_error open_checkpoint(struct oa_trained *t, const char *folder, const struct oa_model_form *form)
+{
+    struct oa_progress p = { 0 };
+    double age;
+    OA_TRY(oa_model_open(t->device, &t->options, form, false, &t->model));
+    OA_TRY(oa_folder_resume(t->model, &p, folder, accept_any, NULL, &age));
+    t->checkpoint = p.step;
+    oa_log(t->context, 0, "%s has not ended: the checkpoint of step %ld is used", folder, p.step);
+    return OA_OK;
+}
+
+static enum oa_error open_model(struct oa_trained *t, const char *folder, const struct oa_model_form *form, bool ended,
+                                bool finely)
 {
     char path[OA_PATH];
     bool coarse = t->options.train_precision == OA_PRECISION_BF16;
     OA_TRY(oa_device_open(t->context, finely && coarse ? OA_PRECISION_F32 : t->options.train_precision, false,
                           &t->device));
-    OA_TRY(oa_path(t->context, path, folder, "model.safetensors"));
-    OA_TRY(oa_model_open_saved(t->device, path, &t->options, form, t->tokenizer, &t->model));
     oa_tape_init(&t->tape, t->device);
-    return OA_OK;
+    OA_TRY(oa_path(t->context, path, folder, "model.safetensors"));
+    return ended ? oa_model_open_saved(t->device, path, &t->options, form, t->tokenizer, &t->model)
+                 : open_checkpoint(t, folder, form);
 }
 
 static enum oa_error open_trained(oa_context *c, const char *folder, bool finely, struct oa_trained *t)
 {
     char path[OA_PATH];
     struct oa_model_form form;
-    *t = (struct oa_trained){ .context = c };
-    OA_TRY(check_folder(c, folder));
+    bool ended;
+    *t = (struct oa_trained){ .context = c, .checkpoint = -1 };
+    OA_TRY(check_folder(c, folder, &ended));
     OA_TRY(oa_path(c, path, folder, "config.json"));
     oa_options_default(&t->options);
     OA_TRY(oa_config_load(c, path, &t->options, &form));
@@ -46,7 +70,7 @@ static enum oa_error open_trained(oa_context *c, const char *folder, bool finely
     if (oa_tokenizer_size(t->tokenizer) > form.vocabulary)
         return oa_fail(c, OA_FORMAT, "%s: the tokenizer has %ld tokens, the model only %ld: it is another run's", path,
                        (long)oa_tokenizer_size(t->tokenizer), form.vocabulary);
-    return open_model(t, folder, &form, finely);
+    return open_model(t, folder, &form, ended, finely);
 }
 
 enum oa_error oa_trained_open(oa_context *c, const char *folder, struct oa_trained *t)
@@ -57,6 +81,12 @@ enum oa_error oa_trained_open(oa_context *c, const char *folder, struct oa_train
 enum oa_error oa_trained_open_finely(oa_context *c, const char *folder, struct oa_trained *t)
 {
     return open_trained(c, folder, true, t);
+}
+
+void oa_trained_json(const struct oa_trained *t, json_t *object)
+{
+    if (t->checkpoint >= 0)
+        json_object_set_new(object, "checkpoint", json_integer(t->checkpoint));
 }
 
 void oa_trained_close(struct oa_trained *t)

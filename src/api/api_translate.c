@@ -145,7 +145,9 @@ static enum oa_error say_json(struct translation *x, const struct answered *a, s
         e = hypothesis_json(x, a, &h[i], one);
         json_array_append_new(list, one);
     }
-    oa_json_line(out, json_pack("{s:I, s:o}", "line", (json_int_t)a->line->line, "hypotheses", list));
+    json_t *o = json_pack("{s:I, s:o}", "line", (json_int_t)a->line->line, "hypotheses", list);
+    oa_trained_json(&x->t, o);
+    oa_json_line(out, o);
     return e;
 }
 

@@ -101,6 +101,7 @@ struct oa_token_names { /* of a sequence, made readable */
 };
 struct oa_inspected {
     const char *run, *attention; /* the folder; model.attention */
+    long checkpoint;             /* step of the checkpoint that was looked at; -1: the finished model */
     const struct oa_inspection *what;
     const struct oa_token_names *queries, *source; /* of oa_model_stack; of an encoder beside a decoder, or NULL */
 };

@@ -87,6 +87,8 @@ void oa_inspection_json(const struct oa_inspected *s, struct oa_text *out)
         json_array_append_new(layers, layer_json(&s->what->layer[i]));
     json_t *root = json_pack("{s:s, s:o, s:s}", "schema", "orthant.inspect/1", "run", oa_json_string(s->run),
                              "model_attention", s->attention);
+    if (s->checkpoint >= 0)
+        json_object_set_new(root, "checkpoint", json_integer(s->checkpoint));
     json_object_set_new(root, "tokens", names(s->queries));
     if (s->source)
         json_object_set_new(root, "source_tokens", names(s->source));

@@ -11,7 +11,8 @@
 enum { VALUES, MOMENT1, MOMENT2, ARRAYS, FROZEN = ARRAYS, MOST };
 static const char *const array_name[MOST] = { "values", "moment1", "moment2", "frozen" };
 
-/* The flat arrays of a store, where the host reads and writes them; of moments that are apart only their sizes. */
+/* The flat arrays of a store, where the host reads and writes them; of moments that are apart, or not there in a model
+ * that is not trained, only their sizes. */
 struct flat {
     struct oa_view view[MOST];
     struct oa_array array[MOST];
@@ -37,8 +38,9 @@ static enum oa_error open_flat(const struct oa_model *m, unsigned use, struct fl
     void *memory[MOST] = { s->values, s->moment1, s->moment2, oa_real_at(m->device, s->values, s->live) };
     long size[MOST] = { s->live, s->updated, s->updated, s->total - s->live };
     for (int i = 0; i < MOST; i++) {
-        bool apart = s->apart && (i == MOMENT1 || i == MOMENT2);
-        oa_view_open(&f->view[i], m->device, memory[i], apart ? 0 : (size_t)size[i] * real, use);
+        bool moment = i == MOMENT1 || i == MOMENT2, apart = s->apart && moment;
+        bool here = !apart && (!moment || memory[i]);
+        oa_view_open(&f->view[i], m->device, memory[i], here ? (size_t)size[i] * real : 0, use);
         f->array[i] = (struct oa_array){ .name = (char *)(uintptr_t)array_name[i],
                                          .type = type,
                                          .dims = 1,
@@ -207,7 +209,7 @@ static enum oa_error read_progress(oa_context *c, const char *path, const struct
 static void copy_arrays(const struct oa_tensors *from, const struct flat *to, int arrays)
 {
     for (int i = 0; i < arrays; i++)
-        if (!to->array[i].make)
+        if (to->view[i].bytes)
             memcpy(to->view[i].host, oa_tensors_find(from, array_name[i])->data, to->view[i].bytes);
 }
 
