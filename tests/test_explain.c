@@ -75,7 +75,7 @@ static void each_stack_is_explained(void **state)
     assert_null(strstr(out.s, "cross "));
     oa_text_free(&out);
     oa_text_init(&out, context);
-    assert_int_equal(oa_attention_explain(context, "decoder: raganato", &options, &out), OA_UNSUPPORTED);
+    assert_int_equal(oa_attention_explain(context, "decoder: raganato", &options, &out), OA_ARGUMENT);
     oa_clear_error(context);
     assert_int_equal(oa_attention_explain_json(context, "encoder: raganato & x", &options, &out), OA_ARGUMENT);
     oa_clear_error(context);

@@ -377,7 +377,7 @@ OA_API enum oa_error oa_bench_step(const oa_config *config, int processor_time, 
 
 /* How fast the configured model, with its first values, writes: tokens a second of one sequence and of several side by
  * side, which read the weights once for all; beside them the bytes of a step and the time in which this machine reads
- * as many. OA_UNSUPPORTED for models that are not a decoder alone; OA_INTERRUPTED as oa_bench_attention. */
+ * as many. OA_ARGUMENT for models that are not a decoder alone; OA_INTERRUPTED as oa_bench_attention. */
 struct oa_decode_bench_request {
     const char *const *attentions; /* instead of model.attention, each in turn */
     int count;                     /* 0: model.attention */

@@ -54,7 +54,7 @@ static enum oa_error open_reader(const struct report *r, const struct oa_options
     OA_TRY(oa_device_open(r->c, o->train_precision, dry, &x->device));
     OA_TRY(oa_model_open(x->device, o, &r->workload.form, false, &x->model));
     if (x->model->form.encoder)
-        return oa_fail(r->c, OA_UNSUPPORTED,
+        return oa_fail(r->c, OA_ARGUMENT,
                        "bench --decode times models that are a decoder alone; those of the task %s have an encoder",
                        r->workload.task->name);
     OA_TRY(oa_decodings_open(x->model, (int)sequences, &x->decodings));

@@ -32,7 +32,7 @@ static enum oa_error refuse_models(oa_context *c, const char *name)
     for (int i = 0; name && other[i]; i++)
         if (strcmp(other[i], name) == 0)
             return oa_fail(
-                c, OA_UNSUPPORTED,
+                c, OA_ARGUMENT,
                 "sacreBLEU's tokenizer %s needs a dictionary, a trained model or rules for one language, which "
                 "orthant does not have; use char for text without blanks between words, or tokenise before "
                 "and use none",

@@ -33,6 +33,9 @@ enum oa_error oa_fail(oa_context *c, enum oa_error code, const char *format, ...
  * of a sentence come from names and values, and are shown as \x0a. */
 enum oa_error oa_fail_with_picture(oa_context *c, enum oa_error code, const char *picture, const char *format, ...)
     OA_PRINTF(4, 5);
+/* A recorded OA_UNSUPPORTED becomes OA_ARGUMENT, with its sentence: what cannot be done was named by the user. Returns
+ * what is recorded then. */
+enum oa_error oa_fail_as_named(oa_context *c);
 enum oa_error oa_status(const oa_context *c); /* OA_OK, or the code of the failure that is recorded */
 
 /* Forwards a failure to the caller: the only macro of the project that hides control flow. */

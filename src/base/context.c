@@ -87,6 +87,13 @@ enum oa_error oa_fail_as(oa_context *c, const oa_context *other)
     return code;
 }
 
+enum oa_error oa_fail_as_named(oa_context *c)
+{
+    int unsupported = OA_UNSUPPORTED;
+    atomic_compare_exchange_strong(&c->error, &unsupported, OA_ARGUMENT);
+    return oa_status(c);
+}
+
 void oa_clear_error(oa_context *c)
 {
     atomic_store(&c->error, OA_OK);

@@ -6,29 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --text, or the file of --data, or standard input. */
-static char *given_text(struct call *call, size_t *length)
+/* --text, or the file of --data, or standard input; *text is freed by the caller. */
+static enum oa_error take_text(struct call *call, char **text, size_t *length)
 {
-    const char *text = flag_value(call, "text"), *path = flag_value(call, "data");
-    if (text && path) {
-        wrong_use(call, "give --text or --data, not both");
-        return NULL;
-    }
-    if (!text)
-        return read_input(call, path, length);
-    *length = strlen(text);
-    return strdup(text);
+    const char *given = flag_value(call, "text"), *path = flag_value(call, "data");
+    *text = NULL;
+    if (given && path)
+        return wrong_use(call, "give --text or --data, not both");
+    *text = given ? strdup(given) : read_input(call, path, length);
+    if (given)
+        *length = strlen(given);
+    return stop_asked() ? OA_INTERRUPTED : *text ? OA_OK : given ? OA_NO_MEMORY : OA_IO;
 }
 
 static enum oa_error encode(struct call *call)
 {
+    char *text;
     size_t length;
     if (!want_words(call, 2, 2, "'encode' and a tokenizer.json"))
         return OA_ARGUMENT;
-    char *text = given_text(call, &length);
-    if (!text)
-        return OA_IO;
-    enum oa_error e = stop_asked() ? OA_INTERRUPTED : oa_encode(call->context, call->word[1], text, length, &call->out);
+    enum oa_error e = take_text(call, &text, &length);
+    if (e == OA_OK)
+        e = oa_encode(call->context, call->word[1], text, length, &call->out);
     free(text);
     return e;
 }
@@ -56,13 +55,15 @@ static long parse_ids(struct call *call, const char *text, size_t length, int32_
 
 static enum oa_error decode(struct call *call)
 {
+    char *text;
     size_t length;
     if (!want_words(call, 2, 2, "'decode' and a tokenizer.json"))
         return OA_ARGUMENT;
-    char *text = given_text(call, &length);
-    int32_t *ids = text ? malloc((length / 2 + 1) * sizeof *ids) : NULL;
-    enum oa_error e = stop_asked() ? OA_INTERRUPTED : OA_IO;
-    if (ids && !stop_asked()) {
+    enum oa_error e = take_text(call, &text, &length);
+    int32_t *ids = e == OA_OK ? malloc((length / 2 + 1) * sizeof *ids) : NULL;
+    if (e == OA_OK && !ids)
+        e = OA_NO_MEMORY;
+    if (e == OA_OK) {
         long count = parse_ids(call, text, length, ids);
         e = count < 0 ? OA_ARGUMENT : oa_decode(call->context, call->word[1], ids, (size_t)count, &call->out);
     }

@@ -26,7 +26,7 @@ static enum oa_error check_shape(struct oa_model *m)
                        "model.heads = %ld does not divide model.width = %ld: the heads share the width equally",
                        o->model_heads, o->model_width);
     if (o->model_vocabulary && o->model_vocabulary < vocabulary)
-        return oa_fail(m->context, OA_SHAPE,
+        return oa_fail(m->context, OA_ARGUMENT,
                        "model.vocabulary = %ld is less than the %ld tokens of the tokenizer: give at least that, or 0",
                        o->model_vocabulary, vocabulary);
     m->vocabulary = m->form.vocabulary = o->model_vocabulary ? o->model_vocabulary : vocabulary;

@@ -50,7 +50,7 @@ static enum oa_error check_words(const struct oa_task *task, const struct oa_mod
     struct oa_text name;
     oa_text_init(&name, m->context);
     oa_atom_print(g->atom, &name);
-    enum oa_error e = oa_fail(m->context, OA_UNSUPPORTED,
+    enum oa_error e = oa_fail(m->context, OA_ARGUMENT,
                               "%s needs the word numbers of the tokens, and the task %s reads running text without "
                               "them; use unit=token",
                               name.s ? name.s : g->mechanism->name, task->name);
@@ -64,7 +64,8 @@ enum oa_error oa_task_check_model(const struct oa_model *m)
     if (!task)
         return OA_OK;
     OA_TRY(check_words(task, m));
-    return oa_task_writes(task) ? oa_model_reads_on(m) : OA_OK;
+    enum oa_error e = oa_task_writes(task) ? oa_model_reads_on(m) : OA_OK;
+    return e == OA_OK ? OA_OK : oa_fail_as_named(m->context);
 }
 
 static enum oa_error unknown(oa_context *c, const char *name)

@@ -55,8 +55,30 @@ pid=$!
 head -c 1 <ids >/dev/null
 ended 141 $pid "a command whose reader left"
 [ ! -s err ] || fail "a reader that left is told of"
-expect 1 eval INT
-says err 'has not ended'
+
+# Such a run can be used: its newest checkpoint is, and that is said. What remains of a finished run is the same model.
+step=$(ls INT | sed -n 's/^checkpoint-0*\([0-9]*\).*/\1/p' | sort -n | tail -n 1)
+for words in "eval INT" "generate INT --tokens 3" "inspect INT --text To"; do
+    expect 0 $words
+    says err "^orthant: INT has not ended: the checkpoint of step $step is used"
+    expect 0 $words --json
+    says out "\"checkpoint\": $step"
+done
+for model in "f32 softmax" "bf16 softmax" "f64 performer(kernel=favor++)" "f32 orthogonal(qk=hd3)"; do
+    expect 0 train --config tiny.yaml --out used --overwrite --train.precision ${model%% *} --train.steps 5 --attention "${model#* }" --quiet
+    for words in "eval used" "generate used --tokens 20" "inspect used --text To"; do
+        expect 0 $words
+        cp out finished
+        mv used/model.safetensors aside
+        expect 0 $words
+        same out finished
+        says err 'used has not ended: the checkpoint of step 5 is used'
+        mv aside used/model.safetensors
+    done
+done
+rm used/model.safetensors used/checkpoint-*
+expect 1 eval used
+says err 'has not ended, there is neither model.safetensors nor a checkpoint'
 
 # The steps that a run is cut into do not matter.
 expect 0 train --config tiny.yaml --out parts --train.steps 10 --train.schedule constant

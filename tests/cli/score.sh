@@ -127,7 +127,7 @@ refused 1 'ref: line 3 is empty, where a label should be' score accuracy --ref r
 refused 1 'hyp: line 1 is "The fast' score pearson --ref labels --hyp hyp
 refused 2 'did you mean "bleu"' score blue --ref ref --hyp hyp
 refused 2 'did you mean "intl"' score bleu --tokenize intel --ref ref --hyp hyp
-refused 1 'tokenizer ja-mecab needs' score bleu --tokenize ja-mecab --ref ref --hyp hyp
+refused 2 'tokenizer ja-mecab needs' score bleu --tokenize ja-mecab --ref ref --hyp hyp
 refused 2 'needs --ref FILE' score bleu --hyp hyp
 refused 2 'one to eight metrics' score --ref ref --hyp hyp
 refused 2 'is there twice' score bleu bleu --ref ref --hyp hyp

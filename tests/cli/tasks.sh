@@ -34,7 +34,7 @@ paste said class.tsv | awk -F'\t' '{ n += $1 == $2 } END { printf "%.2f\n", 100 
 expect 0 inspect w --text "the good blue"
 says out 'pattern(start, unit=word)'
 expect 0 plan --task classify --data.train class.tsv $model --attention "$words"
-expect 1 train --task mlm --data.train in $model --train.steps 2 --model.attention "$words" --out m
+expect 2 train --task mlm --data.train in $model --train.steps 2 --model.attention "$words" --out m
 says err 'pattern(start, unit=word) needs the word numbers of the tokens, and the task mlm reads running text without them; use'
 ! grep -q 'step 1/' err || fail "a step was tried"
 

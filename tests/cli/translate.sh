@@ -115,12 +115,12 @@ says err 'an alignment is read from the map of cross-attention, and linformer ha
 
 # ---- what cannot write is refused before a step is done, alone and in a contest
 fitted='cross: performer(kernel=favor++)'
-expect 1 train --task translate --data.train copy.tsv $model --train.steps 120 --out f --model.attention "$fitted"
+expect 2 train --task translate --data.train copy.tsv $model --train.steps 120 --out f --model.attention "$fitted"
 says err 'performer(kernel=favor++) as cross-attention cannot go token by token, .* use performer(kernel=favor+) there'
 ! grep -q 'step 1/' err || fail "what cannot write was trained"
-expect 1 compare --task translate --data.train copy.tsv $model --train.steps 2 --seeds 2 --attention softmax --attention "$fitted" --out k
+expect 2 compare --task translate --data.train copy.tsv $model --train.steps 2 --seeds 2 --attention softmax --attention "$fitted" --out k
 ! grep -q 'step 1/' err || fail "a contest began that cannot end"
-expect 1 plan --task summarize --data.train copy.tsv $model --attention "$fitted"
+expect 2 plan --task summarize --data.train copy.tsv $model --attention "$fitted"
 
 # ---- bad lines
 printf 'ab cd\n\n  \t\nab\377\nab zz\nab ab ab ab ab ab ab ab ab ab ab ab\ncd\n' >in

@@ -33,6 +33,14 @@ wrong 'did you mean encoder' explain 'encodr: softmax'
 wrong 'leave the label out' bench --attention 'decoder: softmax'
 wrong 'did you mean window' explain 'local(windw=3)'
 wrong 'an integer from 1 to 1073741824 is expected' explain 'local(window=x)'
+wrong 'look ahead and have no causal form' train --config tiny.yaml --attention 'pattern(next)' --out x
+wrong 'local is for self-attention only' explain 'cross: local'
+wrong 'linformer has no causal form' plan --config tiny.yaml --attention linformer
+wrong 'is for self-attention only' train --task translate --data.train text.txt,text.txt --data.tokenizer byte --attention 'cross: local' --out x
+wrong 'model.vocabulary = 3 is less than the [0-9]* tokens of the tokenizer' train --config tiny.yaml --model.vocabulary 3 --out x
+wrong 'give --text or --data, not both' tokenizer encode t.json --text a --data text.txt
+wrong 'give --text or --data, not both' tokenizer decode t.json --text 1 --data text.txt
+wrong 'needs a dictionary' score bleu --ref text.txt --hyp text.txt --tokenize zh
 wrong 'needs the folder of a run' eval
 wrong 'one of train, encode and decode' tokenizer
 wrong 'give --in FILE and --out FILE' attend softmax
