@@ -175,7 +175,8 @@ struct oa_generate_request {
 };
 /* Goes on from prompts with the language model in a folder (runs of other tasks are refused); of the options,
  * generate.* count. Text goes to the sink token by token, the prompt first; JSON is one object a prompt, on a line of
- * its own where `next` asks for prompts, and says whether a signal ended it (then OA_INTERRUPTED comes back). Of the
+ * its own where `next` asks for prompts, and says whether a signal ended it (then OA_INTERRUPTED comes back) and cut a
+ * sample short. What is written is UTF-8, of tokens that the training text can have had. Of the
  * prompts that `next` gives one that cannot be read is said in a notice, and gives an empty line or no samples.
  * Continuation number n of a call, counted from 0 over all prompts, has the seed generate.seed + n and is what a call
  * with that seed alone makes. request may be NULL. */

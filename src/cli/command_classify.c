@@ -53,10 +53,12 @@ const struct command command_classify = {
         "names them, line 1 of each file has the names and no text. A table (*.tsv) of which a model reads one text is "
         "refused without --columns; CSV and JSON are refused. Files may be packed with gzip; pictures are "
         "those that training reads, and their classes are not looked at. The training data are not needed.\n"
-        "An empty line gives an empty line (with --scores: its tabs alone). One that is not UTF-8, has a byte 0 in it, "
+        "A blank line has an answer like others, as eval counts it. One that is not UTF-8, has a byte 0 in it, "
         "lacks a column or has "
-        "characters that the vocabulary lacks is named on standard error and gives an empty line, too; one that is "
-        "longer than the model reads is cut. Both are counted at the end.\n"
+        "characters that the vocabulary lacks is named on standard error and gives an empty line (with --scores: its "
+        "tabs alone); one that is "
+        "longer than the model reads is cut. Both are counted at the end. A line above 256 MiB and an error of reading "
+        "end the command with 1.\n"
         "With --json there is an object a line, with the number of its line from 1.",
     .examples = "$ orthant classify runs/c < questions.txt > labels.txt\n"
                 "$ orthant classify runs/c --data test.tsv --columns 2 --scores",
