@@ -154,7 +154,7 @@ static void begin(struct generation *g)
     oa_text_cut(&g->said, 0);
 }
 
-static void add_json(struct generation *g, int found)
+static void add_sample_json(struct generation *g, int found)
 {
     const char *stop = found < 0 ? NULL : g->r->stop[found];
     json_t *o = json_pack("{s:I, s:I, s:o}", "seed", (json_int_t)((uint64_t)g->o->generate_seed + g->made), "tokens",
@@ -183,7 +183,7 @@ static enum oa_error one_sample(struct generation *g, long sample)
     }
     OA_TRY(write_tokens(g, &found));
     if (oa_wants_json(g->out))
-        add_json(g, found);
+        add_sample_json(g, found);
     else
         say_text(g, "\n", 1, true);
     g->made++;
