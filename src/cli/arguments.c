@@ -98,15 +98,12 @@ static const char *with_section(const struct names *n, const char *name)
 static bool unknown_option(struct call *call, const char *name, size_t length)
 {
     char word[NAME];
-    struct names *n = calloc(1, sizeof *n);
+    struct names *n = want_memory(1, sizeof *n);
     snprintf(word, sizeof word, "%.*s", length < NAME ? (int)length : NAME - 1, name);
-    const char *near = NULL;
-    if (n) {
-        visit_options(call->command, collect, n);
-        near = with_section(n, word);
-        if (!near)
-            near = oa_nearest(word, n->pointer, n->count);
-    }
+    visit_options(call->command, collect, n);
+    const char *near = with_section(n, word);
+    if (!near)
+        near = oa_nearest(word, n->pointer, n->count);
     if (near)
         wrong_use(call, "%s has no option --%s; did you mean --%s?", call->command->name, word, near);
     else
@@ -175,12 +172,8 @@ static bool parse_short(struct call *call, const char *word)
 bool parse_arguments(struct call *call, int argc, char **argv)
 {
     bool options = true;
-    call->word = calloc((size_t)argc + 1, sizeof *call->word);
-    call->given = calloc((size_t)argc + 1, sizeof *call->given);
-    if (!call->word || !call->given) {
-        print_error("out of memory");
-        return false;
-    }
+    call->word = want_memory((size_t)argc + 1, sizeof *call->word);
+    call->given = want_memory((size_t)argc + 1, sizeof *call->given);
     for (int i = 0; i < argc; i++) {
         if (options && strcmp(argv[i], "--") == 0)
             options = false;

@@ -144,6 +144,12 @@ void safe_text(const char *text, bool lines, char *out, size_t size);
 /* The same for results on a terminal, in pieces: line ends and tabs go through, and so do bytes that are no UTF-8. */
 void print_safely(FILE *f, const char *text, size_t length);
 
+/* ---- lack_of_memory.c ---- */
+/* Has the program end with a sentence where a library that it uses gets no memory. */
+void watch_memory(void);
+void end_without_memory(void) __attribute__((noreturn));
+void *want_memory(size_t count, size_t bytes); /* zeroed; free it. The program ends where there is none */
+
 /* ---- stops.c ---- */
 /* SIGINT, SIGTERM: noted for the library; a second one ends the program at once. SIGXFSZ is ignored. */
 volatile int *catch_signals(void);

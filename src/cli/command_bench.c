@@ -40,14 +40,14 @@ static int all_mechanisms(const char *names[MOST_MECHANISMS])
 
 static enum oa_error bench_attentions(struct call *call)
 {
-    const char *all[MOST_MECHANISMS], **given = calloc((size_t)call->givens + 1, sizeof *given);
+    const char *all[MOST_MECHANISMS], **given = want_memory((size_t)call->givens + 1, sizeof *given);
     long length[MOST_LENGTHS];
     struct oa_bench_request r = { .length = length, .lengths = parse_list(call, "lengths", length) };
     r.causal = !flag_given(call, "bidirectional");
     r.processor_time = strcmp(flag_value(call, "clock"), "processor") == 0;
     r.precision = flag_value(call, "precision");
     enum oa_error e = OA_ARGUMENT;
-    if (given && r.lengths && flag_number(call, "tokens", 1, 1 << 24, &r.tokens) &&
+    if (r.lengths && flag_number(call, "tokens", 1, 1 << 24, &r.tokens) &&
         flag_number(call, "width", 1, 65536, &r.width) && flag_number(call, "heads", 1, 1024, &r.heads)) {
         r.count = flag_values(call, "attention", given);
         r.attentions = given;
@@ -86,11 +86,11 @@ static enum oa_error bench_decode(struct call *call)
     if (!allow_none(call, "peak kernels lengths tokens width heads precision bidirectional",
                     "--decode times what the options of a run say, --model.width and --train.precision among them"))
         return OA_ARGUMENT;
-    const char **given = calloc((size_t)call->givens + 1, sizeof *given);
+    const char **given = want_memory((size_t)call->givens + 1, sizeof *given);
     long sequences[MOST_LENGTHS];
     struct oa_decode_bench_request r = { .sequences = sequences, .sizes = parse_list(call, "sequences", sequences) };
     enum oa_error e = OA_ARGUMENT;
-    if (given && r.sizes && flag_number(call, "after", 0, 1 << 24, &r.after)) {
+    if (r.sizes && flag_number(call, "after", 0, 1 << 24, &r.after)) {
         r.processor_time = strcmp(flag_value(call, "clock"), "processor") == 0;
         r.count = flag_values(call, "attention", given);
         r.attentions = given;

@@ -71,8 +71,8 @@ static enum oa_error run(struct call *call)
 {
     if (check_use(call) != OA_OK)
         return OA_ARGUMENT;
-    const char **attentions = calloc((size_t)call->givens + 1, sizeof *attentions);
-    enum oa_error e = attentions ? compare(call, attentions) : OA_NO_MEMORY;
+    const char **attentions = want_memory((size_t)call->givens + 1, sizeof *attentions);
+    enum oa_error e = compare(call, attentions);
     free(attentions);
     return e;
 }

@@ -56,9 +56,9 @@ static enum oa_error run(struct call *call)
         return wrong_use(call, "a prompt comes from one place: give --prompt, --prompt-file or --interactive");
     call->out.sink = to_stdout_at_once;
     enum oa_error e = apply_options(call);
-    const char **stops = calloc((size_t)call->givens + 1, sizeof *stops);
+    const char **stops = want_memory((size_t)call->givens + 1, sizeof *stops);
     if (e == OA_OK)
-        e = stops ? generate(call, stops) : OA_NO_MEMORY;
+        e = generate(call, stops);
     free(stops);
     return e;
 }

@@ -9,8 +9,8 @@ static enum oa_error run(struct call *call)
         return OA_ARGUMENT;
     if (flag_given(call, "attention") && !allow_none(call, "model.attention", "--attention says what to plan for"))
         return OA_ARGUMENT;
-    const char **attentions = calloc((size_t)call->givens + 1, sizeof *attentions);
-    enum oa_error e = attentions ? apply_options(call) : OA_NO_MEMORY;
+    const char **attentions = want_memory((size_t)call->givens + 1, sizeof *attentions);
+    enum oa_error e = apply_options(call);
     if (e == OA_OK)
         e = oa_plan(call->config, attentions, flag_values(call, "attention", attentions), &call->out);
     free(attentions);

@@ -115,16 +115,13 @@ static enum oa_error score(struct call *call, struct oa_score_request *r)
 static enum oa_error run(struct call *call)
 {
     struct oa_score_request r = { 0 };
-    const char **reference = calloc((size_t)call->givens + 1, sizeof *reference);
-    const char **hypothesis = calloc((size_t)call->givens + 1, sizeof *hypothesis);
-    enum oa_error e = OA_NO_MEMORY;
-    if (reference && hypothesis) {
-        r.references = files_of(call, "ref", reference);
-        r.hypotheses = files_of(call, "hyp", hypothesis);
-        r.reference = reference;
-        r.hypothesis = hypothesis;
-        e = score(call, &r);
-    }
+    const char **reference = want_memory((size_t)call->givens + 1, sizeof *reference);
+    const char **hypothesis = want_memory((size_t)call->givens + 1, sizeof *hypothesis);
+    r.references = files_of(call, "ref", reference);
+    r.hypotheses = files_of(call, "hyp", hypothesis);
+    r.reference = reference;
+    r.hypothesis = hypothesis;
+    enum oa_error e = score(call, &r);
     free(reference);
     free(hypothesis);
     return e;

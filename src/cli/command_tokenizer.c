@@ -13,10 +13,13 @@ static enum oa_error take_text(struct call *call, char **text, size_t *length)
     *text = NULL;
     if (given && path)
         return wrong_use(call, "give --text or --data, not both");
-    *text = given ? strdup(given) : read_input(call, path, length);
-    if (given)
+    if (given) {
         *length = strlen(given);
-    return stop_asked() ? OA_INTERRUPTED : *text ? OA_OK : given ? OA_NO_MEMORY : OA_IO;
+        *text = memcpy(want_memory(*length + 1, 1), given, *length);
+    } else {
+        *text = read_input(call, path, length);
+    }
+    return stop_asked() ? OA_INTERRUPTED : *text ? OA_OK : OA_IO;
 }
 
 static enum oa_error encode(struct call *call)
@@ -60,9 +63,7 @@ static enum oa_error decode(struct call *call)
     if (!want_words(call, 2, 2, "'decode' and a tokenizer.json"))
         return OA_ARGUMENT;
     enum oa_error e = take_text(call, &text, &length);
-    int32_t *ids = e == OA_OK ? malloc((length / 2 + 1) * sizeof *ids) : NULL;
-    if (e == OA_OK && !ids)
-        e = OA_NO_MEMORY;
+    int32_t *ids = e == OA_OK ? want_memory(length / 2 + 1, sizeof *ids) : NULL;
     if (e == OA_OK) {
         long count = parse_ids(call, text, length, ids);
         e = count < 0 ? OA_ARGUMENT : oa_decode(call->context, call->word[1], ids, (size_t)count, &call->out);

@@ -139,14 +139,14 @@ static int run_command(struct call *call)
     call->out =
         (struct oa_output){ .sink = to_stdout, .json = flag_given(call, "json"), .width = terminal_width(stdout) };
     call->context = oa_open(&settings);
-    if (!call->context) {
-        print_error("out of memory");
-        return FAILED;
-    }
+    if (!call->context)
+        end_without_memory();
     enum oa_error e = run(call);
     progress_close();
     enum oa_error before = oa_last_error(call->context, &sentence);
     bool speaks = oa_speaks(call->context);
+    if (before == OA_NO_MEMORY || (e != OA_OK && before == OA_IO)) /* whatever was made of it on the way */
+        e = before;
     if (e == OA_OK && before == OA_OK) /* did all ranks come to the end? */
         e = oa_last_error(call->context, &sentence);
     int code = exit_code(call, e, oa_stopped_by(call->context), speaks);
@@ -227,5 +227,6 @@ static int start(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    watch_memory();
     return close_stdout(start(argc, argv));
 }
