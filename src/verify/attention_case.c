@@ -180,7 +180,9 @@ enum oa_error oa_case_open(oa_context *c, const struct oa_setup *setup, struct o
     OA_TRY(oa_rig_layer(&a->rig, 0, &shape));
     OA_TRY(oa_store_allocate(&a->rig.store, 9, true));
     fill_inputs(a);
+    OA_TRY(oa_status(c));
     fill_parameters(a);
+    OA_TRY(oa_status(c));
     return move_parameters(a);
 }
 

@@ -321,11 +321,11 @@ static enum oa_error open_all(struct oa_proof *p)
         OA_TRY(oa_spec_parse(p->context, p->only, &p->only_spec));
     OA_TRY(oa_proof_collect(p));
     for (int i = 0; i < 2; i++) {
-        int threads = oa_thread_count(p->context) + (i ? 2 : 1);
-        p->other[i] = oa_open(
-            &(struct oa_settings){ .threads = i ? threads : 1, .isa = oa_isa_name(oa_context_isa(p->context)) });
-        if (!p->other[i])
-            return oa_fail(p->context, OA_NO_MEMORY, "no memory for threads to compare with");
+        int threads = i ? oa_thread_count(p->context) + 2 : 1;
+        p->other[i] =
+            oa_open(&(struct oa_settings){ .threads = threads, .isa = oa_isa_name(oa_context_isa(p->context)) });
+        if (!p->other[i] || oa_thread_count(p->other[i]) != threads)
+            return oa_fail(p->context, OA_NO_MEMORY, "out of memory for the %d threads to compare with", threads);
     }
     return OA_OK;
 }

@@ -172,9 +172,10 @@ static void add_only(struct oa_proof *p)
         struct oa_text text;
         oa_text_init(&text, p->context);
         oa_spec_print(&one, &text);
-        if (text.s && text.length < sizeof p->specs[0])
+        bool whole = oa_status(p->context) == OA_OK;
+        if (whole && text.length < sizeof p->specs[0])
             add_spec(p, text.s);
-        else
+        else if (whole)
             oa_fail(p->context, OA_ARGUMENT, "the attention is longer than %d letters", OA_PROOF_TEXT - 1);
         oa_text_free(&text);
     }

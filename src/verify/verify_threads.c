@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The same bits in every output and gradient for other numbers of threads than the run has. */
+#include "base/beside.h"
 #include "verify/verify.h"
 
 #include <math.h>
@@ -19,8 +20,11 @@ static void threads_change_nothing(struct oa_proof *p, struct oa_case *a)
         const double *results = e == OA_OK ? oa_case_results(&there, &count) : NULL;
         for (long j = 0; results && j < count; j++)
             different += memcmp(&here[j], &results[j], sizeof *here) != 0;
-        oa_proof_measure(p, a, results ? different : INFINITY, 0, "numbers that differ with %d threads",
-                         oa_thread_count(p->other[i]));
+        if (oa_status(p->other[i]) == OA_NO_MEMORY)
+            oa_fail_as(p->context, p->other[i]); /* not run, and so not disproved */
+        else
+            oa_proof_measure(p, a, results ? different : INFINITY, 0, "numbers that differ with %d threads",
+                             oa_thread_count(p->other[i]));
         oa_case_close(&there);
         oa_clear_error(p->other[i]);
     }
