@@ -3,6 +3,8 @@
 #include "setups.h"
 
 #include "base/base.h"
+#include "base/beside.h"
+#include "base/json_read.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -223,6 +225,57 @@ static void tensors_come_back(void **state)
     assert_string_equal(oa_tensors_at(f, ARRAYS - 1)->name, "bytes");
     oa_tensors_close(f);
     oa_tensors_close(NULL);
+}
+
+/* Another program may cut a file while it is in use. */
+static void tensors_of_a_file_that_is_cut_later_stay(void **state)
+{
+    (void)state;
+    struct oa_tensors *f = write_and_open();
+    assert_int_equal(truncate("t.safetensors", 0), 0);
+    for (int i = 0; i < ARRAYS; i++)
+        if (arrays[i].bytes)
+            assert_memory_equal(oa_tensors_find(f, arrays[i].name)->data, arrays[i].data, arrays[i].bytes);
+    oa_tensors_close(f);
+}
+
+/* What is long is not read to its end when a stop is asked for; what is short is. */
+static void reading_ends_at_a_stop(void **state)
+{
+    (void)state;
+    size_t long_enough = (size_t)40 << 20, length;
+    char *text = malloc(long_enough), *read;
+    json_t *root;
+    assert_non_null(text);
+    memset(text, ' ', long_enough);
+    assert_int_equal(oa_file_write(context, "long", text, long_enough), OA_OK);
+    assert_int_equal(oa_file_write(context, "short", "{}", 2), OA_OK);
+    oa_stop(context, SIGTERM);
+    assert_int_equal(oa_file_read(context, "long", &read, &length), OA_INTERRUPTED);
+    expect_error(OA_INTERRUPTED, "stopped by signal 15 while reading long");
+    assert_int_equal(oa_json_parse(context, "long", text, long_enough, NULL, &root), OA_INTERRUPTED);
+    expect_error(OA_INTERRUPTED, "stopped by signal 15 while reading long");
+    assert_int_equal(oa_json_read(context, "short", NULL, &root), OA_OK);
+    json_decref(root);
+    oa_stop(context, 0);
+    free(text);
+}
+
+/* What is wrong is said, and not what is there: a link may lead anywhere. */
+static void broken_json_is_not_shown(void **state)
+{
+    (void)state;
+    json_t *root;
+    const char *why;
+    assert_int_equal(oa_file_write(context, "j", "root:x:0:0", 10), OA_OK);
+    assert_int_equal(oa_json_read(context, "j", "a remedy", &root), OA_FORMAT);
+    oa_last_error(context, &why);
+    assert_null(strstr(why, "root"));
+    expect_error(OA_FORMAT, "j:1:4: not valid JSON");
+    char deep[5000];
+    memset(deep, '[', sizeof deep);
+    assert_int_equal(oa_json_parse(context, "deep", deep, sizeof deep, NULL, &root), OA_FORMAT);
+    expect_error(OA_FORMAT, "maximum parsing depth reached");
 }
 
 /* The header as the reference writer (safetensors 0.8 for Python) gives it for these tensors. */
@@ -453,6 +506,9 @@ int main(void)
         IN_FOLDER(a_read_only_folder_is_reported),
         IN_FOLDER(devices_are_not_replaced),
         IN_FOLDER(tensors_come_back),
+        IN_FOLDER(tensors_of_a_file_that_is_cut_later_stay),
+        IN_FOLDER(reading_ends_at_a_stop),
+        IN_FOLDER(broken_json_is_not_shown),
         IN_FOLDER(headers_are_those_of_the_reference),
         IN_FOLDER(values_are_read_as_doubles),
         IN_FOLDER(metadata_comes_back),

@@ -37,7 +37,7 @@ static enum oa_error check_folder(const oa_config *config, const char *folder, i
     if (config->overwrite)
         return oa_overwrite_check(c, folder, OA_MADE_RUN);
     OA_TRY(oa_folder_check_kind(c, folder, OA_MADE_RUN));
-    if (!oa_folder_has_run(folder)) {
+    if (!oa_folder_has_run(c, folder)) {
         if (resume)
             oa_log(c, 0, "%s holds nothing to go on from: the run begins at step 1", folder);
         return OA_OK;
@@ -48,7 +48,7 @@ static enum oa_error check_folder(const oa_config *config, const char *folder, i
                        "removes it",
                        folder);
     OA_TRY(oa_path(c, path, folder, "model.safetensors"));
-    if (oa_file_exists(path) && !oa_folder_has_checkpoint(folder))
+    if (oa_file_exists(path) && !oa_folder_has_checkpoint(c, folder))
         return oa_fail(c, OA_ARGUMENT,
                        "%s holds a model that is ready, and no checkpoint to go on from: train into a new folder, or "
                        "remove %s to begin again",

@@ -201,6 +201,8 @@ enum oa_error oa_fail_endless(oa_context *c, const char *path, uint64_t limit);
 enum oa_error oa_file_write(oa_context *c, const char *path, const void *data, size_t length);
 enum oa_error oa_file_append(oa_context *c, const char *path, const void *data, size_t length);
 enum oa_error oa_directory_make(oa_context *c, const char *path); /* with its parents */
+/* That a folder could not be listed (errno). One that cannot be read is not taken for an empty one. */
+enum oa_error oa_fail_folder(oa_context *c, const char *folder);
 bool oa_file_exists(const char *path);
 /* Does the name end so, in capitals or not, a .gz behind it apart? */
 bool oa_name_ends(const char *name, const char *end);
@@ -273,7 +275,7 @@ struct oa_array {
     const void *(*make)(void *argument, const struct oa_array *a);
     void *argument;
 };
-struct oa_tensors; /* an opened file, mapped read-only and fully validated (bounds, overlap, holes, duplicates) */
+struct oa_tensors; /* a file that was read and fully validated (bounds, overlap, holes, duplicates) */
 enum oa_error oa_tensors_open(oa_context *c, const char *path, struct oa_tensors **out);
 void oa_tensors_close(struct oa_tensors *f);
 int oa_tensors_count(const struct oa_tensors *f);

@@ -41,6 +41,11 @@ bool oa_pool_watches(const struct oa_pool *p);
 enum oa_error oa_fail_system(oa_context *c, int code, const char *what, const char *path);
 const char *oa_remedy(int code); /* what to do about it */
 
+/* files.c: OA_INTERRUPTED when a stop is asked for, once OA_READING_PIECE bytes were read: what is small is read whole,
+ * for it may be what a stop has to be noted in. */
+#define OA_READING_PIECE ((size_t)1 << 24)
+enum oa_error oa_reading_stopped(oa_context *c, const char *path, size_t done);
+
 /* pipes.c: until something can be read or written (poll's `events`), but a moment at most. Looks first whether a stop
  * is asked for: OA_INTERRUPTED. */
 enum oa_error oa_wait_a_moment(oa_context *c, const char *path, int fd, short events, bool *ready);

@@ -11,8 +11,6 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define PIECE ((size_t)1 << 30) /* bytes a call of read at most */
-
 /* ---- errors -------------------------------------------------------------------------------------------------- */
 
 const char *oa_remedy(int code)
@@ -67,6 +65,12 @@ enum oa_error oa_fail_endless(oa_context *c, const char *path, uint64_t limit)
                    path, (double)limit / 1048576);
 }
 
+enum oa_error oa_reading_stopped(oa_context *c, const char *path, size_t done)
+{
+    int signal = done < OA_READING_PIECE ? 0 : oa_stop_requested(c);
+    return signal ? oa_fail(c, OA_INTERRUPTED, "stopped by signal %d while reading %s", signal, path) : OA_OK;
+}
+
 /* What was read so far. */
 struct content {
     char *data;
@@ -112,7 +116,8 @@ static enum oa_error read_content(oa_context *c, gzFile gz, const char *path, st
         if (!make_room(c, t))
             return OA_NO_MEMORY;
         size_t room = t->capacity - t->length - 1;
-        int n = gzread(gz, t->data + t->length, (unsigned)(room < PIECE ? room : PIECE));
+        OA_TRY(oa_reading_stopped(c, path, t->length));
+        int n = gzread(gz, t->data + t->length, (unsigned)(room < OA_READING_PIECE ? room : OA_READING_PIECE));
         if (n < 0)
             return fail_unpack(c, gz, path, t->length);
         if (n == 0)
@@ -192,6 +197,12 @@ enum oa_error oa_directory_make(oa_context *c, const char *path)
         e = make_one(c, part);
     oa_free(part);
     return e;
+}
+
+enum oa_error oa_fail_folder(oa_context *c, const char *folder)
+{
+    return errno == ENOMEM ? oa_fail(c, OA_NO_MEMORY, "out of memory for reading the folder %s", folder)
+                           : oa_fail_system(c, errno, "read the folder", folder);
 }
 
 bool oa_file_exists(const char *path)

@@ -5,18 +5,17 @@
  *     8 bytes: N, little-endian | N bytes: JSON, first byte '{', spaces may follow | the tensors' bytes
  *     {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, …, "__metadata__": {"key": "text"}}
  *
- * Offsets count from the end of the JSON; the tensors cover all bytes exactly once. The file is mapped, so opening
- * costs nothing but the header, and for a sealed file one pass over its bytes. Nothing is believed: a file that breaks
- * a rule is refused with its name and the rule.
+ * Offsets count from the end of the JSON; the tensors cover all bytes exactly once. The file is read, not mapped: one
+ * that is cut while it is in use would end the program, and one that is changed would not be what its checksum was
+ * compared with. Nothing is believed: a file that breaks a rule is refused with its name and the rule, and the bytes
+ * of its tensors are read only when the header fits them.
  */
 #include "base/context.h"
+#include "base/json_read.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -29,9 +28,9 @@
 #define MAX_DIMS ((int)(sizeof(((struct oa_array *)0)->dim) / sizeof(long)))
 
 struct oa_tensors {
-    char *bytes; /* the whole file */
-    size_t length;
-    bool mapped;
+    char *bytes;           /* the header; of a pipe everything */
+    char *data, *own_data; /* of the tensors; NULL where it is in `bytes` */
+    size_t length;         /* of the file */
     json_t *header;
     struct oa_array *arrays;        /* in the order of their bytes */
     const struct oa_array **sorted; /* by name */
@@ -42,6 +41,7 @@ struct oa_tensors {
 struct reading {
     oa_context *context;
     const char *path;
+    int fd; /* of a plain file; otherwise -1 */
     struct oa_tensors *file;
     const char *data; /* the bytes after the header */
     size_t data_length;
@@ -51,31 +51,52 @@ struct reading {
 
 /* ---- the bytes ----------------------------------------------------------------------------------------------- */
 
-/* A pipe is not even opened: its writer would go away with the first reader. */
-static bool map_file(const char *path, struct oa_tensors *f)
+static enum oa_error read_at(struct reading *r, char *out, size_t length, size_t at)
 {
-    struct stat about;
-    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode))
-        return false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    void *bytes = MAP_FAILED;
-    if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0)
-        bytes = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (bytes == MAP_FAILED)
-        return false;
-    f->bytes = bytes;
-    f->length = (size_t)about.st_size;
-    f->mapped = true;
-    return true;
+    for (size_t done = 0; done < length;) {
+        size_t left = length - done;
+        OA_TRY(oa_reading_stopped(r->context, r->path, done));
+        ssize_t n = pread(r->fd, out + done, left < OA_READING_PIECE ? left : OA_READING_PIECE, (off_t)(at + done));
+        if (n < 0 && errno != EINTR)
+            return oa_fail_system(r->context, errno, "read", r->path);
+        if (n == 0)
+            return oa_fail(r->context, OA_IO, "cannot read %s: it became shorter while it was read; get it again",
+                           r->path);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return OA_OK;
 }
 
-/* What cannot be mapped (a pipe, some file systems, a file that is not there) is read, or fails to be. */
-static enum oa_error load_bytes(oa_context *c, const char *path, struct oa_tensors *f)
+/* Of a plain file only the number of bytes of the header; what else can be read (a pipe) is read whole. */
+static enum oa_error open_bytes(struct reading *r)
 {
-    return map_file(path, f) ? OA_OK : oa_file_read(c, path, &f->bytes, &f->length);
+    struct oa_tensors *f = r->file;
+    struct stat about;
+    if (stat(r->path, &about) != 0 || !S_ISREG(about.st_mode))
+        return oa_file_read(r->context, r->path, &f->bytes, &f->length);
+    OA_TRY(oa_input_open(r->context, r->path, NULL, &r->fd));
+    if (fstat(r->fd, &about) != 0)
+        return oa_fail_system(r->context, errno, "read", r->path);
+    f->length = (size_t)about.st_size;
+    f->bytes = oa_alloc(r->context, 8);
+    return !f->bytes ? OA_NO_MEMORY : f->length < 8 ? OA_OK : read_at(r, f->bytes, 8, 0);
+}
+
+/* Of a plain file `n` more bytes, and room for those that follow them, which are read when the header was found right.
+ */
+static enum oa_error read_header(struct reading *r, size_t n)
+{
+    struct oa_tensors *f = r->file;
+    r->data_length = f->length - 8 - n;
+    if (r->fd < 0) {
+        f->data = f->bytes + 8 + n;
+        return OA_OK;
+    }
+    char *grown = oa_grow(r->context, f->bytes, 8, 8 + n);
+    f->bytes = grown ? grown : f->bytes;
+    if (grown)
+        f->data = f->own_data = oa_alloc_raw(r->context, r->data_length);
+    return f->data ? read_at(r, f->bytes + 8, n, 8) : OA_NO_MEMORY;
 }
 
 static enum oa_error parse_header(struct reading *r)
@@ -91,15 +112,11 @@ static enum oa_error parse_header(struct reading *r)
     if (n > f->length - 8)
         return REFUSE(r, "%s: cut off: the header has %llu bytes, the whole file %zu", r->path, (unsigned long long)n,
                       f->length);
+    OA_TRY(read_header(r, (size_t)n));
     if (n == 0 || f->bytes[8] != '{')
         return REFUSE(r, "%s: not a safetensors file (the header must begin with '{')", r->path);
-    json_error_t why;
-    f->header = json_loadb(f->bytes + 8, (size_t)n, JSON_REJECT_DUPLICATES, &why);
-    if (!f->header)
-        return REFUSE(r, "%s: the header is not valid JSON: %s, at byte %d of it", r->path, why.text, why.position);
-    r->data = f->bytes + 8 + n;
-    r->data_length = f->length - 8 - (size_t)n;
-    return OA_OK;
+    r->data = f->data;
+    return oa_json_parse(r->context, r->path, f->bytes + 8, (size_t)n, "this is the header of the tensors", &f->header);
 }
 
 /* ---- one tensor ---------------------------------------------------------------------------------------------- */
@@ -253,8 +270,11 @@ static enum oa_error check_seal(struct reading *r)
     if (!seal)
         return OA_OK;
     unsigned long crc = crc32_z(0, NULL, 0);
-    if (r->data_length)
-        crc = crc32_z(crc, (const unsigned char *)r->data, r->data_length);
+    for (size_t at = 0; at < r->data_length; at += OA_READING_PIECE) {
+        size_t left = r->data_length - at;
+        OA_TRY(oa_reading_stopped(r->context, r->path, at));
+        crc = crc32_z(crc, (const unsigned char *)r->data + at, left < OA_READING_PIECE ? left : OA_READING_PIECE);
+    }
     OA_TRY(oa_tensors_seal(r->context, r->file->header, crc, &now));
     if (strcmp(seal, now.hex) != 0)
         return REFUSE(r, "%s: the contents do not match the checksum they were written with: the file was altered",
@@ -271,11 +291,13 @@ static void sort_names(struct oa_tensors *f)
 
 static enum oa_error read_file(struct reading *r)
 {
-    OA_TRY(load_bytes(r->context, r->path, r->file));
+    OA_TRY(open_bytes(r));
     OA_TRY(parse_header(r));
     OA_TRY(check_metadata(r));
     OA_TRY(read_tensors(r));
     OA_TRY(check_cover(r));
+    if (r->fd >= 0)
+        OA_TRY(read_at(r, r->file->own_data, r->data_length, r->file->length - r->data_length));
     OA_TRY(check_seal(r));
     sort_names(r->file);
     return OA_OK;
@@ -283,10 +305,12 @@ static enum oa_error read_file(struct reading *r)
 
 enum oa_error oa_tensors_open(oa_context *c, const char *path, struct oa_tensors **out)
 {
-    struct reading r = { .context = c, .path = path, .file = oa_alloc(c, sizeof *r.file) };
+    struct reading r = { .context = c, .path = path, .fd = -1, .file = oa_alloc(c, sizeof *r.file) };
     if (!r.file)
         return OA_NO_MEMORY;
     enum oa_error e = read_file(&r);
+    if (r.fd >= 0)
+        close(r.fd);
     if (e == OA_OK)
         *out = r.file;
     else
@@ -303,10 +327,8 @@ void oa_tensors_close(struct oa_tensors *f)
     oa_free(f->arrays);
     oa_free(f->sorted);
     json_decref(f->header);
-    if (f->mapped)
-        munmap(f->bytes, f->length);
-    else
-        oa_free(f->bytes);
+    oa_free(f->own_data);
+    oa_free(f->bytes);
     oa_free(f);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/seal.h"
+#include "base/json_read.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,19 +33,6 @@ enum oa_error oa_sealed_write(oa_context *c, const char *path, json_t *object)
     return e;
 }
 
-static enum oa_error parse(oa_context *c, const char *path, const char *remedy, json_t **out)
-{
-    char *text;
-    size_t length;
-    json_error_t where;
-    OA_TRY(oa_file_read(c, path, &text, &length));
-    *out = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
-    oa_free(text);
-    if (!*out)
-        return oa_fail(c, OA_FORMAT, "%s: line %d: %s; %s", path, where.line, where.text, remedy);
-    return OA_OK;
-}
-
 static enum oa_error check_seal(oa_context *c, const char *path, const char *remedy, json_t *object)
 {
     json_t *given = json_incref(json_object_get(object, "seal"));
@@ -67,7 +55,7 @@ static enum oa_error check_seal(oa_context *c, const char *path, const char *rem
 
 enum oa_error oa_sealed_read(oa_context *c, const char *path, const char *remedy, json_t **out)
 {
-    OA_TRY(parse(c, path, remedy, out));
+    OA_TRY(oa_json_read(c, path, remedy, out));
     enum oa_error e = check_seal(c, path, remedy, *out);
     if (e == OA_OK)
         return OA_OK;

@@ -28,7 +28,7 @@ enum oa_error oa_contest_file_read(oa_context *c, const char *folder, const json
     OA_TRY(oa_path(c, path, folder, "contest.json"));
     OA_TRY(oa_path(c, runs, folder, "runs"));
     OA_TRY(oa_path(c, trials, folder, "tune"));
-    if (oa_file_exists(path) && (oa_run_trained(runs, 2) || oa_run_trained(trials, 3)))
+    if (oa_file_exists(path) && (oa_run_trained(c, runs, 2) || oa_run_trained(c, trials, 3)))
         OA_TRY(read_members(c, path, fingerprint, members));
     if (!*members)
         *members = json_array();

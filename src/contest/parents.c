@@ -9,6 +9,7 @@
 #include "contest/run_result.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,9 +95,12 @@ static enum oa_error list_runs(oa_context *c, const char *contest, size_t place,
     snprintf(name, sizeof name, "runs/attention-%02zu", place + 1);
     OA_TRY(oa_path(c, folder, contest, name));
     DIR *d = opendir(folder);
-    for (struct dirent *f; d && e == OA_OK && (f = readdir(d));)
+    bool absent = !d && errno == ENOENT;
+    for (struct dirent *f; d && e == OA_OK && (errno = 0, f = readdir(d));)
         if (seed_of(f->d_name) >= 0)
             e = add_run(c, folder, seed_of(f->d_name), list, count);
+    if (e == OA_OK && errno && !absent)
+        e = oa_fail_folder(c, folder);
     if (d)
         closedir(d);
     if (*count)

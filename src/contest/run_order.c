@@ -52,7 +52,7 @@ enum oa_error oa_run_order_look(oa_context *c, const struct oa_run_order *order,
     enum oa_error e = fingerprint_of(c, order, &fingerprint);
     if (e == OA_OK)
         e = oa_run_load(c, order->folder, fingerprint, &order->options, order->workload->task, run, found);
-    if (e == OA_OK && !*found && oa_run_trained(order->folder, 0))
+    if (e == OA_OK && !*found && oa_run_trained(c, order->folder, 0))
         e = oa_run_check_begun(c, order->folder, fingerprint);
     json_decref(fingerprint);
     return e;

@@ -6,6 +6,7 @@
 #include "train/run_scores.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -300,18 +301,22 @@ enum oa_error oa_run_load(oa_context *c, const char *folder, const json_t *finge
 
 /* ---- beginning ---- */
 
-bool oa_run_trained(const char *folder, int depth)
+bool oa_run_trained(oa_context *c, const char *folder, int depth)
 {
     bool found = false;
     DIR *d = opendir(folder);
-    for (struct dirent *e; d && !found && (e = readdir(d));) {
+    if (!d && (errno == ENOENT || errno == ENOTDIR))
+        return false;
+    for (struct dirent *e; d && !found && (errno = 0, e = readdir(d));) {
         char below[OA_PATH];
         found = strcmp(e->d_name, "result.json") == 0 || strcmp(e->d_name, "model.safetensors") == 0 ||
                 strncmp(e->d_name, "checkpoint-", 11) == 0;
         if (!found && depth > 0 && e->d_name[0] != '.' &&
             snprintf(below, sizeof below, "%s/%s", folder, e->d_name) < OA_PATH)
-            found = oa_run_trained(below, depth - 1);
+            found = oa_run_trained(c, below, depth - 1);
     }
+    if (!found && errno)
+        found = oa_fail_folder(c, folder) != OA_OK;
     if (d)
         closedir(d);
     return found;
@@ -351,7 +356,7 @@ enum oa_error oa_run_begin(oa_context *c, const char *folder, json_t *fingerprin
 {
     char path[OA_PATH];
     OA_TRY(oa_path(c, path, folder, "run.json"));
-    if (oa_run_trained(folder, 0))
+    if (oa_run_trained(c, folder, 0))
         return check_begun(c, path, fingerprint, begun);
     snprintf(begun, MACHINE, "%s", machine);
     return write_begun(c, folder, path, fingerprint, machine);

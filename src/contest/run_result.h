@@ -27,7 +27,7 @@ enum oa_error oa_run_load(oa_context *c, const char *folder, const json_t *finge
 /* Fills run->weights from the model.safetensors of the folder. */
 enum oa_error oa_run_weights(oa_context *c, const char *folder, struct oa_run *run);
 /* Whether a result or a checkpoint lies in the folder or up to `depth` levels below it. */
-bool oa_run_trained(const char *folder, int depth);
+bool oa_run_trained(oa_context *c, const char *folder, int depth);
 
 /* run_check.c: whether these can be the numbers of a finished run with these options. `path` is for the sentence. */
 enum oa_error oa_run_check(oa_context *c, const char *path, const struct oa_options *o, const struct oa_task *task,

@@ -3,6 +3,7 @@
  * The record of a contest: its results.json (docs/results.md) without what pages of evidence do not show, under a seal.
  * So a page can be made again from small files, without the data and without the runs.
  */
+#include "base/json_read.h"
 #include "base/seal.h"
 #include "evidence/reading.h"
 
@@ -39,17 +40,6 @@ static void leave_out(json_t *root)
     }
 }
 
-static enum oa_error read_results(oa_context *c, const char *path, json_t **out)
-{
-    char *text;
-    size_t length;
-    json_error_t where;
-    OA_TRY(oa_file_read(c, path, &text, &length));
-    *out = json_loadb(text, length, 0, &where);
-    oa_free(text);
-    return *out ? OA_OK : oa_fail(c, OA_FORMAT, "%s: line %d: %s", path, where.line, where.text);
-}
-
 enum oa_error oa_record_write(oa_context *c, const char *folder, const struct oa_variant *v)
 {
     char results[OA_PATH], name[96], path[OA_PATH];
@@ -57,7 +47,7 @@ enum oa_error oa_record_write(oa_context *c, const char *folder, const struct oa
     snprintf(name, sizeof name, "%s/results.json", v->name);
     OA_TRY(oa_path(c, results, folder, name));
     OA_TRY(record_path(c, folder, v, path));
-    OA_TRY(read_results(c, results, &root));
+    OA_TRY(oa_json_read(c, results, NULL, &root));
     leave_out(root);
     enum oa_error e = oa_record_claim(c, folder, v, root);
     if (e == OA_OK)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * config.json: the options of a run, what its model is for, and the size of its vocabulary. */
+#include "base/json_read.h"
 #include "model/model.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const char damaged[] = "the file is damaged or was cut off: take it from a copy of the run, or train the run "
+                              "again into another folder";
 
 static void print_texts(const char *key, char *const *name, long count, struct oa_text *out)
 {
@@ -105,25 +108,10 @@ static enum oa_error read_config(oa_context *c, const char *path, json_t *root, 
     return e;
 }
 
-static enum oa_error read_root(oa_context *c, const char *path, json_t **root)
-{
-    char *text;
-    size_t length;
-    OA_TRY(oa_file_read(c, path, &text, &length));
-    json_error_t where;
-    *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
-    oa_free(text);
-    return *root ? OA_OK
-                 : oa_fail(c, OA_FORMAT,
-                           "%s:%d:%d: not valid JSON: %s; the file is damaged or was cut off: take it from a copy of "
-                           "the run, or train the run again into another folder",
-                           path, where.line, where.column, where.text);
-}
-
 enum oa_error oa_config_load(oa_context *c, const char *path, struct oa_options *options, struct oa_model_form *form)
 {
     json_t *root;
-    OA_TRY(read_root(c, path, &root));
+    OA_TRY(oa_json_read(c, path, damaged, &root));
     enum oa_error e = read_config(c, path, root, options, form);
     json_decref(root);
     return e;
@@ -134,12 +122,13 @@ enum oa_error oa_config_load(oa_context *c, const char *path, struct oa_options 
 static enum oa_error read_texts(oa_context *c, const char *path, const char *key, const json_t *list, long classes,
                                 struct oa_labels *out)
 {
-    char **name = oa_alloc(c, ((size_t)classes + 1) * sizeof *name);
+    size_t listed = json_array_size(list); /* what there is decides about memory, not what is claimed */
+    char **name = oa_alloc(c, (listed + 1) * sizeof *name);
     long count = 0;
-    while (name && count < classes && json_string_length(json_array_get(list, (size_t)count)))
+    while (name && count < (long)listed && json_string_length(json_array_get(list, (size_t)count)))
         count += (name[count] = (char *)(uintptr_t)json_string_value(json_array_get(list, (size_t)count))) != NULL;
     enum oa_error e = name ? OA_OK : OA_NO_MEMORY;
-    if (name && (count < classes || json_array_size(list) != (size_t)classes))
+    if (name && (count != classes || listed != (size_t)classes))
         e = oa_fail(c, OA_FORMAT, "%s: \"%s\" is to be a list of %ld texts%s", path, key, classes,
                     strcmp(key, "labels") == 0 ? ", the names of the classes" : "");
     if (e == OA_OK)
@@ -152,7 +141,7 @@ enum oa_error oa_config_labels(oa_context *c, const char *path, struct oa_model_
 {
     json_t *root;
     *out = (struct oa_labels){ 0 };
-    OA_TRY(read_root(c, path, &root));
+    OA_TRY(oa_json_read(c, path, damaged, &root));
     json_t *list = json_object_get(root, "labels");
     enum oa_error e = list ? read_texts(c, path, "labels", list, form->classes, out) : OA_OK;
     json_decref(root);
@@ -164,7 +153,7 @@ enum oa_error oa_config_specials(oa_context *c, const char *path, struct oa_labe
 {
     json_t *root;
     *out = (struct oa_labels){ 0 };
-    OA_TRY(read_root(c, path, &root));
+    OA_TRY(oa_json_read(c, path, damaged, &root));
     json_t *list = json_object_get(root, "specials");
     enum oa_error e = list ? read_texts(c, path, "specials", list, (long)json_array_size(list), out) : OA_OK;
     json_decref(root);

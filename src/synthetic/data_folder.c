@@ -21,12 +21,14 @@ static enum oa_error check_names(oa_context *c, const char *folder, const json_t
     enum oa_error e = OA_OK;
     DIR *d = opendir(folder);
     if (!d)
-        return oa_fail(c, OA_IO, "cannot read the folder %s: %s", folder, strerror(errno));
-    for (struct dirent *entry; e == OA_OK && (entry = readdir(d));)
+        return oa_fail_folder(c, folder);
+    for (struct dirent *entry; e == OA_OK && (errno = 0, entry = readdir(d));)
         if (!is_ours(entry->d_name, names))
             e = oa_fail(c, OA_ARGUMENT,
                         "%s holds \"%s\", which is of no data set that this program made there; choose another folder",
                         folder, entry->d_name);
+    if (e == OA_OK && errno)
+        e = oa_fail_folder(c, folder);
     closedir(d);
     return e;
 }

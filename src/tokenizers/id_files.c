@@ -71,6 +71,8 @@ static enum oa_error read_header(struct id_file *f)
     uint8_t header[4 * HEADER];
     bool whole = fread(header, 1, sizeof header, f->file) == sizeof header;
     uint32_t magic = whole ? number_at(header, 4) : 0;
+    if (ferror(f->file))
+        return oa_fail(f->context, OA_IO, "cannot read %s: %s", f->path, strerror(errno));
     if (magic == MAGIC_TASKS)
         return oa_fail(f->context, OA_UNSUPPORTED,
                        "%s: this is an evaluation file of llm.c (magic %d), which is no stream of tokens", f->path,

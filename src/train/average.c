@@ -151,7 +151,9 @@ enum oa_error oa_average_note(const struct oa_model *m, long step, const char *f
     if (!oa_average_wanted(o) || step % o->train_eval_every != 0)
         return OA_OK;
     OA_TRY(save(m, step, folder));
-    int count = oa_folder_checkpoints(folder, ends);
+    int count = oa_folder_checkpoints(m->context, folder, ends);
+    if (count < 0)
+        return oa_status(m->context);
     ends[count++] = step;
     remove_unneeded(m->context, folder, o, ends, count);
     return OA_OK;

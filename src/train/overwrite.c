@@ -156,9 +156,11 @@ static enum oa_error visit(const struct walk *w, int folder, const char *path, c
         close(folder);
         return fail_io(w->c, "read", path);
     }
-    for (struct dirent *entry; e == OA_OK && (entry = readdir(d));)
+    for (struct dirent *entry; e == OA_OK && (errno = 0, entry = readdir(d));)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             e = visit_entry(w, folder, path, entry->d_name, shapes);
+    if (e == OA_OK && errno)
+        e = fail_io(w->c, "read", path);
     closedir(d);
     return e;
 }
@@ -191,13 +193,23 @@ static enum oa_error check_run(oa_context *c, const char *path)
     return oa_config_load(c, path, &o, &form);
 }
 
-static bool holds_something(const char *folder)
+/* Or a failure was recorded. */
+static bool holds_something(oa_context *c, const char *folder)
 {
     bool found = false;
     DIR *d = opendir(folder);
-    for (struct dirent *e; d && !found && (e = readdir(d));)
+    if (!d && errno == ENOENT)
+        return false;
+    while (d && !found) {
+        errno = 0;
+        const struct dirent *e = readdir(d);
+        if (!e)
+            break;
         found = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && strcmp(e->d_name, ".lock") != 0 &&
                 !fits("*.#-#.tmp", e->d_name);
+    }
+    if (!found && errno)
+        found = oa_fail_folder(c, folder) != OA_OK;
     if (d)
         closedir(d);
     return found;
@@ -265,8 +277,9 @@ enum oa_error oa_folder_check_outside(oa_context *c, const char *folder)
 
 enum oa_error oa_overwrite_check(oa_context *c, const char *folder, enum oa_made what)
 {
-    if (!holds_something(folder))
+    if (!holds_something(c, folder))
         return OA_OK;
+    OA_TRY(oa_status(c));
     OA_TRY(check_marker(c, folder, what));
     return visit_all(&(struct walk){ .c = c, .what = what }, folder);
 }
@@ -275,8 +288,9 @@ enum oa_error oa_overwrite(oa_context *c, const char *folder, enum oa_made what)
 {
     char path[OA_PATH];
     OA_TRY(oa_overwrite_check(c, folder, what));
-    if (!holds_something(folder))
+    if (!holds_something(c, folder))
         return OA_OK;
+    OA_TRY(oa_status(c));
     OA_TRY(visit_all(&(struct walk){ .c = c, .what = what, .remove = true }, folder));
     OA_TRY(oa_path(c, path, folder, made[what].marker));
     return unlink(path) == 0 ? OA_OK : fail_io(c, "remove", path);

@@ -4,6 +4,7 @@
 #include "train/train.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +29,13 @@ static int newest_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-int oa_folder_checkpoints(const char *folder, long steps[OA_CHECKPOINTS])
+int oa_folder_checkpoints(oa_context *c, const char *folder, long steps[OA_CHECKPOINTS])
 {
     DIR *d = opendir(folder);
     int count = 0;
-    for (struct dirent *e; d && (e = readdir(d)) && count < MOST;) {
+    if (!d && errno == ENOENT)
+        return 0;
+    for (struct dirent *e; d && (errno = 0, e = readdir(d)) && count < MOST;) {
         char same[64];
         long step;
         if (sscanf(e->d_name, PATTERN, &step) != 1)
@@ -41,9 +44,14 @@ int oa_folder_checkpoints(const char *folder, long steps[OA_CHECKPOINTS])
         if (strcmp(same, e->d_name) == 0)
             steps[count++] = step;
     }
+    if (errno) {
+        oa_fail_folder(c, folder);
+        count = -1;
+    }
     if (d)
         closedir(d);
-    qsort(steps, (size_t)count, sizeof *steps, newest_first);
+    if (count > 0)
+        qsort(steps, (size_t)count, sizeof *steps, newest_first);
     return count;
 }
 
@@ -58,7 +66,7 @@ static void remove_from(oa_context *c, const char *folder, int first)
 {
     long steps[MOST];
     char path[OA_PATH];
-    int count = oa_folder_checkpoints(folder, steps);
+    int count = oa_folder_checkpoints(c, folder, steps);
     for (int i = first; i < count; i++)
         if (checkpoint_path(c, path, folder, steps[i]) == OA_OK)
             unlink(path);
@@ -70,7 +78,7 @@ enum oa_error oa_folder_checkpoint(const struct oa_model *m, const struct oa_pro
     OA_TRY(checkpoint_path(m->context, path, folder, p->step));
     OA_TRY(oa_checkpoint_save(m, p, path));
     remove_from(m->context, folder, KEPT);
-    return OA_OK;
+    return oa_status(m->context);
 }
 
 enum oa_error oa_folder_moment(const struct oa_model *m, const struct oa_progress *p, const char *folder, int moment,
@@ -86,10 +94,10 @@ void oa_folder_forget(oa_context *c, const char *folder)
     remove_from(c, folder, 0);
 }
 
-bool oa_folder_has_checkpoint(const char *folder)
+bool oa_folder_has_checkpoint(oa_context *c, const char *folder)
 {
     long steps[MOST];
-    return oa_folder_checkpoints(folder, steps) > 0;
+    return oa_folder_checkpoints(c, folder, steps) != 0;
 }
 
 static bool has_file(const char *folder, const char *name)
@@ -99,9 +107,10 @@ static bool has_file(const char *folder, const char *name)
     return n > 0 && n < OA_PATH && oa_file_exists(path);
 }
 
-bool oa_folder_has_run(const char *folder)
+bool oa_folder_has_run(oa_context *c, const char *folder)
 {
-    return oa_folder_has_checkpoint(folder) || has_file(folder, "log.jsonl") || has_file(folder, "model.safetensors");
+    return oa_folder_has_checkpoint(c, folder) || has_file(folder, "log.jsonl") ||
+           has_file(folder, "model.safetensors");
 }
 
 double oa_checkpoint_wait(double minutes, double cost)
@@ -121,14 +130,16 @@ enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const 
 {
     long steps[MOST];
     char path[OA_PATH];
-    int count = oa_folder_checkpoints(folder, steps);
+    int count = oa_folder_checkpoints(m->context, folder, steps);
     *age = -1;
+    if (count < 0)
+        return oa_status(m->context);
     for (int i = 0; i < count; i++) {
         OA_TRY(checkpoint_path(m->context, path, folder, steps[i]));
         enum oa_error e = oa_checkpoint_load(m, p, path, accept, argument);
         if (e == OA_OK)
             *age = age_of(path);
-        if (e == OA_OK || e == OA_ARGUMENT || i + 1 == count)
+        if (e == OA_OK || e == OA_ARGUMENT || e == OA_NO_MEMORY || e == OA_INTERRUPTED || i + 1 == count)
             return e;
         const char *why;
         oa_last_error(m->context, &why);

@@ -164,12 +164,12 @@ enum oa_error oa_same_everywhere(struct oa_cluster *cluster, const struct oa_opt
 /* run_folder.c: files of a run. */
 enum { OA_PATH = 4096 };
 enum oa_error oa_path(oa_context *c, char out[OA_PATH], const char *folder, const char *name);
-/* Steps of the checkpoints in the folder, newest first; how many. */
+/* Steps of the checkpoints in the folder, newest first; how many, −1 after a recorded failure. */
 enum { OA_CHECKPOINTS = 64 };
-int oa_folder_checkpoints(const char *folder, long steps[OA_CHECKPOINTS]);
-bool oa_folder_has_checkpoint(const char *folder);
+int oa_folder_checkpoints(oa_context *c, const char *folder, long steps[OA_CHECKPOINTS]);
+bool oa_folder_has_checkpoint(oa_context *c, const char *folder); /* or a failure was recorded */
 /* Has training left anything in it: a log, a checkpoint, a model? Options and tokenizer alone are no run. */
-bool oa_folder_has_run(const char *folder);
+bool oa_folder_has_run(oa_context *c, const char *folder);
 /* The newest checkpoint that loads; notices about those that are damaged. *age: seconds since it was written, -1 when
  * there is none at all. Nothing is written. accept: as in oa_checkpoint_load; what it refuses is not passed over. */
 enum oa_error oa_folder_resume(struct oa_model *m, struct oa_progress *p, const char *folder, oa_accept *accept,
