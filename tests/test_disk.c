@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -236,26 +237,31 @@ static void try_every_number(const char *text, bool sealed)
     }
 }
 
-static void numbers_of_config_are_checked(void **state)
+/* The metadata of its model's file would refuse another config.json first. */
+static void drop_metadata(void)
 {
-    (void)state;
-    struct oa_options o = options("softmax");
     struct oa_tensors *f;
-    size_t length;
-    assert_int_equal(train(&o, "run", false), OA_OK);
-    char *text;
-    get("run/config.json", &text, &length);
-    try_every_number(text, true);
-
-    /* Without the metadata that would refuse it first: the shapes must do. */
-    assert_int_equal(oa_tensors_open(context, "run/model.safetensors", &f), OA_OK);
     struct oa_array arrays[64];
+    assert_int_equal(oa_tensors_open(context, "run/model.safetensors", &f), OA_OK);
     int count = oa_tensors_count(f);
     for (int i = 0; i < count; i++)
         arrays[i] = *oa_tensors_at(f, i);
     assert_int_equal(oa_tensors_write(context, "plain", arrays, count, NULL), OA_OK);
     oa_tensors_close(f);
     assert_int_equal(rename("plain", "run/model.safetensors"), 0);
+}
+
+static void numbers_of_config_are_checked(void **state)
+{
+    (void)state;
+    struct oa_options o = options("softmax");
+    size_t length;
+    assert_int_equal(train(&o, "run", false), OA_OK);
+    char *text;
+    get("run/config.json", &text, &length);
+    try_every_number(text, true);
+
+    drop_metadata(); /* the shapes must do */
     try_every_number(text, false);
 
     struct oa_trained t;
@@ -269,6 +275,49 @@ static void numbers_of_config_are_checked(void **state)
     oa_trained_close(&t);
     expect_error(OA_SHAPE, "tensor embedding.weight");
     oa_free(text);
+}
+
+/* A layout of blocks is in the model's file; the one that config.json names is not opened, be it right or wrong. */
+static void files_that_a_config_names_are_not_opened(void **state)
+{
+    (void)state;
+    struct oa_options o = options("softmax");
+    struct oa_trained t;
+    char *text;
+    size_t length;
+    assert_int_equal(train(&o, "run", false), OA_OK);
+    drop_metadata();
+    get("run/config.json", &text, &length);
+    put("fits", "1", 1);
+    put("other", "secret", 6);
+    static const char *const named[] = { "\"block-sparse(layout=fits)\"", "\"block-sparse(layout=other)\"",
+                                         "\"block-sparse(layout=/dev/zero)\"" };
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+        write_config(text, "", "\"attention\": ", named[i]);
+        assert_int_equal(oa_trained_open(context, "run", &t), OA_FORMAT);
+        oa_trained_close(&t);
+        expect_error(OA_FORMAT, "run/model.safetensors: tensor decoder.layers.0.attention.block.layout is missing");
+    }
+    oa_free(text);
+}
+
+/* Distances between keys that no sequence has cost nothing. */
+static void numbers_of_an_attention_take_no_memory(void **state)
+{
+    (void)state;
+    static const char *const attentions[] = { "sparse(stride=1073741824)",
+                                              "sparse(fixed, stride=1073741824)",
+                                              "local(window=1073741824, dilation=1073741824)",
+                                              "longformer(window=1073741824, global=1073741824)",
+                                              "block-local(size=1073741824)",
+                                              "cosformer(length=1073741824)" };
+    for (size_t i = 0; i < sizeof attentions / sizeof *attentions; i++) {
+        struct oa_options o = options(attentions[i]);
+        struct rusage used;
+        assert_int_equal(train(&o, attentions[i], false), OA_OK);
+        getrusage(RUSAGE_SELF, &used);
+        assert_true(used.ru_maxrss < 1 << 20); /* KiB */
+    }
 }
 
 /* ---- frozen tensors ------------------------------------------------------------------------------------------------
@@ -565,6 +614,8 @@ int main(void)
         IN_FOLDER(the_seal_is_as_documented),
         IN_FOLDER(files_of_others_are_read),
         IN_FOLDER(numbers_of_config_are_checked),
+        IN_FOLDER(files_that_a_config_names_are_not_opened),
+        IN_FOLDER(numbers_of_an_attention_take_no_memory),
         IN_FOLDER(saved_models_are_whole),
         IN_FOLDER(frozen_tensors_can_be_left_out),
         IN_FOLDER(frozen_tensors_of_the_file_rule),

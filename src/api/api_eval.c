@@ -126,6 +126,25 @@ static enum oa_error check_columns(const struct oa_trained *t, const char *folde
     return OA_OK;
 }
 
+/* The data that the run names. Another person may have made its folder: nothing but plain files is opened, and what is
+ * in them is not shown where they are not what the task reads. */
+static enum oa_error open_named(struct oa_trained *t, const char *folder, const struct oa_measured_data *data,
+                                struct oa_workload *w, enum oa_side *side)
+{
+    const struct oa_options *o = &t->options;
+    OA_TRY(oa_plain_files_check(t->context, o->data_train));
+    OA_TRY(oa_plain_files_check(t->context, o->data_valid));
+    OA_TRY(oa_plain_files_check(t->context, o->data_test));
+    enum oa_error e = oa_workload_open_measured(t->context, o, t->tokenizer, &t->model->form, data, w, side);
+    if (e != OA_FORMAT && e != OA_ARGUMENT && e != OA_SHAPE)
+        return e;
+    oa_clear_error(t->context);
+    return oa_fail(t->context, OA_FORMAT,
+                   "the data that %s/config.json names (data.train \"%.200s\", data.valid \"%.200s\") are not what "
+                   "task %s reads; give the files with --data, which shows what is wrong with them",
+                   folder, o->data_train, o->data_valid, o->data_task);
+}
+
 static enum oa_error evaluate(struct oa_trained *t, const char *folder, const char *files, const char *columns,
                               struct oa_scores *scores, struct oa_workload *w, const struct oa_output *out)
 {
@@ -133,7 +152,10 @@ static enum oa_error evaluate(struct oa_trained *t, const char *folder, const ch
     OA_TRY(oa_trained_open(t->context, folder, t));
     OA_TRY(check_columns(t, folder, columns));
     const struct oa_measured_data data = { files, columns };
-    OA_TRY(oa_workload_open_measured(t->context, &t->options, t->tokenizer, &t->model->form, &data, w, &side));
+    if (files)
+        OA_TRY(oa_workload_open_measured(t->context, &t->options, t->tokenizer, &t->model->form, &data, w, &side));
+    else
+        OA_TRY(open_named(t, folder, &data, w, &side));
     struct oa_run run = { 0 };
     enum oa_error e = cover(t, w, side, &run);
     *scores = oa_scores_of(w, &run);

@@ -198,8 +198,9 @@ static enum oa_error encode_prompt(struct generation *g)
     g->ids.count = 0;
     if (g->length)
         return oa_tokenizer_encode(g->t.tokenizer, g->prompt, g->length, &g->ids);
-    if (oa_tokenizer_encode(g->t.tokenizer, "\n", 1, &g->ids) == OA_OK && g->ids.count)
-        return OA_OK;
+    enum oa_error e = oa_tokenizer_encode(g->t.tokenizer, "\n", 1, &g->ids);
+    if (e == OA_NO_MEMORY || (e == OA_OK && g->ids.count))
+        return e;
     oa_clear_error(g->t.context);
     return oa_ids_add(&g->ids, 0);
 }

@@ -209,10 +209,14 @@ static enum oa_error read_measured(oa_context *c, const struct oa_example_reques
 static enum oa_error read_compared(oa_context *c, const struct oa_example_request *r, struct oa_rows *train)
 {
     const char *why;
-    enum oa_error e = oa_rows_read(train, r->train, r->columns);
+    enum oa_error e = oa_plain_files_check(c, r->train);
+    if (e == OA_OK)
+        e = oa_rows_read(train, r->train, r->columns);
     if (e == OA_OK || e == OA_NO_MEMORY || e == OA_INTERRUPTED)
         return e;
     oa_last_error(c, &why);
+    if (e != OA_IO) /* the sentence may show lines, and who made the model chose the file */
+        why = "they have another form than they had";
     oa_log(c, 0,
            "the training examples are not there to be compared, so it is not known whether the model has seen some "
            "of these: %s",

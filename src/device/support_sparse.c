@@ -156,8 +156,9 @@ const struct oa_support_functions oa_support_summary_after = { .range = piece_ra
 static bool piece(const struct oa_support *s, const struct oa_attention_shape *a, int number, struct oa_piece *out)
 {
     bool fixed = s->parameter[FIXED];
-    long l = s->parameter[STRIDE], c = s->parameter[SUMMARY];
-    const struct oa_row_order all = { 1, 1, 0, 1 }, classes = { l, l, 0, 1 }, summary = { 1, l, l - c, c };
+    long l = s->parameter[STRIDE], c = s->parameter[SUMMARY], full = oa_min(l, oa_max(1, a->queries));
+    const struct oa_row_order all = { 1, 1, 0, 1 }, summary = { 1, l, l - c, c },
+                              classes = { full, full, 0, 1 }; /* without those that no row falls into */
     *out = (struct oa_piece){ .queries = all, .keys = all, .support = *s };
     out->support.form = OA_SUPPORT_NEAR;
     if (number > 0 && !fixed) {

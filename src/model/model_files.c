@@ -208,7 +208,7 @@ static const struct oa_array *stored(const struct oa_tensors *f, const struct oa
 static enum oa_error check_shape(const struct oa_model *m, const char *path, const struct oa_array *a,
                                  const struct oa_parameter *p)
 {
-    if (!a && (p->trainable || p->moving))
+    if (!a && (p->trainable || p->moving || p->source)) /* what a file named by config.json would give, too */
         return oa_fail(m->context, OA_FORMAT, "%s: tensor %s is missing", path, p->name);
     if (a && !fits(a, p))
         return oa_fail(m->context, OA_SHAPE,

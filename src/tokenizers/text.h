@@ -39,6 +39,8 @@ const char *oa_sample_text(const char *name, char out[OA_SAMPLE_PATH]);
 #define OA_CORPUS_REMEDY "data.train, data.valid, data.test or --data names it"
 /* Cuts the first name off a list at its comma, without the spaces around it; returns what follows, NULL at the end. */
 char *oa_cut_name(char *list, char **name);
+/* A list that the folder of a run names, which another person may have made: what is there has to be plain files. */
+enum oa_error oa_plain_files_check(oa_context *c, const char *files);
 /* Do the files hold token ids (all of them *.bin)? A list of both sorts is refused. */
 enum oa_error oa_id_files_are(oa_context *c, const char *files, bool *are);
 /* Every id of the files in turn, with its place in its file. */

@@ -6,6 +6,7 @@
 #include "tokenizers/tokenizer_parts.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -57,6 +58,20 @@ char *oa_cut_name(char *list, char **name)
     for (size_t n = strlen(*name); n > 0 && (*name)[n - 1] == ' '; n--)
         (*name)[n - 1] = 0;
     return comma ? comma + 1 : NULL;
+}
+
+enum oa_error oa_plain_files_check(oa_context *c, const char *files)
+{
+    char *list = oa_copy_text(c, files), *name;
+    enum oa_error e = list ? OA_OK : OA_NO_MEMORY;
+    for (char *rest = list; rest && e == OA_OK;) {
+        struct stat about;
+        rest = oa_cut_name(rest, &name);
+        if (stat(name, &about) == 0 && !S_ISREG(about.st_mode))
+            e = oa_fail(c, OA_IO, "cannot read %s: it is no plain file", name);
+    }
+    oa_free(list);
+    return e;
 }
 
 enum oa_error oa_reader_open(oa_context *c, const char *files, struct oa_reader **out)

@@ -38,7 +38,8 @@ enum oa_error oa_layout_parameters(struct oa_group *g, const struct oa_parameter
     layout.init = OA_INIT_CUSTOM;
     layout.bits = true;
     g->parameter[0] = oa_group_parameter(g, "block.layout", &layout);
-    g->layout = g->parameter[0] ? oa_alloc(g->context, (size_t)g->parameter[0]->count * sizeof *g->layout) : NULL;
+    /* Filled before use: a saved model with another shape than its file is refused before this takes memory. */
+    g->layout = g->parameter[0] ? oa_alloc_raw(g->context, (size_t)g->parameter[0]->count * sizeof *g->layout) : NULL;
     g->support = oa_support_layout(oa_atom_int(g->atom, "block", 64), P, Q, g->layout);
     return oa_status(g->context);
 }
