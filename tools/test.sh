@@ -129,7 +129,7 @@ threadless="$threadless|supports|stack|baseline|anytime|extremes|beam|examples|e
 threadless="$threadless|numbers|vary|speed|tune|contest|budgets|disk|model_files|adjusted|evidence|profile|contest_numbers|presets|normals"
 words_and_files='damage|disk|help|kill|list|tokenizer|wrong_use|attentions|data|overwrite|score|until|distrust|inspect|evidence'
 words_and_files="$words_and_files|init|folder|comparison_folder|exit_codes|headline|measures|notes|ids|theory|demo_translate|compare_(identity|refusals)"
-words_and_files="$words_and_files|written(_scores)?|threads|compare|tune|parents|resume|progress|ranks|tasks|verify|evidence_trust|faults"
+words_and_files="$words_and_files|written(_scores)?|strange_folder|threads|compare|tune|parents|resume|progress|ranks|tasks|verify|evidence_trust|faults"
 
 # Tests that a sanitizer sees nothing in: a browser or a reader of object files is what runs, nothing was installed, or the
 # guarded device does what sanitizers do.

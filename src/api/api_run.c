@@ -13,7 +13,7 @@ static enum oa_error check_folder(oa_context *c, const char *folder, bool *ended
                        folder, folder);
     OA_TRY(oa_path(c, path, folder, "model.safetensors"));
     *ended = oa_file_exists(path);
-    if (*ended || oa_folder_has_checkpoint(folder))
+    if (*ended || oa_folder_has_checkpoint(c, folder))
         return OA_OK;
     return oa_fail(c, OA_IO,
                    "%s: the run has not ended, there is neither model.safetensors nor a checkpoint; 'orthant train "

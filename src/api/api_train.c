@@ -255,7 +255,7 @@ static enum oa_error take_recorded(oa_config *config, const char *folder)
     static const char *const keys[] = { "data.train", "data.stratify", "train.warmup" };
     oa_config before = { .context = config->context };
     struct oa_text value;
-    if (!oa_folder_has_run(folder))
+    if (!oa_folder_has_run(config->context, folder))
         return OA_OK;
     oa_options_default(&before.options);
     OA_TRY(oa_config_read_run(&before, folder));
