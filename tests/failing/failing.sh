@@ -32,8 +32,8 @@ failing() { # PLACES KIND WORD...: the variables RESULT, FROM, INPUT and AGAIN a
     tail -n 1 said
 }
 
-failing 6 memory bpe.out -- tokenizer train --kind bpe:270 --data text.txt --out bpe.out
-failing 4 memory -- tokenizer encode bpe.json --data text.txt
+failing 6 memory bpe.out -- tokenizer train --kind bpe:270 --data text.txt --out bpe.out --threads 1
+failing 4 memory -- tokenizer encode bpe.json --data text.txt --threads 1
 RESULT=run/model.safetensors AGAIN=--resume failing 8 memory run -- train $model --data.train text.txt --train.steps 2 --out run
 RESULT=run/model.safetensors FROM=half failing 4 memory run -- \
     train $model --data.train text.txt --train.steps 4 --train.checkpoint_every 2 --resume --out run
@@ -51,5 +51,5 @@ RESULT=run/model.safetensors FROM=half failing 4 reads run -- \
     train $model --data.train text.txt --train.steps 4 --train.checkpoint_every 2 --resume --out run
 failing 3 reads -- eval pairs --threads 1
 INPUT=lines failing 3 reads -- classify classes --threads 1 --quiet
-failing 3 reads bpe.out -- tokenizer train --kind bpe:270 --data text.txt --out bpe.out
+failing 3 reads bpe.out -- tokenizer train --kind bpe:270 --data text.txt --out bpe.out --threads 1
 failing 3 reads -- score bleu --ref ref --hyp hyp --threads 1
