@@ -29,11 +29,26 @@ static enum oa_error accept_any(void *argument, const struct oa_progress *p)
     return OA_OK;
 }
 
+/* A layout of blocks is in a finished model; a checkpoint relies on the file that its attention names, which nobody but
+ * --resume opens: the folder may be another person's. */
+static enum oa_error check_sources(const struct oa_model *m, const char *folder)
+{
+    for (int i = 0; i < m->store.count; i++)
+        if (m->store.parameter[i]->source)
+            return oa_fail(m->context, OA_UNSUPPORTED,
+                           "%s has not ended, and only a finished model holds the layout that its attention takes from "
+                           "a file; 'orthant train --resume --out %s' goes on with it",
+                           folder, folder);
+    return OA_OK;
+}
+
 static enum oa_error open_checkpoint(struct oa_trained *t, const char *folder, const struct oa_model_form *form)
 {
     struct oa_progress p = { 0 };
     double age;
-    OA_TRY(oa_model_open(t->device, &t->options, form, false, &t->model));
+    OA_TRY(oa_model_describe(t->device, &t->options, form, &t->model));
+    OA_TRY(check_sources(t->model, folder));
+    OA_TRY(oa_store_allocate(&t->model->store, oa_chance_seed(&t->options, OA_CHANCE_INIT), false));
     OA_TRY(oa_folder_resume(t->model, &p, folder, accept_any, NULL, &age));
     t->checkpoint = p.step;
     oa_log(t->context, 0, "%s has not ended: the checkpoint of step %ld is used", folder, p.step);

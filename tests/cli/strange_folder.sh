@@ -40,6 +40,15 @@ sed "s|\"train\": \"rows.tsv\"|\"train\": \"$work/secret\"|" classes/config.json
 expect 0 eval strange --data rows.tsv
 says err 'another form than they had'
 ! grep -q 'secret:x' out err || fail "a line of the training data that the folder names was printed"
+printf '1\n' >layout.txt
+expect 0 train $model --data.train text.txt --attention "block-sparse(block=16, layout=layout.txt)" --out laid
+sed "s|layout=layout.txt|layout=$work/fifo|" laid/config.json >config.json
+! cmp -s config.json laid/config.json || fail "config.json has no layout"
+mv config.json laid/config.json
+expect 1 generate laid --tokens 3 # its attention is not that of the weights
+rm laid/model.safetensors
+expect 1 generate laid --tokens 3
+says err 'only a finished model holds the layout'
 cp -r classes link
 ln -sf "$work/secret" link/config.json
 expect 1 eval link
