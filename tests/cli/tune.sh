@@ -118,10 +118,10 @@ same a b
 # A value that diverges is a result; an attention that diverges with every value is named.
 wild="--train.optimizer sgd --train.clip 0 --quiet"
 expect 0 compare $options $wild --attention softmax --compare.tune 'train.lr=1000,0.1' --out wild
-says out 'Diverged in tuning: softmax with train.lr=1e+03\.'
+says out 'Diverged in tuning: softmax with train.lr=1000\.'
 says wild/report.html '>diverged<'
 says wild/results.json '"loss": null'
-grep -q '"steps":[1-9][0-9]*,' wild/tune/attention-01/train.lr=1e+03/seed-1000001/result.json ||
+grep -q '"steps":[1-9][0-9]*,' wild/tune/attention-01/train.lr=1000/seed-1000001/result.json ||
     fail "a trial that diverged says that it did no step"
 expect 4 compare $options $wild --attention random --attention softmax --compare.tune 'train.lr=500,1000' --out wilder
 says err '"random" diverged with every value that was tried'
