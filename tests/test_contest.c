@@ -97,7 +97,7 @@ static void test_seals(void **state)
     }
     write_text(path, "{\"a\":1,\"a\":2}");
     assert_int_equal(oa_sealed_read(c, path, "mend it", &back), OA_FORMAT);
-    expect_sentence(c, "line 1");
+    expect_sentence(c, "test_contest_seal.json:1:");
     oa_close(c);
     remove(path);
 }
@@ -228,8 +228,8 @@ static void test_options_that_came_later(void **state)
     oa_close(c);
 }
 
-/* The loss of each version in double precision and plain C, where only libm may move it. Whoever makes another number of
- * it on purpose raises OA_NUMBERS_VERSION and writes the new pair here. */
+/* The loss of each version in double precision and plain C, where only libm may move it. Whoever makes another number
+ * of it on purpose raises OA_NUMBERS_VERSION and writes the new pair here. */
 static void test_the_version_of_the_numbers(void **state)
 {
     (void)state;

@@ -62,7 +62,7 @@ const struct command command_train = {
     .sentence = "trains a model on text or examples and keeps it in a folder",
     .usage = "[--config FILE] [--section.key VALUE]... [--out DIR] [--resume]",
     .text =
-        "Without any option it trains a small Transformer with softmax attention on tiny Shakespeare. The folder "
+        "Given only --data.train FILE, it trains a small Transformer language model with softmax attention. The folder "
         "gets model.safetensors, config.json, tokenizer.json, log.jsonl (one line every train.log_every steps) and "
         "checkpoints.\n"
         "--task says what is learnt: language models (lm) are the default; 'orthant list tasks' has the others, "
@@ -86,7 +86,7 @@ const struct command command_train = {
                 "$ orthant train --task classify --data.train reviews.tsv --out runs/b\n"
                 "$ orthant train --task classify --init runs/m --data.train reviews.tsv --out runs/c\n"
                 "$ orthant train --resume --out runs/a\n"
-                "$ orthant train --dump-config > small.yaml",
+                "$ orthant train --data.train text.txt --dump-config > small.yaml",
     .sections = "model data train decode cluster",
     .ranks = true,
     .flags = flags,

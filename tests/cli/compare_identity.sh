@@ -98,7 +98,7 @@ restore
 head -c 100 $result >x
 mv x $result
 compare 1
-says err "$result: line 1"
+says err "$result:1:"
 restore
 
 # The log tells the same story, the runs are where they belong, and their seeds are theirs.
