@@ -27,7 +27,7 @@
  * By rounding only, and so not a new version: gradients of several micro-batches are summed in a tree
  * (cluster/tree_sum.h), where they once were one after another.
  * tests/test_contest.c holds the loss of a training of this version and fails when it moves. */
-#define OA_NUMBERS_VERSION 2 /* 2: what models write, and so BLEU, chrF and ROUGE (decode/writable.h); blank sources */
+#define OA_NUMBERS_VERSION 2 /* 2: what models write (decode/writable.h), and with it BLEU, chrF and ROUGE */
 
 #define OA_TEST_DATA "test data" /* the key of their digest */
 /* Of one run. json_decref it. */
