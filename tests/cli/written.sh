@@ -131,7 +131,7 @@ failing() { # WHAT PATTERN: the program in the file `status`
     says err "$2"
 }
 for words in "translate t" "classify c" "generate bytes --interactive --tokens 2" "tokenizer encode t/tokenizer.json" \
-    "score bleu --ref pairs.tsv --hyp -"; do
+    "score bleu --ref sources --hyp -"; do
     { "$orthant" $words <. >out 2>err; echo $? >status; } || true
     failing "$words of a folder" '[Ii]s a directory\|not a regular\|cannot'
     { "$orthant" $words </proc/self/mem >out 2>err; echo $? >status; } || true
