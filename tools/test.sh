@@ -118,7 +118,7 @@ asan() {
 # Without the tests that start no threads, or (test_kernels) do nothing with them, and without those that run what others
 # run to look at words and files, or (cli_threads) for bits that test_train compares; of the rest what threads share.
 tsan() {
-    unshared="^test_($threadless)\$|^cli_($words_and_files)\$|$nothing_to_see"
+    unshared="^failing\$|^test_($threadless)\$|^cli_($words_and_files)\$|$nothing_to_see"
     configure build-tsan gcc -DORTHANT_SANITIZE=thread &&
         build build-tsan orthant-cli $(programs build-tsan -E "$unshared") &&
         ORTHANT_QUICK=threads TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" tests build-tsan -E "$unshared"
