@@ -41,7 +41,7 @@ programs() { # FOLDER [CTEST OPTION]...
     folder=$1
     shift
     ctest --test-dir "$folder" -N -V "$@" 2>&1 |
-        sed -n -E 's/^([0-9]+: Test command|Could not find executable):? .*\/tests\/(test_[a-z_]*)"*$/\2/p' | sort -u
+        sed -n -E 's/^([0-9]+: Test command|Could not find executable):? .*\/tests\/(test_[a-z_]*|failing_program)"*$/\2/p' | sort -u
 }
 
 # Runs the tests of a folder, the long ones first, and adds what ctest counted.
