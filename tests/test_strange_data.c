@@ -125,8 +125,8 @@ static void a_whole_number_is_one_class(void **state)
 {
     (void)state;
     assert_classes("n.tsv", "10\ta\n10.0\tb\n2\tc\n1e1\td\n", "2 10");
-    expect_notice("training examples: 2 labels are a whole number that is written otherwise; the class is the number "
-                  "(\"10.0\" is \"10\")");
+    expect_notice("training examples: 2 labels are spelled otherwise than the class: a whole number is that number, and "
+                  "blanks around a label do not count (\"10.0\" is \"10\")");
     assert_classes("n.csv", "-0.0,a\n0,b\n100.0,c\n", "0 100");
     assert_classes("n.jsonl",
                    "{\"label\": 10.0, \"text\": \"a\"}\n{\"label\": 10, \"text\": \"b\"}\n{\"label\": \"1e1\", "
@@ -135,7 +135,10 @@ static void a_whole_number_is_one_class(void **state)
     expect_notice("3 labels are");
     /* codes, versions and words are what they are */
     assert_classes("n.tsv", "007\ta\n7\tb\n1.10\tc\n1.1\td\n1e1x\te\n", "007 1.1 1.10 1e1x 7");
-    assert_null(strstr(notices, "written otherwise"));
+    assert_null(strstr(notices, "spelled otherwise"));
+    /* blanks around labels are those of the file, not of the class */
+    assert_classes("n.tsv", "spam \ta\n spam\tb\n\xc2\xa0ham\xe3\x80\x80\tc\n3 \td\n", "3 ham spam");
+    expect_notice("4 labels are spelled otherwise than the class");
     struct oa_labels old;
     char *names[] = { (char[]){ "0" }, (char[]){ "1e+01" }, (char[]){ "1e+02" } };
     assert_int_equal(oa_labels_copy(context, names, 3, &old), OA_OK);

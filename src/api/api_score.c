@@ -257,10 +257,10 @@ static void row_accuracy(const struct oa_classes *k, struct score_row *row)
 /* Lines of both sides as labels: none is empty, whole numbers have one spelling. */
 static enum oa_error take_labels(oa_context *c, const struct sides *s, int system)
 {
-    OA_TRY(no_empty_line(c, &s->reference[0]));
-    OA_TRY(no_empty_line(c, &s->hypothesis[system]));
     OA_TRY(oa_lines_respell(c, &s->reference[0]));
-    return oa_lines_respell(c, &s->hypothesis[system]);
+    OA_TRY(oa_lines_respell(c, &s->hypothesis[system]));
+    OA_TRY(no_empty_line(c, &s->reference[0]));
+    return no_empty_line(c, &s->hypothesis[system]);
 }
 
 static enum oa_error count_labels(oa_context *c, const struct sides *s, int system, struct oa_classes *k)

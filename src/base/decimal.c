@@ -149,3 +149,33 @@ bool oa_whole_number(const char *s, size_t n, struct oa_real_text *out)
         snprintf(out->s, 2, "0");
     return true;
 }
+
+/* ---- labels ---------------------------------------------------------------------------------------------------- */
+
+static size_t blank_at(const char *s, size_t n, bool end)
+{
+    static const char *const blanks[] = { " ", "\t", "\n", "\v", "\f", "\r", "\xc2\xa0", "\xe3\x80\x80" };
+    for (size_t i = 0; i < sizeof blanks / sizeof *blanks; i++) {
+        size_t length = strlen(blanks[i]);
+        if (length <= n && memcmp(end ? s + n - length : s, blanks[i], length) == 0)
+            return length;
+    }
+    return 0;
+}
+
+bool oa_label_spell(const char **s, size_t *n, struct oa_real_text *whole)
+{
+    size_t before = *n, blank;
+    while ((blank = blank_at(*s, *n, true)))
+        *n -= blank;
+    while ((blank = blank_at(*s, *n, false))) {
+        *s += blank;
+        *n -= blank;
+    }
+    if (!oa_whole_number(*s, *n, whole))
+        return *n != before;
+    bool same = before == strlen(whole->s) && memcmp(*s, whole->s, before) == 0;
+    *s = whole->s;
+    *n = strlen(whole->s);
+    return !same;
+}

@@ -65,6 +65,9 @@ static enum oa_error gather(const struct oa_rows *rows, struct oa_words *labels)
         const char *label = oa_rows_cell(rows, i, 0, &n);
         if (n == 0)
             return refuse_label(rows, i, "is empty", label, n);
+        if (memchr(label, '\n', n) || memchr(label, '\t', n) || memchr(label, '\r', n))
+            return refuse_label(rows, i, "has a line end or a tab, which no line of an output can hold: replace it",
+                                label, n);
         if (oa_words_add(labels, label, n) < 0)
             return OA_NO_MEMORY;
     }
@@ -156,12 +159,16 @@ enum oa_error oa_labels_copy(oa_context *c, char *const *name, long count, struc
     out->name = oa_alloc(c, ((size_t)count + 1) * sizeof *out->name);
     for (; out->name && out->count < count; out->count++) {
         size_t n = strlen(name[out->count]);
-        const char *label = oa_whole_number(name[out->count], n, &whole) ? whole.s : name[out->count];
-        if (oa_labels_find(out, label, strlen(label)) >= 0)
-            oa_log(c, 0, "the labels of the model have \"%s\" more than once, in several spellings: as one class",
-                   label);
-        if (!(out->name[out->count] = oa_copy_text(c, label)))
+        const char *label = name[out->count];
+        oa_label_spell(&label, &n, &whole);
+        char *copy = oa_alloc(c, n + 1);
+        if (!copy)
             return OA_NO_MEMORY;
+        memcpy(copy, label, n);
+        if (oa_labels_find(out, copy, n) >= 0)
+            oa_log(c, 0, "the labels of the model have \"%s\" more than once, in several spellings: as one class",
+                   copy);
+        out->name[out->count] = copy;
     }
     return out->name ? OA_OK : OA_NO_MEMORY;
 }

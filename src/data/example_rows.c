@@ -75,16 +75,17 @@ void oa_rows_respell(struct oa_rows *rows, const char *from, size_t n, const cha
     }
 }
 
-/* The first cell of a row of classes is a label: a whole number is that number however it was written. */
+/* The first cell of a row of classes is a label. */
 static void respell_label(struct oa_rows *rows, struct oa_real_text *whole, const char **s, size_t *n)
 {
+    const char *from = *s;
+    size_t length = *n;
     bool label = rows->answer == OA_ANSWER_CLASS && rows->cells == (rows->count ? rows->row[rows->count] : 0);
-    if (!label || !oa_whole_number(*s, *n, whole))
+    if (!label || !oa_label_spell(s, n, whole))
         return;
-    if (strlen(whole->s) != *n || memcmp(whole->s, *s, *n) != 0)
-        oa_rows_respell(rows, *s, *n, whole->s);
-    *s = whole->s;
-    *n = strlen(whole->s);
+    char to[OA_LABEL_SHOWN];
+    snprintf(to, sizeof to, "%.*s", (int)(*n < sizeof to ? *n : sizeof to - 1), *s);
+    oa_rows_respell(rows, from, length, to);
 }
 
 enum oa_error oa_rows_add_cell(struct oa_rows *rows, const char *s, size_t n)

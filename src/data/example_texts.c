@@ -38,8 +38,8 @@ static void tell_rows(const struct oa_rows *rows)
                (unsigned long long)rows->carriage_returns, oa_plural(rows->carriage_returns));
     if (rows->respelled)
         oa_log(rows->context, 0,
-               "%s examples: %llu label%s a whole number that is written otherwise; the class is the number (\"%s\" is "
-               "\"%s\")",
+               "%s examples: %llu label%s spelled otherwise than the class: a whole number is that number, and blanks "
+               "around a label do not count (\"%s\" is \"%s\")",
                rows->name, (unsigned long long)rows->respelled, rows->respelled == 1 ? " is" : "s are",
                rows->respelled_from, rows->respelled_to);
     oa_text_free(&lines);

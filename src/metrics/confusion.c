@@ -80,6 +80,23 @@ static void add_class_cells(const struct oa_class *of, double unit, int decimals
     oa_table_cell(t, "%ld", of->expected);
 }
 
+/* Labels as a terminal may be shown them, line ends and tabs too; NULL: no memory. Each is freed, and the list. */
+static char **visible_labels(oa_context *c, const struct oa_confusion *k)
+{
+    char **label = oa_alloc(c, (size_t)k->classes * sizeof *label + 1), shown[8];
+    for (int i = 0; label && i < k->classes; i++) {
+        struct oa_text text;
+        oa_text_init(&text, c);
+        for (const char *s = k->label[i]; *s;) {
+            s += oa_text_visible(s, shown);
+            oa_text_printf(&text, "%s", *shown == '\n' ? "\\n" : *shown == '\t' ? "\\t" : shown);
+        }
+        label[i] = oa_copy_text(c, text.s ? text.s : "");
+        oa_text_free(&text);
+    }
+    return label;
+}
+
 void oa_confusion_text(oa_context *c, const struct oa_confusion *k, double unit, int decimals, struct oa_text *out)
 {
     struct oa_column columns[MOST_COLUMNS + 5] = { { .title = "expected" } };
@@ -87,13 +104,16 @@ void oa_confusion_text(oa_context *c, const struct oa_confusion *k, double unit,
     bool matrix = k->count && k->classes <= MOST_COLUMNS;
     int width = 1;
     struct oa_table t;
+    char **label = visible_labels(c, k);
+    if (oa_status(c) == OA_NO_MEMORY || !label)
+        return;
     for (int i = 0; matrix && i < k->classes; i++)
-        columns[width++] = (struct oa_column){ .title = k->label[i], .right = true };
+        columns[width++] = (struct oa_column){ .title = label[i], .right = true };
     for (int i = 0; i < 4; i++)
         columns[width++] = (struct oa_column){ .title = names[i], .right = true };
     oa_table_init(&t, c, columns, width);
     for (int i = 0; i < k->classes; i++) {
-        oa_table_cell(&t, "%s", k->label[i]);
+        oa_table_cell(&t, "%s", label[i]);
         for (int j = 0; matrix && j < k->classes; j++)
             oa_table_cell(&t, "%ld", k->count[i * k->classes + j]);
         add_class_cells(&k->of[i], unit, decimals, &t);
@@ -102,6 +122,9 @@ void oa_confusion_text(oa_context *c, const struct oa_confusion *k, double unit,
                    matrix ? "Rows: expected, columns: found." : "Too many classes to show which are taken for which.");
     oa_table_text(&t, 0, out);
     oa_table_free(&t);
+    for (int i = 0; i < k->classes; i++)
+        oa_free(label[i]);
+    oa_free(label);
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */

@@ -66,24 +66,30 @@ enum oa_error oa_lines_read(oa_context *c, const char *path, struct oa_lines *ou
 
 enum oa_error oa_lines_respell(oa_context *c, struct oa_lines *lines)
 {
+    static const char mark[] = "\xef\xbb\xbf"; /* a byte order mark is no part of the first label */
     struct oa_real_text whole;
     long respelled = 0, first = 0;
     size_t at = 0;
     for (long i = 0; i < lines->count; i++) {
         struct oa_line *line = &lines->line[i];
-        if (!oa_whole_number(line->s, line->length, &whole) ||
-            (line->length == strlen(whole.s) && memcmp(line->s, whole.s, line->length) == 0))
+        size_t skipped = i == 0 && line->length >= 3 && memcmp(line->s, mark, 3) == 0 ? 3 : 0;
+        struct oa_line label = { line->s + skipped, line->length - skipped };
+        if (!oa_label_spell(&label.s, &label.length, &whole) && !skipped)
             continue;
-        if (!lines->respelled && !(lines->respelled = oa_alloc(c, (size_t)(lines->count - i) * sizeof whole.s)))
-            return OA_NO_MEMORY;
         first = respelled++ ? first : i;
-        memcpy(lines->respelled + at, whole.s, strlen(whole.s));
-        *line = (struct oa_line){ lines->respelled + at, strlen(whole.s) };
-        at += line->length;
+        if (label.s == whole.s) { /* else it is a part of the line */
+            if (!lines->respelled && !(lines->respelled = oa_alloc(c, (size_t)(lines->count - i) * sizeof whole.s)))
+                return OA_NO_MEMORY;
+            memcpy(lines->respelled + at, whole.s, label.length);
+            label.s = lines->respelled + at;
+            at += label.length;
+        }
+        *line = label;
     }
     if (respelled)
         oa_log(c, 0,
-               "%s: %ld label%s a whole number that is written otherwise; the class is the number (line %ld: %.*s)",
+               "%s: %ld label%s spelled otherwise than the class: a whole number is that number, and blanks and a byte "
+               "order mark around a label do not count (line %ld: %.*s)",
                lines->name, respelled, respelled == 1 ? " is" : "s are", first + 1, (int)lines->line[first].length,
                lines->line[first].s);
     return OA_OK;

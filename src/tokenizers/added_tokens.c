@@ -192,6 +192,8 @@ enum oa_error oa_added_next(struct oa_added_set *set, const char *text, size_t l
         *start = t->lstrip ? spaces_before(text, at) : at;
         *start = *start > settled ? *start : settled;
         *stop = t->rstrip ? spaces_after(text, length, *from) : *from;
+        if (t->lstrip && *start >= *stop) /* white space that the token before took: an empty piece of the reference */
+            continue;
         *token = t;
         break;
     }

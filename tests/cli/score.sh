@@ -144,3 +144,19 @@ printf 'a\nb\na\nb\n' >letters
 refused 2 'no line has the label "1"' score f1 --ref letters --hyp letters
 printf 'a\nb\nc\nb\n' >three
 refused 2 'there are 3 labels' score f1 --positive a --ref letters --hyp three
+
+# Labels are spelled one way: as `classify` and `eval` have them, without blanks and a byte order mark around them.
+printf '\357\273\2771\n2 \n 3\n' >marked
+printf '1\n2.0\n3\n' >plain
+expect 0 score accuracy --ref marked --hyp plain
+says out '(3 of 3)$'
+# A label reaches the terminal as text, and 20 classes are shown in a matrix.
+printf 'a\033[31mX\nb\n' >escape
+expect 0 score confusion --ref escape --hyp escape
+says out 'a\\x1b\[31mX'
+seq 20 >many
+expect 0 score confusion --ref many --hyp many
+says out '^Rows: expected, columns: found'
+seq 21 >many
+expect 0 score confusion --ref many --hyp many
+says out '^Too many classes'

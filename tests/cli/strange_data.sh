@@ -25,7 +25,7 @@ expect 0 score accuracy --ref right --hyp labels --json
 score=$(awk -F'[:,]' '/"score"/ { printf "%.2f", 100 * $2; exit }' out)
 eval=$(awk -F'[:,]' '/"accuracy"/ { printf "%.2f", $2; exit }' first)
 [ "$score" = "$eval" ] || fail "score says $score, eval $eval"
-says err 'right: 60 labels are a whole number that is written otherwise'
+says err 'right: 60 labels are spelled otherwise than the class'
 
 # A model of before, whose labels are spelled as an older program did.
 sed 's/"10", "20", "100"/"1e+01", "2e+01", "1e+02"/' n/config.json >old
