@@ -187,7 +187,9 @@ static void system_line(const struct score_plan *p, const struct score_row *row,
     oa_text_printf(out, "  ");
     oa_name_add(out, row->system);
     oa_text_printf(out, "%*s  %.*f", width - (int)strlen(row->system), "", n, row->score);
-    if (!isnan(row->mean))
+    if (isnan(row->score))
+        oa_text_printf(out, " (not defined: one side is constant)");
+    else if (!isnan(row->mean))
         oa_text_printf(out, " (%.*f ± %.*f)", n, row->mean, n, row->half);
     else if (p->resample == SCORE_PAIRED_BS)
         oa_text_printf(out, " (no interval: the score of some resamples is not defined)");

@@ -359,10 +359,10 @@ static double shifted_bootstrap_p(const struct resampling *r, int k, double seen
 static void bootstrap_test(const struct resampling *r, int k, struct oa_resample *out)
 {
     long unlike[MOST_EXACT];
-    out->p = out->strict_p = 1;
-    if (unlike_segments(&r->system[0], &r->system[k], unlike) == 0)
-        return;
     double seen = out->score - oa_statistics_score(&r->system[0]);
+    out->p = out->strict_p = isnan(seen) ? (double)NAN : 1; /* where a score is not defined no difference is */
+    if (isnan(seen) || unlike_segments(&r->system[0], &r->system[k], unlike) == 0)
+        return;
     out->strict_p = strict_bootstrap_p(r, k, fabs(seen));
     out->p = shifted_bootstrap_p(r, k, seen);
 }
@@ -391,12 +391,13 @@ static void exchange_test(const struct resampling *r, int k, struct oa_resample 
     double *a = scores_of(r, 0, k), *b = scores_of(r, 1, k);
     e.count = unlike_segments(e.baseline, e.system, e.unlike);
     e.least = least_tie(e.baseline, e.system);
-    out->p = out->strict_p = 1;
-    if (e.count == 0)
+    double seen = out->score - oa_statistics_score(e.baseline);
+    out->p = out->strict_p = isnan(seen) ? (double)NAN : 1;
+    if (isnan(seen) || e.count == 0)
         return;
     for (long i = 0; i < r->samples; i++)
         a[i] = fabs(a[i] - b[i]);
-    out->strict_p = strict_p(a, r->samples, fabs(out->score - oa_statistics_score(e.baseline)));
+    out->strict_p = strict_p(a, r->samples, fabs(seen));
     out->p = e.count <= MOST_EXACT ? exact_p(r->context, &e) : tied_p(a, r->samples, e.least);
 }
 

@@ -191,6 +191,8 @@ static void judge(const struct oa_contest *k, struct oa_summary *s, const double
         e->half = fmax(e->half, fabs(e->difference.mean));
         e->seeds_needed = oa_seeds_needed(e->difference.mean, e->difference.sd, e->level);
         e->seeds_range = oa_seeds_range(&e->difference, e->level);
+        if (e->seeds_range.low <= e->difference.n) /* these did not */
+            e->seeds_range.low = e->difference.n + 1;
     }
     crown(k, s);
 }
