@@ -75,8 +75,26 @@ static void test_splits_as_the_reference(void **state)
     json_decref(root);
 }
 
+/* Groups counted backwards, by tokenizers 0.23.1: lengths of the pieces of "abbxabax". */
+static void groups_counted_backwards(void **state)
+{
+    (void)state;
+    static const char text[] = "abbxabax";
+    static const char *const cases[][2] = { { "(a)(b)\\k<-1>", "[3,5]" }, { "(a)(b)\\k<-2>", "[4,3,1]" } };
+    for (size_t i = 0; i < 2; i++) {
+        struct oa_splitter s;
+        struct expected_pieces e = { json_loads(cases[i][1], 0, NULL), 0, true };
+        oa_splitter_init(&s, context);
+        assert_int_equal(oa_splitter_add(&s, "t.json", cases[i][0]), OA_OK);
+        assert_int_equal(oa_splitter_words(&s, text, strlen(text), compare_piece, &e), OA_OK);
+        assert_true(e.equal && e.next == json_array_size(e.lengths));
+        json_decref((json_t *)(uintptr_t)e.lengths);
+        oa_splitter_free(&s);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { TEST(test_splits_as_the_reference) };
+    const struct CMUnitTest tests[] = { TEST(test_splits_as_the_reference), TEST(groups_counted_backwards) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -215,6 +215,11 @@ static const struct made_up cases[] = {
       .text =
           "More seeds are needed: 2 attentions with 3 seeds, about 10 minutes (--seeds 3). Until then keep softmax: "
           "nothing was shown better." },
+    { "one without luck beside one that was judged",
+      { SOFTMAX, WORSE, { "stuck", 0.5, 0, 100, false, false } },
+      .baseline = 1,
+      .outcome = OA_OUTCOME_NOT_BETTER,
+      .text = "Keep softmax: nothing was shown better." },
     { "no luck",
       { SOFTMAX, { "stuck", 0.5, 0, 100, false, false } },
       .baseline = 1,

@@ -121,12 +121,23 @@ static void assert_classes(const char *file, const char *content, const char *na
     oa_example_texts_close(&t);
 }
 
+/* Both ends of the second halves: U+1F400 and U+103FF. */
+static void characters_of_two_halves(void **state)
+{
+    (void)state;
+    assert_classes("x.jsonl",
+                   "{\"label\": \"\\ud83d\\udc00\", \"text\": \"a\"}\n{\"label\": \"\\ud800\\udfff\", \"text\": "
+                   "\"b\"}\n",
+                   "\xf0\x90\x8f\xbf \xf0\x9f\x90\x80");
+}
+
 static void a_whole_number_is_one_class(void **state)
 {
     (void)state;
     assert_classes("n.tsv", "10\ta\n10.0\tb\n2\tc\n1e1\td\n", "2 10");
-    expect_notice("training examples: 2 labels are spelled otherwise than the class: a whole number is that number, and "
-                  "blanks around a label do not count (\"10.0\" is \"10\")");
+    expect_notice(
+        "training examples: 2 labels are spelled otherwise than the class: a whole number is that number, and "
+        "blanks around a label do not count (\"10.0\" is \"10\")");
     assert_classes("n.csv", "-0.0,a\n0,b\n100.0,c\n", "0 100");
     assert_classes("n.jsonl",
                    "{\"label\": 10.0, \"text\": \"a\"}\n{\"label\": 10, \"text\": \"b\"}\n{\"label\": \"1e1\", "
@@ -365,6 +376,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_lines_are_those_of_python),
+        cmocka_unit_test(characters_of_two_halves),
         cmocka_unit_test(refused_values_are_named),
         cmocka_unit_test(a_whole_number_is_one_class),
         cmocka_unit_test(labels_of_evaluation_alone_are_told),

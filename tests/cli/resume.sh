@@ -103,6 +103,8 @@ expect 2 train --resume --train.seconds 0.2 --out timed
 says err 'timed has used [0-9.]* seconds and train.seconds is 0.2; give at least as many'
 expect 2 train --resume --train.seconds 0 --out timed
 says err 'begun with train.seconds = 0.4'
+expect 2 train --resume --train.seconds 1 --out whole
+says err 'begun with train.seconds = 0'
 expect 2 train $timed --train.pace timed/pace.json --out repeated
 says err 'cannot be repeated'
 

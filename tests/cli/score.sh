@@ -160,3 +160,14 @@ says out '^Rows: expected, columns: found'
 seq 21 >many
 expect 0 score confusion --ref many --hyp many
 says out '^Too many classes'
+
+# Words that are too long to be words: more than 5 characters of a script without spaces, more than 15 of others.
+tokens() { # WANT LINE
+    printf '%s\n' "$2" >line
+    expect 0 score bleu --ref line --hyp line --force
+    says out "|tok:$1|"
+}
+tokens 13a 'あいうえお かきくけこ'
+tokens char 'あいうえおか きくけこさし'
+tokens 13a 'abcdefghijklmno ponmlkjihgfedcb'
+tokens char 'abcdefghijklmnop qponmlkjihgfedcb'
