@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char damaged[] = "the file is damaged or was cut off: take it from a copy of the run, or train the run "
                               "again into another folder";
@@ -105,12 +106,24 @@ static enum oa_error read_config(oa_context *c, const char *path, json_t *root, 
         return oa_fail(c, OA_NO_MEMORY, "%s: out of memory", path);
     enum oa_error e = oa_options_from_json(c, options, path, text);
     free(text);
+    if (e != OA_ARGUMENT)
+        return e;
+    /* a wrong value of a file is no wrong use of the program */
+    const char *why;
+    oa_last_error(c, &why);
+    char *sentence = oa_copy_text(c, why);
+    oa_clear_error(c);
+    e = sentence ? oa_fail(c, OA_FORMAT, "%s; %s", sentence, damaged) : OA_NO_MEMORY;
+    oa_free(sentence);
     return e;
 }
 
 enum oa_error oa_config_load(oa_context *c, const char *path, struct oa_options *options, struct oa_model_form *form)
 {
     json_t *root;
+    struct stat about;
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) /* a pipe in another person's folder would be waited for */
+        return oa_fail(c, OA_IO, "cannot read %s: it is no plain file", path);
     OA_TRY(oa_json_read(c, path, damaged, &root));
     enum oa_error e = read_config(c, path, root, options, form);
     json_decref(root);

@@ -49,6 +49,15 @@ expect 1 generate laid --tokens 3 # its attention is not that of the weights
 rm laid/model.safetensors
 expect 1 generate laid --tokens 3
 says err 'only a finished model holds the layout'
+rm -rf strange
+cp -r classes strange
+sed 's|"width": 16|"width": 461168601|' classes/config.json >strange/config.json
+expect 1 eval strange # what the folder says is no wrong use
+says err 'model.width is "461168601".*damaged'
+rm strange/config.json
+mkfifo strange/config.json
+expect 1 eval strange
+says err 'config.json: it is no plain file'
 cp -r classes link
 ln -sf "$work/secret" link/config.json
 expect 1 eval link
