@@ -171,3 +171,9 @@ tokens 13a 'あいうえお かきくけこ'
 tokens char 'あいうえおか きくけこさし'
 tokens 13a 'abcdefghijklmno ponmlkjihgfedcb'
 tokens char 'abcdefghijklmnop qponmlkjihgfedcb'
+
+# 13 unlike lines are exchanged in all 2^13 ways, two of which give as much: p is 2/2^13.
+awk 'BEGIN { for (i = 0; i < 20; i++) print 1 }' >right
+awk 'BEGIN { for (i = 0; i < 20; i++) print (i >= 13) }' >wrong
+expect 0 score accuracy --ref right --hyp right --hyp wrong --paired-ar --json
+says out '"p_with_ties": 0.000244140625'
