@@ -296,6 +296,7 @@ told() { # RANK SIGNAL CODE DELAY WORD...: of three ranks that one gets the sign
     await $pid catches pid.0
     await $pid catches pid.1
     await $pid catches pid.2
+    await $pid [ -e told ] # all have joined: one that is stopped before is lost to the others, and mpirun ends the job
     sleep "$delay"
     kill "-$signal" "$(cat "pid.$rank")"
     ended 0 $pid "the script around three ranks"

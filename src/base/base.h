@@ -177,8 +177,8 @@ void oa_text_real(struct oa_text *t, double value);
 /* Is the text a whole number of at most 20 digits: 10, +10, 10.0, 1e1? Then *out is its digits, with a minus if it is
  * negative, exactly. A number with leading zeros is a code and none. */
 bool oa_whole_number(const char *s, size_t n, struct oa_real_text *out);
-/* How a label is spelled wherever labels are compared: without blanks at its ends (ASCII's, U+00A0, U+3000), and a whole
- * number by its digits, which are then in *whole. True: it was spelled otherwise. */
+/* How a label is spelled wherever labels are compared: without blanks at its ends (ASCII's, U+00A0, U+3000), and a
+ * whole number by its digits, which are then in *whole. True: it was spelled otherwise. */
 bool oa_label_spell(const char **s, size_t *n, struct oa_real_text *whole);
 /* Numbers have a decimal point whatever the locale of the program: in every printf of this library, and here. */
 int oa_format(char *out, size_t size, const char *format, va_list arguments) OA_PRINTF(3, 0); /* like vsnprintf */
