@@ -13,9 +13,13 @@ static const double level = 0.05;
 
 struct oa_against oa_against_nothing(void)
 {
-    return (struct oa_against){
-        .difference = oa_estimate_of(NULL, 0), .half = NAN, .level = NAN, .p = NAN, .holm = NAN, .equivalence = NAN
-    };
+    return (struct oa_against){ .difference = oa_estimate_of(NULL, 0),
+                                .half = NAN,
+                                .level = NAN,
+                                .p = NAN,
+                                .holm = NAN,
+                                .equivalence = NAN,
+                                .equivalence_level = NAN };
 }
 
 struct oa_estimate oa_against_interval(const struct oa_against *a)
@@ -48,6 +52,7 @@ static enum oa_against_verdict verdict_of(const struct oa_against *a)
 static void set_verdict_interval(struct oa_against *a, double test, double equivalence, double margin)
 {
     double mean = fabs(a->difference.mean);
+    a->equivalence_level = equivalence;
     a->level = a->verdict == OA_AGAINST_EQUIVALENT   ? 2 * equivalence
                : a->verdict == OA_AGAINST_UNRESOLVED ? fmin(test, 2 * equivalence) /* NaN: no margin */
                                                      : test;

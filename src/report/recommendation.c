@@ -104,7 +104,8 @@ static int seeds_to_settle(const struct oa_contest *k, const struct oa_against *
     if (k->any_looks)
         return seeds_at_any_look(d, a->level, k->margin);
     int different = oa_seeds_needed(d->mean, d->sd, a->level);
-    int alike = k->margin > 0 ? oa_equivalence_seeds_needed(d->mean, d->sd, k->margin, a->level / 2) : different;
+    int alike =
+        k->margin > 0 ? oa_equivalence_seeds_needed(d->mean, d->sd, k->margin, a->equivalence_level) : different;
     return alike < different ? alike : different;
 }
 

@@ -73,6 +73,7 @@ struct oa_against {
     double half, level;
     double p, holm;     /* two-sided paired t test; Holm-corrected over all that were compared with the same one */
     double equivalence; /* two one-sided tests, Holm-corrected likewise; NaN: there is no margin */
+    double equivalence_level; /* of each of the two: the level of the step at which Holm's procedure judged them */
 };
 struct oa_against oa_against_nothing(void);                         /* of what was not compared */
 struct oa_estimate oa_against_interval(const struct oa_against *a); /* the difference with the verdict's interval */
